@@ -1,0 +1,90 @@
+"""The answer to one question: a table in DuckDB, with what its columns mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from nsys_insight.sqltext import identifier, literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import duckdb
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of an answer.
+
+    `type` is DuckDB's name of the type; the unit follows from the name's suffix (`nsys_insight.units.unit_of`).
+    """
+
+    name: str
+    type: str
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A finished table, stored in its own DuckDB temp table in the order it is to be shown.
+
+    `report` is the command's name, `title` its heading, `params` what it was asked with, `notes` what the reader must
+    know beside the numbers, `trace` a few facts about the trace. Rows are fetched when somebody reads them, so that an
+    answer of millions of rows can be written to a file in pieces.
+    """
+
+    connection: duckdb.DuckDBPyConnection = field(repr=False)
+    table: str
+    columns: tuple[Column, ...]
+    report: str
+    title: str
+    params: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    empty: str = ""
+    trace: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def row_count(self) -> int:
+        """How many rows there are, however many are shown."""
+        return int(self.connection.execute(f"SELECT count(*) FROM {self.table}").fetchall()[0][0])
+
+    def rows(self, limit: int | None = None) -> list[tuple[Any, ...]]:
+        """Fetch the first `limit` rows, or all of them."""
+        return self.connection.execute(self._select(limit)).fetchall()
+
+    def batches(self, size: int = 50_000, limit: int | None = None) -> Iterator[list[tuple[Any, ...]]]:
+        """Fetch the rows in pieces of `size`."""
+        cursor = self.connection.cursor()
+        cursor.execute(self._select(limit))
+        while batch := cursor.fetchmany(size):
+            yield batch
+
+    def frame(self) -> pl.DataFrame:
+        """Return the whole answer as a polars frame, with raw values: ns, bytes, NULL for unknown."""
+        import polars as pl
+
+        return pl.DataFrame(self.connection.sql(self._select(None)))
+
+    def write_parquet(self, path: Path, limit: int | None = None) -> None:
+        """Write the answer as a Parquet file with DuckDB's own writer, in constant memory."""
+        self.connection.execute(f"COPY ({self._select(limit)}) TO {literal(str(path))} (FORMAT parquet)")
+
+    def _select(self, limit: int | None) -> str:
+        names = ", ".join(identifier(column.name) for column in self.columns)
+        cut = "" if limit is None else f" LIMIT {limit}"
+        return f"SELECT {names} FROM {self.table} ORDER BY row_{cut}"
+
+
+def store(connection: duckdb.DuckDBPyConnection, table: str, select: str) -> list[tuple[str, str]]:
+    """Run `select` and keep its result, in its order, as the temp table `table`.
+
+    Returns the names and DuckDB types of its columns. Row numbers are kept in a column `row_` of their own, because
+    the connection does not preserve insertion order (that is what lets a SQLite file be scanned in parallel).
+    """
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT row_number() OVER () AS row_, * FROM ({select})")
+    described = connection.execute(f"DESCRIBE {table}").fetchall()
+    return [(name, kind) for name, kind, *_ in described[1:]]

@@ -1,0 +1,49 @@
+"""What can go wrong, and the exit code that says so."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """Exit codes of every command. An empty answer is a success."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    TRACE = 3
+    TOOL = 4
+
+
+class InsightError(Exception):
+    """One sentence of what happened to which file, and a hint of what to type next."""
+
+    exit_code = Exit.FAILED
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        """Keep the sentence and the hint apart, so that the terminal can set them on two lines."""
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class QueryError(InsightError):
+    """The SQL failed."""
+
+
+class UsageError(InsightError):
+    """The command line asked for something that does not exist, or is ambiguous."""
+
+    exit_code = Exit.USAGE
+
+
+class TraceError(InsightError):
+    """The trace cannot be read, or lacks what the report needs."""
+
+    exit_code = Exit.TRACE
+
+
+class ToolError(InsightError):
+    """Running nsys or ncu was not possible, or failed."""
+
+    exit_code = Exit.TOOL

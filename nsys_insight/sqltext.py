@@ -1,0 +1,25 @@
+"""Put names and values into SQL text, quoted."""
+
+from __future__ import annotations
+
+
+def identifier(name: str) -> str:
+    """Quote a table's or column's name: ``end`` becomes ``"end"``."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(value: object) -> str:
+    """Write a Python value as an SQL literal: None, bool, int, float or str.
+
+    Values are written into the text and not bound: DuckDB folds a literal into the plan (a branch that cannot apply is
+    never scanned), and binding makes it import pandas and pyarrow where they are installed.
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return f"{value!r}::DOUBLE"
+    return "'" + str(value).replace("'", "''") + "'"
