@@ -1,0 +1,165 @@
+"""The one folder that this program writes to unasked: entries named by what they were made of, published whole."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+import sys
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FOLDER_VARIABLE = "NSYS_INSIGHT_CACHE_DIR"
+
+_SAMPLE_BYTES = 1 << 16
+_WORK_PREFIX = ".nsys-insight-"
+_LOCK = ".lock"
+# Only what `digest` named is ever pruned: the variable may point to a folder in which somebody keeps other things.
+_ENTRY = re.compile(r"[0-9a-f]{32}[-.]")
+_DAY_S = 24 * 60 * 60
+# A builder needs a moment between making its working folder and locking it.
+_GRACE_S = 60
+
+
+def location() -> Path:
+    """Return where the cache folder is, or will be."""
+    chosen = os.environ.get(FOLDER_VARIABLE)
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("nsys-insight", appauthor=False)
+
+
+def folder() -> Path:
+    """Return the cache folder, made private to the user when it is first asked for.
+
+    Raises:
+        OSError: It cannot be made. Whoever can do without the cache goes on without it.
+    """
+    path = location()
+    if not path.is_absolute():
+        # A user without a home folder, as in some containers: "~" would become a folder of that name right here.
+        raise FileNotFoundError(errno.ENOENT, "there is no home folder", str(path))
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def digest(*parts: str | bytes) -> str:
+    """Return 32 hex digits that stand for `parts`; an entry's file name begins with them."""
+    import hashlib
+
+    hashed = hashlib.blake2b(digest_size=16)
+    for part in map(os.fsencode, parts):
+        hashed.update(b"%d:" % len(part) + part)
+    return hashed.hexdigest()
+
+
+def key(path: Path, *extra: str) -> str:
+    """Return 32 hex digits that change when the file (or folder of files) at `path` does, or any of `extra`.
+
+    The identity is the real path, inode, size and time of change, and a sample of the content, because a copy may keep
+    the times of what it replaces.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    real = Path(os.path.realpath(path))
+    files = sorted(file for file in real.iterdir() if file.is_file()) if real.is_dir() else [real]
+    return digest(str(real), *(part for file in files for part in _identity(file)), *extra)
+
+
+def _identity(file: Path) -> list[str | bytes]:
+    with file.open("rb") as stream:
+        status = os.fstat(stream.fileno())
+        head = stream.read(_SAMPLE_BYTES)
+        stream.seek(max(0, status.st_size - _SAMPLE_BYTES))
+        tail = stream.read(_SAMPLE_BYTES)
+    return [file.name, f"{status.st_ino} {status.st_size} {status.st_mtime_ns}", head, tail]
+
+
+@contextmanager
+def building(target: Path) -> Iterator[Path]:
+    """Yield a path to write to, which becomes `target` when the block ends well and vanishes when it does not.
+
+    The path lies in a folder of its own (`path.parent`) beside `target`, where the block may keep other temporary
+    files. What processes that were killed left behind there is removed first. Two processes that build the same target do not
+    disturb each other; the last one's stays.
+
+    Raises:
+        OSError: The folder of `target` cannot be written to, or the disk is full.
+    """
+    _sweep(target.parent)
+    work = target.parent / f"{_WORK_PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
+    work.mkdir(mode=0o700)
+    try:
+        with (work / _LOCK).open("wb") as lock:
+            _try_lock(lock.fileno())
+            path = work / target.name
+            yield path
+            path.replace(target)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def touch(entry: Path) -> None:
+    """Mark an entry as used now.
+
+    The time of change is kept: it is part of the entry's own identity, on which other entries may rest.
+    """
+    with suppress(OSError):
+        os.utime(entry, ns=(time.time_ns(), entry.stat().st_mtime_ns))
+
+
+def prune(max_age_days: float = 30) -> None:
+    """Remove the entries that nobody used for `max_age_days`, and what killed processes left behind."""
+    with suppress(OSError):
+        cache = folder()
+        _sweep(cache)
+        for entry in cache.iterdir():
+            if _ENTRY.match(entry.name):
+                with suppress(OSError):
+                    status = entry.stat()
+                    if time.time() - max(status.st_atime, status.st_mtime) > max_age_days * _DAY_S:
+                        entry.unlink()
+
+
+def _sweep(parent: Path) -> None:
+    for work in parent.glob(f"{_WORK_PREFIX}*"):
+        with suppress(OSError):
+            if _is_abandoned(work):
+                shutil.rmtree(work, ignore_errors=True)
+
+
+def _is_abandoned(work: Path) -> bool:
+    """Tell whether no process builds in the folder `work` any more.
+
+    A lock tells it, and not a process id: the folder may be shared by containers and machines, each of which counts its
+    own. Where locks do not work, a day without change does.
+    """
+    age = time.time() - work.stat().st_mtime
+    if age < _GRACE_S:
+        return False
+    if age > _DAY_S:
+        return True
+    with (work / _LOCK).open("rb+") as lock:
+        return _try_lock(lock.fileno())
+
+
+def _try_lock(descriptor: int) -> bool:
+    """Take the lock until the file is closed; False if another process has it, or locks do not work here."""
+    if sys.platform == "win32":
+        return False
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,159 @@
+"""Bring an nsys export into DuckDB: one raw relation for each table of the contract, whatever the file has."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from nsys_insight.errors import TraceError
+from nsys_insight.paths import queries_folder
+from nsys_insight.scope import Scope, condition
+from nsys_insight.sqltext import identifier, literal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import duckdb
+
+# What a query may hold in memory before it spills to disk. With 512 MB no report on 6.5 million kernels took more than
+# 1 GB for the whole process, and none slowed by more than a third (docs/performance.md).
+DEFAULT_MEMORY = "512MB"
+
+
+@cache
+def contract() -> dict[str, dict[str, str]]:
+    """The tables that the model reads, each with its columns and their DuckDB types, from `queries/model/0_raw.sql`."""
+    text = re.sub(r"--[^\n]*", "", (queries_folder() / "model" / "0_raw.sql").read_text(encoding="utf-8"))
+    return {
+        table: {name.strip('"'): kind for name, kind in (column.split() for column in body.split(","))}
+        for table, body in re.findall(r"CREATE TABLE (\w+) \(([^)]*)\)", text)
+    }
+
+
+@dataclass(frozen=True)
+class Source:
+    """An opened trace: where each raw table's rows are, and which columns they have."""
+
+    relations: dict[str, str]
+    columns: dict[str, set[str]]
+
+
+def connect(memory: str | None = None) -> duckdb.DuckDBPyConnection:
+    """Open an in-memory DuckDB that spills to a folder of its own in the system's temporary folder, never beside a trace."""
+    import os
+    import tempfile
+
+    import duckdb
+
+    try:
+        return duckdb.connect(
+            config={
+                # Row order is of no meaning in SQL; giving it up lets the extension scan a SQLite file in parallel.
+                "preserve_insertion_order": False,
+                "memory_limit": memory or DEFAULT_MEMORY,
+                "temp_directory": os.path.join(tempfile.gettempdir(), f"nsys-insight-{os.getpid()}"),  # noqa: PTH118 - pathlib would cost start-up time
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+            }
+        )
+    except duckdb.Error as error:
+        from nsys_insight.errors import UsageError
+
+        raise UsageError(f"--memory cannot be {memory!r}: {error}", "give a size such as 512MB or 4GB") from None
+
+
+def scanner() -> Path | None:
+    """DuckDB's SQLite extension as installed from PyPI, or None where there is none for this DuckDB and platform."""
+    from importlib.util import find_spec
+    from pathlib import Path
+
+    import duckdb
+
+    spec = find_spec("duckdb_extension_sqlite_scanner")
+    if not spec or not spec.origin:
+        return None
+    path = Path(spec.origin).parent / "extensions" / f"v{duckdb.__version__}" / "sqlite_scanner.duckdb_extension"
+    return path if path.is_file() else None
+
+
+def attach_sqlite(connection: duckdb.DuckDBPyConnection, path: Path) -> Source | None:
+    """Attach a SQLite export, to be scanned in place; None where the extension cannot be loaded."""
+    import duckdb
+
+    extension = scanner()
+    if extension is None:
+        return None
+    try:
+        connection.execute(f"LOAD {literal(str(extension))}")
+    except duckdb.Error:
+        return None
+    connection.execute(f"ATTACH {literal(str(path))} AS trace (TYPE sqlite, READ_ONLY)")
+    columns = sqlite_columns(path)
+    return Source({table: f"trace.{identifier(table)}" for table in columns}, columns)
+
+
+def attach_database(connection: duckdb.DuckDBPyConnection, path: Path) -> Source:
+    """Attach a DuckDB file that `nsys_insight.cache.build` made."""
+    connection.execute(f"ATTACH {literal(str(path))} AS trace (READ_ONLY)")
+    found = connection.execute(
+        "SELECT table_name, column_name FROM duckdb_columns() WHERE database_name = 'trace'"
+    ).fetchall()
+    columns: dict[str, set[str]] = {}
+    for table, column in found:
+        columns.setdefault(table, set()).add(column)
+    return Source({table: f"trace.{identifier(table)}" for table in columns}, columns)
+
+
+def attach_parquet(connection: duckdb.DuckDBPyConnection, folder: Path) -> Source:
+    """Read a folder that ``nsys export --type parquetdir`` made: one Parquet file a table."""
+    relations, columns = {}, {}
+    for file in sorted(folder.glob("*.parquet")):
+        relations[file.stem] = f"read_parquet({literal(str(file))})"
+        described = connection.execute(f"DESCRIBE FROM {relations[file.stem]}").fetchall()
+        columns[file.stem] = {name for name, *_ in described}
+    return Source(relations, columns)
+
+
+def sqlite_columns(path: Path) -> dict[str, set[str]]:
+    """The tables of a SQLite file with their columns.
+
+    Raises:
+        TraceError: The file is damaged.
+    """
+    import sqlite3
+
+    found: dict[str, set[str]] = {}
+    try:
+        database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+        try:
+            for table, column in database.execute(
+                "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table'"
+            ):
+                found.setdefault(table, set()).add(column)
+        finally:
+            database.close()
+    except sqlite3.Error as error:
+        raise TraceError(f"{path} cannot be read: {error}", "export it again: nsys export --type sqlite") from None
+    return found
+
+
+def create_raw_views(connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope) -> None:
+    """Make the relations of the contract in the schema `raw`: each has exactly its columns, and the rows in scope."""
+    statements = ["CREATE SCHEMA IF NOT EXISTS raw"]
+    for table, types in contract().items():
+        has = source.columns.get(table, set())
+        select = ", ".join(
+            f"{identifier(name)}::{kind} AS {identifier(name)}"
+            if name in has
+            else f"NULL::{kind} AS {identifier(name)}"
+            for name, kind in types.items()
+        )
+        rows = f"FROM {source.relations[table]}" if has else "WHERE false"
+        test = condition(scope, table, set(types) & has) if has else ""
+        statements.append(
+            f"CREATE OR REPLACE VIEW raw.{identifier(table)} AS SELECT {select} {rows}"
+            + (f" WHERE {test}" if test else "")
+        )
+    connection.execute(";\n".join(statements))

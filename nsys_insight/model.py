@@ -1,0 +1,62 @@
+"""The model: the views of `queries/model`, created over the raw relations when a query needs them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from nsys_insight.catalog import macros
+from nsys_insight.paths import queries_folder
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+@dataclass(frozen=True)
+class View:
+    """One file of the model: the statement that creates the view, and the statements that document it."""
+
+    name: str
+    create: str
+    comments: str
+
+
+@cache
+def views() -> dict[str, View]:
+    """All views by name, in the order in which they build on each other: a file's digit is its layer."""
+    found = {}
+    for path in sorted((queries_folder() / "model").glob("[1-9]_*.sql")):
+        create, comment, rest = path.read_text(encoding="utf-8").partition("COMMENT ON ")
+        name = path.stem[2:]
+        found[name] = View(name, create, comment + rest)
+    return found
+
+
+def needed(sql: str) -> list[View]:
+    """The views that a query names, and those that these are made of, in the order in which to create them."""
+    wanted, found = set(_words(sql)), []
+    for view in reversed(views().values()):
+        if view.name in wanted:
+            found.append(view)
+            wanted |= _words(view.create)
+    return found[::-1]
+
+
+def create_macros(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create the macros that views and scope conditions use."""
+    connection.execute((queries_folder() / "model" / "0_macros.sql").read_text(encoding="utf-8"))
+    for macro in macros():
+        connection.execute(macro)
+
+
+def create_views(connection: duckdb.DuckDBPyConnection, wanted: list[View], *, comments: bool = False) -> None:
+    """Create views; with their comments only when somebody is going to read those, for they take as long again."""
+    for view in wanted:
+        connection.execute(view.create + (view.comments if comments else ""))
+
+
+@cache
+def _words(sql: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", sql))

@@ -1,0 +1,184 @@
+"""Packs: one question, one `.sql` file, whose opening comment says in TOML what it asks and answers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from nsys_insight.errors import UsageError
+from nsys_insight.paths import queries_folder
+from nsys_insight.sqltext import literal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TYPES: dict[str, type] = {"integer": int, "number": float, "text": str, "boolean": bool}
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter of a pack: `$name` in its SQL, a flag on the command line, a keyword in Python.
+
+    Its type follows from its default; without a default, `type` says it and the value is NULL until given.
+    `required_without` names a scope flag: without that flag the parameter must be given.
+    """
+
+    name: str
+    kind: type
+    default: Any
+    help: str
+    choices: tuple[str, ...] = ()
+    required_without: str = ""
+
+    @property
+    def flag(self) -> str:
+        """The flag on the command line; a duration's flag takes units, so it does not carry one: ``--min-gap 5us``."""
+        return "--" + self.name.removesuffix("_ns").replace("_", "-")
+
+    def value(self, given: object) -> Any:
+        """Check a value that was given for this parameter, and convert it to its type.
+
+        Raises:
+            UsageError: The value is not one of the choices, or not of the type.
+        """
+        if self.kind is int and self.name.endswith("_ns"):
+            from nsys_insight.units import duration_ns
+
+            return duration_ns(str(given), flag=self.flag)
+        if self.choices and given not in self.choices:
+            raise UsageError(f"{self.flag} cannot be {given!r}", f"choose one of: {', '.join(self.choices)}")
+        try:
+            return self.kind(given)  # type: ignore[call-arg]
+        except (TypeError, ValueError):
+            raise UsageError(f"{self.flag} takes {self.kind.__name__}, not {given!r}") from None
+
+
+@dataclass(frozen=True)
+class Pack:
+    """One report. The name is the file's name; everything else is in the file."""
+
+    name: str
+    path: Path
+    sql: str
+    title: str
+    description: str
+    reading: str
+    empty: str
+    params: dict[str, Param]
+    columns: dict[str, str]
+    aliases: tuple[str, ...] = ()
+    notes: dict[str, str] = field(default_factory=dict)
+
+    def statement(self, given: dict[str, Any], scope_flags: frozenset[str] = frozenset()) -> tuple[str, dict[str, Any]]:
+        """Return the SQL with its parameters written in, and the parameters' values.
+
+        Raises:
+            UsageError: A parameter does not exist, is missing, or has an impossible value.
+        """
+        unknown = set(given) - set(self.params)
+        if unknown:
+            takes = ", ".join(self.params) or "no parameters"
+            raise UsageError(f"{self.name} has no parameter {sorted(unknown)[0]!r}", f"it takes {takes}")
+        values: dict[str, Any] = {}
+        for name, param in self.params.items():
+            value = given.get(name)
+            values[name] = param.default if value is None else param.value(value)
+            if values[name] is None and param.required_without and param.required_without not in scope_flags:
+                raise UsageError(
+                    f"{self.name} needs {param.flag} ({param.help})",
+                    f"nsys-insight {self.name} {param.flag} N, or --{param.required_without} NAME",
+                )
+        return bind(self.sql, values), values
+
+
+def bind(sql: str, values: dict[str, Any]) -> str:
+    """Write values in place of `$name` parameters, wherever DuckDB's own tokenizer sees one."""
+    import duckdb
+
+    tokens = duckdb.tokenize(sql)
+    pieces, done = [], 0
+    for (start, _), (following, _) in zip(tokens, tokens[1:], strict=False):
+        if sql[start] != "$" or following != start + 1:
+            continue
+        match = re.compile(r"\w+").match(sql, following)
+        if match and match[0] in values:
+            pieces += [sql[done:start], literal(values[match[0]])]
+            done = match.end()
+    return "".join([*pieces, sql[done:]])
+
+
+def parse(path: Path) -> Pack:
+    """Read a pack's file.
+
+    Raises:
+        UsageError: The file has no header, or the header lacks something.
+    """
+    import tomllib
+
+    text = path.read_text(encoding="utf-8")
+    header = re.match(r"\s*/\*(.*?)\*/", text, re.DOTALL)
+    if not header:
+        raise UsageError(f"{path.name} does not begin with a header", "a pack opens with /* … */ that holds TOML")
+    try:
+        facts = tomllib.loads(header[1])
+        return Pack(
+            name=path.stem,
+            path=path,
+            sql=text[header.end() :].strip().removesuffix(";"),
+            title=facts["title"],
+            description=_flow(facts["description"]),
+            reading=_flow(facts["reading"]),
+            empty=_flow(facts["empty"]),
+            params={name: _param(name, entry) for name, entry in facts.get("params", {}).items()},
+            columns=facts["columns"],
+            aliases=tuple(facts.get("aliases", ())),
+            notes=facts.get("notes", {}),
+        )
+    except (tomllib.TOMLDecodeError, KeyError) as error:
+        raise UsageError(f"the header of {path.name} is not complete: {error}") from None
+
+
+@cache
+def built_in() -> dict[str, Pack]:
+    """All packs of the package by name, in alphabetical order."""
+    return {path.stem: parse(path) for path in sorted(queries_folder().glob("*.sql"))}
+
+
+def find(name: str) -> Pack:
+    """Return the pack with this name or alias; underscores may stand for dashes.
+
+    Raises:
+        UsageError: There is none.
+    """
+    packs = built_in()
+    wanted = name.replace("_", "-")
+    if wanted in packs:
+        return packs[wanted]
+    for pack in packs.values():
+        if name in pack.aliases:
+            return pack
+    import difflib
+
+    near = difflib.get_close_matches(wanted, packs, n=1)
+    raise UsageError(
+        f"there is no report {name!r}", f"did you mean {near[0]}?" if near else f"reports: {', '.join(packs)}"
+    )
+
+
+def _param(name: str, entry: dict[str, Any]) -> Param:
+    default = entry.get("default")
+    kind = TYPES[entry["type"]] if default is None else type(default)
+    return Param(
+        name=name,
+        kind=kind,
+        default=default,
+        help=_flow(entry["help"]),
+        choices=tuple(entry.get("choices", ())),
+        required_without=entry.get("required_without", ""),
+    )
+
+
+def _flow(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,199 @@
+"""The part of a trace that a question is about: NVTX ranges, a window of time, a device, a process, a stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
+
+from nsys_insight.errors import UsageError
+from nsys_insight.sqltext import identifier, literal
+
+if TYPE_CHECKING:
+    import duckdb
+
+# Tables that name things, or speak of the whole capture.
+KEPT_WHOLE = (
+    "TARGET_",
+    "ENUM_",
+    "META_",
+    "EXPORT_",
+    "ANALYSIS_",
+    "StringIds",
+    "PROCESSES",
+    "ThreadNames",
+    "DIAGNOSTIC_",
+)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What to look at; None does not narrow.
+
+    An event is in a window of time if it begins there (`from_ns` included, `to_ns` not), so that the windows of a
+    partition add up. A GPU operation is in an NVTX range if its launch call began inside the range, on its thread.
+    `nvtx` is a range's name; `*` and `?` in it stand for anything.
+    """
+
+    nvtx: str | None = None
+    from_ns: int | None = None
+    to_ns: int | None = None
+    device: int | None = None
+    process: int | None = None
+    stream: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a window without length."""
+        if self.from_ns is not None and self.to_ns is not None and self.to_ns <= self.from_ns:
+            raise UsageError(
+                f"the window from {self.from_ns} ns to {self.to_ns} ns is empty", "--to must be after --from"
+            )
+
+    @property
+    def flags(self) -> frozenset[str]:
+        """The names of the flags that narrow this scope: nvtx, from, to, device, process, stream."""
+        return frozenset(f.name.removesuffix("_ns") for f in fields(self) if getattr(self, f.name) is not None)
+
+    def narrowed(self, **changes: object) -> Scope:
+        """Return this scope with some of its parts replaced."""
+        return replace(self, **changes)  # type: ignore[arg-type]
+
+
+WHOLE_TRACE = Scope()
+
+
+def condition(scope: Scope, table: str, columns: set[str]) -> str:
+    """Write the SQL condition that keeps the rows of a raw table which are in scope; empty if all are.
+
+    A table is narrowed by what it has: an API call belongs to no device, so `--device` leaves all of them.
+    """
+    if table.startswith(KEPT_WHOLE):
+        return ""
+    pid = next((f"pid_of({name})" for name in ("globalPid", "globalTid") if name in columns), "")
+    time = next((identifier(name) for name in ("start", "timestamp") if name in columns), "")
+    tests = []
+    if scope.device is not None and "deviceId" in columns:
+        tests.append(f"deviceId = {scope.device}")
+    if scope.stream is not None and "streamId" in columns:
+        tests.append(f"streamId = {scope.stream}")
+    if scope.process is not None and pid:
+        tests.append(f"{pid} = {scope.process}")
+    if scope.from_ns is not None and time:
+        tests.append(f"{time} >= {scope.from_ns}")
+    if scope.to_ns is not None and time:
+        tests.append(f"{time} < {scope.to_ns}")
+    if scope.nvtx is not None and pid and "correlationId" in columns:
+        tests.append(f"({pid}, correlationId) IN (FROM scope_calls)")
+    elif scope.nvtx is not None and time:
+        thread = (
+            "AND s.process_id = pid_of(globalTid) AND s.thread_id = tid_of(globalTid)" if "globalTid" in columns else ""
+        )
+        tests.append(f"EXISTS (FROM scope_ranges AS s WHERE {time} >= s.start_ns AND {time} < s.end_ns {thread})")
+    test = " AND ".join(tests)
+    # The rows that name NVTX domains come once, before all ranges.
+    return f"eventType = 75 OR ({test})" if test and table == "NVTX_EVENTS" else test
+
+
+def prepare(connection: duckdb.DuckDBPyConnection, scope: Scope) -> None:
+    """Create what the model and `condition` refer to: `scope`, `scope_windows`, `scope_ranges`, `scope_calls`.
+
+    The views `wall`, `nvtx_ranges` and `gpu_ops` must be there, over the whole trace, and `describe` called for it.
+
+    Raises:
+        UsageError: No NVTX range has the name.
+    """
+    start, end, ranges = scope.from_ns, scope.to_ns, 0
+    if start is not None or end is not None:
+        # A window may reach beyond the trace; the time out there is nobody's.
+        first, last = connection.execute("SELECT min(start_ns), max(end_ns) FROM wall").fetchall()[0]
+        if first is not None:
+            start = first if start is None else min(max(start, first), last)
+            end = last if end is None else max(min(end, last), start)
+    if scope.nvtx is not None:
+        ranges = _find_ranges(connection, scope)
+    describe(connection, scope, start, end, ranges)
+
+
+def describe(
+    connection: duckdb.DuckDBPyConnection,
+    scope: Scope = WHOLE_TRACE,
+    start: int | None = None,
+    end: int | None = None,
+    ranges: int = 0,
+) -> None:
+    """Write the one-row table `scope`, with the window cut to the trace and the number of NVTX ranges meant."""
+    connection.execute(
+        f"""CREATE TABLE IF NOT EXISTS scope_windows (start_ns BIGINT, end_ns BIGINT);
+            CREATE OR REPLACE TABLE scope AS SELECT
+            {literal(scope.nvtx)}::VARCHAR AS nvtx, {ranges}::BIGINT AS range_count,
+            {literal(start)}::BIGINT AS from_ns, {literal(end)}::BIGINT AS to_ns,
+            {literal(scope.device)}::BIGINT AS device_id, {literal(scope.process)}::BIGINT AS process_id,
+            {literal(scope.stream)}::BIGINT AS stream_id"""
+    )
+
+
+def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
+    """Make the tables of an NVTX scope and return how many ranges it means."""
+    in_window = " AND ".join(
+        ["true"]
+        + ([f"start_ns >= {scope.from_ns}"] if scope.from_ns is not None else [])
+        + ([f"start_ns < {scope.to_ns}"] if scope.to_ns is not None else [])
+        + ([f"process_id = {scope.process}"] if scope.process is not None else [])
+    )
+    connection.execute(
+        f"""CREATE OR REPLACE TABLE scope_found AS
+            SELECT process_id, thread_id, start_ns, coalesce(end_ns, 9223372036854775807) AS end_ns
+            FROM nvtx_ranges WHERE name GLOB {literal(scope.nvtx)} AND {in_window}"""
+    )
+    count = connection.execute("SELECT count(*) FROM scope_found").fetchall()[0][0]
+    if not count:
+        raise UsageError(f"no NVTX range is called {scope.nvtx!r}", _near_ranges(connection, str(scope.nvtx)))
+    connection.execute("CREATE OR REPLACE TABLE scope_ranges AS " + _merged("process_id, thread_id", "scope_found"))
+    last = connection.execute(
+        """SELECT max("end") FROM (FROM (SELECT "end" FROM raw.CUPTI_ACTIVITY_KIND_RUNTIME)
+           UNION ALL SELECT end_ns FROM gpu_ops)"""
+    ).fetchall()[0][0]
+    # An open range lasts to the end of the trace.
+    connection.execute(
+        f"UPDATE scope_ranges SET end_ns = greatest(start_ns, least(end_ns, {literal(last)}::BIGINT + 1)) WHERE end_ns = 9223372036854775807"
+    )
+    connection.execute("CREATE OR REPLACE TABLE scope_windows AS " + _merged("", "scope_ranges"))
+    connection.execute(
+        """CREATE OR REPLACE TABLE scope_calls AS
+           SELECT DISTINCT pid_of(c.globalTid), c.correlationId
+           FROM raw.CUPTI_ACTIVITY_KIND_RUNTIME AS c
+           ASOF JOIN scope_ranges AS s
+               ON s.process_id = pid_of(c.globalTid) AND s.thread_id = tid_of(c.globalTid) AND s.start_ns <= c.start
+           WHERE c.start < s.end_ns AND c.correlationId IS NOT NULL"""
+    )
+    return int(count)
+
+
+def _merged(keys: str, table: str) -> str:
+    """SQL for the union of a table's intervals as disjoint ones, within each value of the key columns."""
+    by, comma = (f"PARTITION BY {keys}", ",") if keys else ("", "")
+    return f"""
+        WITH reach AS (
+            SELECT *, max(end_ns) OVER ({by} ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
+            FROM {table}
+        ), islands AS (
+            SELECT *, count(*) FILTER (WHERE reached IS NULL OR start_ns > reached)
+                OVER ({by} ORDER BY start_ns ROWS UNBOUNDED PRECEDING) AS island
+            FROM reach
+        )
+        SELECT {keys}{comma} min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM islands GROUP BY {keys}{comma} island
+    """
+
+
+def _near_ranges(connection: duckdb.DuckDBPyConnection, wanted: str) -> str:
+    import difflib
+
+    names = [
+        name
+        for (name,) in connection.execute(
+            "SELECT name FROM nvtx_ranges GROUP BY name ORDER BY count(*) DESC LIMIT 1000"
+        ).fetchall()
+    ]
+    if not names:
+        return "the trace has no NVTX ranges; capture with -t cuda,nvtx and mark ranges in the program"
+    near = difflib.get_close_matches(wanted, names, n=3) or names[:3]
+    return "ranges here are called " + ", ".join(repr(name) for name in near) + "; see them with: nsys-insight nvtx"

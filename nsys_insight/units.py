@@ -1,0 +1,135 @@
+"""Units: which one a column has, how its numbers are shown to people, and how durations are read from flags."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nsys_insight.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Number = int | float
+
+UNKNOWN = "-"
+
+_SUFFIXES = (("_bytes_per_s", "bytes/s"), ("_ns", "ns"), ("_bytes", "bytes"), ("_pct", "%"))
+_WORDS = (("_ratio", "ratio"), ("_count", "count"))
+
+# Memory sizes are binary, as in allocators; bandwidths are decimal, as in every data sheet they are compared with.
+_STEPS: dict[str, tuple[tuple[str, float], ...]] = {
+    "ns": (("ns", 1), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)),
+    "bytes": (("B", 1), ("KiB", 2**10), ("MiB", 2**20), ("GiB", 2**30), ("TiB", 2**40)),
+    "bytes/s": (("B/s", 1), ("kB/s", 1e3), ("MB/s", 1e6), ("GB/s", 1e9), ("TB/s", 1e12)),
+    "%": (("%", 1),),
+}
+_DECIMALS = {"%": 1, "ratio": 2}
+# Points in time lie close together far from zero: three significant digits would make them all alike.
+_POINT_IN_TIME = re.compile(r"(^|_)(start|end)_ns$")
+
+_ID = re.compile(r"(^|_)(id|pid|tid)$")  # a number that names something is not a quantity
+
+_DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(ns|us|\u00b5s|\u03bcs|ms|s)?", re.ASCII)
+_NS = {"ns": 1, "us": 10**3, "\u00b5s": 10**3, "\u03bcs": 10**3, "ms": 10**6, "s": 10**9}
+_LONGEST_NS = 2**63 - 1
+
+
+def unit_of(name: str) -> str:
+    """Return the unit that a column's name ends in: ns, bytes, %, bytes/s, ratio, count, X/s, or none ("")."""
+    for suffix, unit in _SUFFIXES + _WORDS:
+        if f"_{name}".endswith(suffix):
+            return unit
+    if name.endswith("_per_s"):
+        return name.removesuffix("_per_s").rpartition("_")[2] + "/s"
+    return ""
+
+
+def label_of(name: str) -> str:
+    """Return a column's name as people read it, without the unit that its header shows: `total_ns` is "total"."""
+    if not re.fullmatch(r"\w+", name):
+        return name  # an expression somebody typed in SQL
+    for suffix, _ in _SUFFIXES:
+        if name.endswith(suffix):
+            name = name.removesuffix(suffix)
+            break
+    if name.endswith("_per_s"):
+        name = name.removesuffix("_per_s") + "/s"
+    return name.replace("_", " ").strip() or name
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How the numbers of one column are shown: divided by `divisor`, in `unit`, with at least `decimals` places."""
+
+    unit: str
+    divisor: float = 1
+    decimals: int = 0
+    thousands: bool = True
+
+    def text(self, value: Number | None) -> str:
+        """Write a raw value in this scale, without the unit; unknown (None, NaN) is "-"."""
+        if value is None or math.isnan(value):
+            return UNKNOWN
+        if not self.thousands:
+            return str(value)
+        return _number(value if self.divisor == 1 else value / self.divisor, self.decimals)
+
+
+def scale_for(name: str, values: Iterable[Number | None]) -> Scale:
+    """Choose the one scale for all values of the column `name`.
+
+    The unit is the largest that the largest value reaches, unless most values would then be a hundredth or less.
+    """
+    sizes = sorted(abs(value) for value in values if value and math.isfinite(value))
+    unit = unit_of(name)
+    if not sizes:
+        return Scale(_STEPS.get(unit, (("", 1),))[0][0])
+    largest, typical = sizes[-1], sizes[len(sizes) // 2]
+    if _POINT_IN_TIME.search(name):
+        return Scale("ms", 1e6, 3) if largest >= 1e6 else Scale("ns")
+    shown, divisor = next(
+        ((word, step) for word, step in reversed(_STEPS.get(unit, ())) if largest >= step and typical >= step / 100),
+        _STEPS.get(unit, (("", 1),))[0],
+    )
+    if unit in _DECIMALS:
+        decimals = _DECIMALS[unit]
+    elif divisor == 1 and all(size == int(size) for size in sizes):
+        decimals = 0
+    else:
+        decimals = min(3, max(1, 2 - math.floor(math.log10(typical / divisor))))
+    return Scale(shown, divisor, decimals, thousands=not _ID.search(name))
+
+
+def _number(value: Number, decimals: int) -> str:
+    """Write a number with thousands separators and enough places for two significant digits, so never as a false 0."""
+    if value == 0:
+        return "0"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if math.isinf(value) or not 1e-6 <= abs(value) < 1e15:
+        return f"{value:.1e}" if math.isfinite(value) else str(value)
+    text = f"{value:,.{max(decimals, 1 - math.floor(math.log10(abs(value))))}f}"
+    whole, _, places = text.partition(".")
+    places = places[:decimals] + places[decimals:].rstrip("0")
+    return f"{whole}.{places}" if places else whole
+
+
+def parse_duration(text: str) -> int:
+    """Read a duration as ns: "250" and "250ns", "5us", "1.5ms", "2s".
+
+    Raises:
+        UsageError: if it is not a number with one of these units, or longer than 292 years.
+    """
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"'{text}' is not a duration", "write a number and a unit: 250ns, 5us, 1.5ms or 2s")
+    from decimal import Decimal
+
+    number, unit = match.groups()
+    duration_ns = round(Decimal(number) * _NS[unit or "ns"])
+    if duration_ns > _LONGEST_NS:
+        raise UsageError(f"'{text}' is longer than any trace", "write a number and a unit: 250ns, 5us, 1.5ms or 2s")
+    return duration_ns

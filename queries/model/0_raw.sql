@@ -1,0 +1,117 @@
+-- The raw contract: exactly the nsys tables and columns that the model reads, with the types it reads them as.
+-- The loader makes a relation of each of these shapes in the schema `raw`, whatever version of nsys made the export:
+-- a missing column arrives as a typed NULL, a missing table as an empty one. The scope narrows these relations too, so
+-- that no view above has to know of it. To read another column, add it here.
+-- Source of names and meanings: the column comments of real exports, nsys 2020.3 to 2026.2.
+
+CREATE TABLE StringIds (id BIGINT, value VARCHAR);
+
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (
+    start BIGINT, "end" BIGINT, deviceId BIGINT, contextId BIGINT, greenContextId BIGINT, streamId BIGINT,
+    correlationId BIGINT, globalPid BIGINT, demangledName BIGINT, shortName BIGINT, mangledName BIGINT,
+    launchType BIGINT, registersPerThread BIGINT,
+    gridX BIGINT, gridY BIGINT, gridZ BIGINT, blockX BIGINT, blockY BIGINT, blockZ BIGINT,
+    staticSharedMemory BIGINT, dynamicSharedMemory BIGINT, sharedMemoryExecuted BIGINT,
+    localMemoryPerThread BIGINT, localMemoryTotal BIGINT, gridId BIGINT, graphNodeId BIGINT, graphId BIGINT,
+    clusterX BIGINT, clusterY BIGINT, clusterZ BIGINT
+);
+
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (
+    start BIGINT, "end" BIGINT, eventClass BIGINT, globalTid BIGINT, correlationId BIGINT, nameId BIGINT,
+    returnValue BIGINT, callchainId BIGINT
+);
+
+CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (
+    start BIGINT, "end" BIGINT, deviceId BIGINT, contextId BIGINT, streamId BIGINT, correlationId BIGINT,
+    globalPid BIGINT, bytes BIGINT, copyKind BIGINT, srcKind BIGINT, dstKind BIGINT,
+    srcDeviceId BIGINT, dstDeviceId BIGINT, graphNodeId BIGINT, copyCount BIGINT
+);
+
+CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (
+    start BIGINT, "end" BIGINT, deviceId BIGINT, contextId BIGINT, streamId BIGINT, correlationId BIGINT,
+    globalPid BIGINT, value BIGINT, bytes BIGINT, graphNodeId BIGINT, memKind BIGINT
+);
+
+-- deprecatedSyncType exists from schema 3.17 on, where syncType counts differently: the view `syncs` reads both.
+CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (
+    start BIGINT, "end" BIGINT, deviceId BIGINT, contextId BIGINT, streamId BIGINT, correlationId BIGINT,
+    globalPid BIGINT, deprecatedSyncType BIGINT, syncType BIGINT, eventId BIGINT, eventSyncId BIGINT
+);
+
+CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (
+    start BIGINT, "end" BIGINT, deviceId BIGINT, contextId BIGINT, streamId BIGINT, correlationId BIGINT,
+    globalPid BIGINT, graphId BIGINT, graphExecId BIGINT
+);
+
+CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (
+    start BIGINT, globalPid BIGINT, deviceId BIGINT, contextId BIGINT, address BIGINT, bytes BIGINT, memKind BIGINT,
+    memoryOperationType BIGINT, name VARCHAR, correlationId BIGINT, streamId BIGINT,
+    localMemoryPoolAddress BIGINT, localMemoryPoolSize BIGINT, localMemoryPoolUtilizedSize BIGINT
+);
+
+CREATE TABLE NVTX_EVENTS (
+    start BIGINT, "end" BIGINT, eventType BIGINT, rangeId BIGINT, text VARCHAR, globalTid BIGINT,
+    endGlobalTid BIGINT, textId BIGINT, domainId BIGINT
+);
+
+CREATE TABLE GPU_METRICS (timestamp BIGINT, typeId BIGINT, metricId BIGINT, value BIGINT);
+
+CREATE TABLE TARGET_INFO_GPU_METRICS (typeId BIGINT, metricId BIGINT, metricName VARCHAR);
+
+CREATE TABLE OSRT_API (start BIGINT, "end" BIGINT, globalTid BIGINT, nameId BIGINT, returnValue BIGINT);
+
+CREATE TABLE PROFILER_OVERHEAD (start BIGINT, "end" BIGINT, globalTid BIGINT, nameId BIGINT);
+
+CREATE TABLE DIAGNOSTIC_EVENT (timestamp BIGINT, source BIGINT, severity BIGINT, text VARCHAR, globalPid BIGINT);
+
+CREATE TABLE PROCESSES (globalPid BIGINT, pid BIGINT, name VARCHAR);
+
+CREATE TABLE ThreadNames (nameId BIGINT, globalTid BIGINT);
+
+CREATE TABLE TARGET_INFO_GPU (
+    id BIGINT, name VARCHAR, busLocation VARCHAR, totalMemory BIGINT, memoryBandwidth BIGINT, clockRate BIGINT,
+    smCount BIGINT, l2CacheSize BIGINT, uuid VARCHAR, chipName VARCHAR, cuDevice BIGINT, threadsPerWarp BIGINT,
+    maxWarpsPerSm BIGINT, maxBlocksPerSm BIGINT, maxRegistersPerSm BIGINT, maxRegistersPerBlock BIGINT,
+    maxShmemPerSm BIGINT, maxShmemPerBlock BIGINT, maxShmemPerBlockOptin BIGINT, maxThreadsPerBlock BIGINT,
+    computeMajor BIGINT, computeMinor BIGINT
+);
+
+-- What TARGET_INFO_GPU was until 2020.
+CREATE TABLE TARGET_INFO_CUDA_GPU (
+    deviceId BIGINT, name VARCHAR, pciBusId BIGINT, globalMemorySize BIGINT, globalMemoryBandwidth BIGINT,
+    coreClockRate BIGINT, numMultiprocessors BIGINT, l2CacheSize BIGINT, numThreadsPerWarp BIGINT,
+    maxWarpsPerMultiprocessor BIGINT, maxBlocksPerMultiprocessor BIGINT, maxRegistersPerMultiprocessor BIGINT,
+    maxRegistersPerBlock BIGINT, maxSharedMemoryPerMultiprocessor BIGINT, maxSharedMemoryPerBlock BIGINT,
+    maxThreadsPerBlock BIGINT, computeCapabilityMajor BIGINT, computeCapabilityMinor BIGINT
+);
+
+CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId BIGINT, cudaId BIGINT, pid BIGINT);
+
+CREATE TABLE TARGET_INFO_CUDA_STREAM (streamId BIGINT, processId BIGINT, contextId BIGINT, priority BIGINT, flag BIGINT);
+
+CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs BIGINT, utcTime VARCHAR);
+
+CREATE TABLE ANALYSIS_DETAILS (duration BIGINT, startTime BIGINT, stopTime BIGINT);
+
+CREATE TABLE META_DATA_CAPTURE (name VARCHAR, value VARCHAR);
+
+CREATE TABLE META_DATA_EXPORT (name VARCHAR, value VARCHAR);
+
+CREATE TABLE EXPORT_META_DATA (name VARCHAR, value VARCHAR);
+
+CREATE TABLE ENUM_CUDA_MEMCPY_OPER (id BIGINT, label VARCHAR);
+
+CREATE TABLE ENUM_CUDA_MEM_KIND (id BIGINT, label VARCHAR);
+
+CREATE TABLE ENUM_CUDA_KERNEL_LAUNCH_TYPE (id BIGINT, label VARCHAR);
+
+-- The same, misspelt by nsys 2023.
+CREATE TABLE ENUM_CUDA_KRENEL_LAUNCH_TYPE (id BIGINT, label VARCHAR);
+
+CREATE TABLE ENUM_CUDA_DEV_MEM_EVENT_OPER (id BIGINT, label VARCHAR);
+
+CREATE TABLE ENUM_CUPTI_STREAM_TYPE (id BIGINT, label VARCHAR);
+
+CREATE TABLE ENUM_DIAGNOSTIC_SEVERITY_LEVEL (id BIGINT, label VARCHAR);
+
+CREATE TABLE ENUM_DIAGNOSTIC_SOURCE_TYPE (id BIGINT, label VARCHAR);

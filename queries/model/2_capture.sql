@@ -1,0 +1,19 @@
+-- Reports carry the whole environment of the profiled process; none of it belongs into an answer.
+CREATE VIEW capture AS
+SELECT name, value FROM raw.META_DATA_EXPORT
+UNION ALL
+SELECT name, value FROM raw.EXPORT_META_DATA
+UNION ALL
+SELECT name, value FROM raw.META_DATA_CAPTURE WHERE name NOT LIKE '%ENVIRONMENT%'
+UNION ALL
+SELECT 'CAPTURE_START_NS', startTime::VARCHAR FROM raw.ANALYSIS_DETAILS
+UNION ALL
+SELECT 'CAPTURE_STOP_NS', stopTime::VARCHAR FROM raw.ANALYSIS_DETAILS
+UNION ALL
+SELECT 'CAPTURE_DURATION_NS', duration::VARCHAR FROM raw.ANALYSIS_DETAILS
+UNION ALL
+SELECT 'CAPTURE_START_UTC', utcTime FROM raw.TARGET_INFO_SESSION_START_TIME;
+
+COMMENT ON VIEW capture IS 'How the trace was captured and exported, as nsys recorded it, without the process''s environment.';
+COMMENT ON COLUMN capture.name IS 'nsys''s name of the setting';
+COMMENT ON COLUMN capture.value IS 'Its value';

@@ -1,0 +1,32 @@
+-- An open range (no end) lasts to the end of the capture; end_ns stays NULL, for nobody saw it.
+CREATE VIEW nvtx_ranges AS
+SELECT
+    n.start AS start_ns,
+    n."end" AS end_ns,
+    n."end" - n.start AS duration_ns,
+    coalesce(n.text, s.value, '') AS name,
+    coalesce(d.name, '') AS domain,
+    CASE n.eventType WHEN 59 THEN 'push/pop' WHEN 70 THEN 'push/pop' ELSE 'start/end' END AS style,
+    pid_of(n.globalTid) AS process_id,
+    tid_of(n.globalTid) AS thread_id,
+    tid_of(n.endGlobalTid) AS end_thread_id
+FROM raw.NVTX_EVENTS AS n
+LEFT JOIN raw.StringIds AS s ON s.id = n.textId
+LEFT JOIN (
+    SELECT pid_of(e.globalTid) AS process_id, e.domainId, min(coalesce(e.text, v.value)) AS name
+    FROM raw.NVTX_EVENTS AS e LEFT JOIN raw.StringIds AS v ON v.id = e.textId
+    WHERE e.eventType = 75
+    GROUP BY ALL
+) AS d ON d.process_id = pid_of(n.globalTid) AND d.domainId = n.domainId
+WHERE n.eventType IN (59, 60, 70, 71);
+
+COMMENT ON VIEW nvtx_ranges IS 'One row per NVTX range of the host.';
+COMMENT ON COLUMN nvtx_ranges.start_ns IS 'When the range was opened';
+COMMENT ON COLUMN nvtx_ranges.end_ns IS 'When it was closed; NULL when the capture ended first';
+COMMENT ON COLUMN nvtx_ranges.duration_ns IS 'end_ns - start_ns';
+COMMENT ON COLUMN nvtx_ranges.name IS 'Its text';
+COMMENT ON COLUMN nvtx_ranges.domain IS 'Its NVTX domain; empty for the default domain';
+COMMENT ON COLUMN nvtx_ranges.style IS 'push/pop (nested, one thread) or start/end (free)';
+COMMENT ON COLUMN nvtx_ranges.process_id IS 'Operating system''s process id';
+COMMENT ON COLUMN nvtx_ranges.thread_id IS 'Thread that opened it';
+COMMENT ON COLUMN nvtx_ranges.end_thread_id IS 'Thread that closed a start/end range';

@@ -1,0 +1,34 @@
+-- One row per kernel, never more: the many kernels of a graph launch share one call.
+CREATE VIEW launches AS
+SELECT
+    k.start_ns, k.end_ns, k.duration_ns, k.name_id, k.device_id, k.stream_id, k.process_id, k.correlation_id,
+    k.graph_node_id,
+    a.name AS api_name,
+    a.call_group,
+    a.thread_id,
+    a.start_ns AS api_start_ns,
+    a.end_ns AS api_end_ns,
+    a.duration_ns AS api_duration_ns,
+    k.start_ns - a.end_ns AS queue_ns
+FROM kernel_events AS k
+LEFT JOIN api_calls AS a
+    ON a.process_id = k.process_id AND a.correlation_id = k.correlation_id
+    AND a.call_group IN ('launch', 'graph launch');
+
+COMMENT ON VIEW launches IS 'One row per kernel, with the API call that launched it; the call''s columns are NULL when the capture does not have it.';
+COMMENT ON COLUMN launches.start_ns IS 'When the kernel started on the GPU';
+COMMENT ON COLUMN launches.end_ns IS 'When the kernel ended on the GPU';
+COMMENT ON COLUMN launches.duration_ns IS 'The kernel''s time';
+COMMENT ON COLUMN launches.name_id IS 'The kernel''s name, in `strings` and `kernel_names`';
+COMMENT ON COLUMN launches.device_id IS 'CUDA device number within the process';
+COMMENT ON COLUMN launches.stream_id IS 'CUDA stream, numbered by CUPTI';
+COMMENT ON COLUMN launches.process_id IS 'Operating system''s process id';
+COMMENT ON COLUMN launches.correlation_id IS 'Id that joins kernel and call, within the process';
+COMMENT ON COLUMN launches.graph_node_id IS 'CUDA graph node that ran the kernel; NULL or 0 outside graphs';
+COMMENT ON COLUMN launches.api_name IS 'The launch call';
+COMMENT ON COLUMN launches.call_group IS 'launch, or graph launch: one call for many kernels';
+COMMENT ON COLUMN launches.thread_id IS 'Thread that called';
+COMMENT ON COLUMN launches.api_start_ns IS 'When the call was entered';
+COMMENT ON COLUMN launches.api_end_ns IS 'When it returned';
+COMMENT ON COLUMN launches.api_duration_ns IS 'How long it took the host';
+COMMENT ON COLUMN launches.queue_ns IS 'Kernel start - call end: negative when the kernel started before the call had returned';

@@ -1,0 +1,51 @@
+-- The number in syncType cannot be trusted alone: nsys 2021 to 2024 counts 1 = context, 2 = event, 3 = stream and 2025
+-- counts 2 = stream, 4 = context, while the enum table in the same file says otherwise. The call that waited is known
+-- for nearly every row, so its name decides and the number is the last resort.
+CREATE VIEW syncs AS
+SELECT
+    y.start AS start_ns,
+    y."end" AS end_ns,
+    y."end" - y.start AS duration_ns,
+    CASE
+        WHEN a.name LIKE '%StreamSynchronize' THEN 'stream'
+        WHEN a.name LIKE '%EventSynchronize' THEN 'event'
+        WHEN a.name LIKE '%StreamWaitEvent' THEN 'stream wait'
+        WHEN a.name SIMILAR TO '.*(Device|Ctx|Thread)Synchronize' THEN 'context'
+        WHEN v.is_new AND y.syncType IN (2, 3) THEN 'stream'
+        WHEN v.is_new AND y.syncType = 4 THEN 'context'
+        WHEN v.is_new AND y.syncType = 1 THEN 'event'
+        WHEN y.syncType = 1 THEN 'context'
+        WHEN y.syncType = 2 THEN 'event'
+        WHEN y.syncType = 3 THEN 'stream'
+        ELSE 'unknown'
+    END AS sync_type,
+    a.name AS api_name,
+    y.deviceId AS device_id,
+    CASE WHEN y.streamId < 4294967295 THEN y.streamId END AS stream_id,
+    y.contextId AS context_id,
+    CASE WHEN y.eventId < 4294967295 THEN y.eventId END AS event_id,
+    pid_of(y.globalPid) AS process_id,
+    a.thread_id,
+    y.correlationId AS correlation_id
+FROM raw.CUPTI_ACTIVITY_KIND_SYNCHRONIZATION AS y
+LEFT JOIN api_calls AS a ON a.process_id = pid_of(y.globalPid) AND a.correlation_id = y.correlationId
+-- Schema 3.17 brought the column and the new numbers.
+CROSS JOIN (
+    SELECT coalesce(min(CASE WHEN name = 'EXPORT_SCHEMA_VERSION_MAJOR' THEN value::BIGINT * 1000 END)
+        + min(CASE WHEN name = 'EXPORT_SCHEMA_VERSION_MINOR' THEN value::BIGINT END) >= 3017, false) AS is_new
+    FROM raw.META_DATA_EXPORT WHERE name LIKE 'EXPORT_SCHEMA_VERSION_M%OR'
+) AS v;
+
+COMMENT ON VIEW syncs IS 'One row per wait that CUPTI recorded. Not every waiting call has one (cudaDeviceSynchronize seldom does): to count waits, use `api_calls` with call_group sync.';
+COMMENT ON COLUMN syncs.start_ns IS 'When the wait began';
+COMMENT ON COLUMN syncs.end_ns IS 'When it was over';
+COMMENT ON COLUMN syncs.duration_ns IS 'end_ns - start_ns';
+COMMENT ON COLUMN syncs.sync_type IS 'What was waited for: stream, event, context, stream wait (on the GPU), unknown';
+COMMENT ON COLUMN syncs.api_name IS 'The call that waited';
+COMMENT ON COLUMN syncs.device_id IS 'CUDA device number within the process';
+COMMENT ON COLUMN syncs.stream_id IS 'The stream waited for; NULL when it is none in particular';
+COMMENT ON COLUMN syncs.context_id IS 'CUDA context';
+COMMENT ON COLUMN syncs.event_id IS 'The event waited for';
+COMMENT ON COLUMN syncs.process_id IS 'Operating system''s process id';
+COMMENT ON COLUMN syncs.thread_id IS 'Thread that waited';
+COMMENT ON COLUMN syncs.correlation_id IS 'Joins with `api_calls`, together with process_id';
