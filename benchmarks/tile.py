@@ -2,9 +2,9 @@
 
     python benchmarks/tile.py sample_traces/decode_eager.sqlite big.sqlite --times 1000
 
-Every copy is moved later in time by the length of the trace and gets correlation ids, graph nodes and ranges of its own,
-so that joins, gaps and steps look as they would in one long capture. ``--processes`` and ``--streams`` spread the copies
-over several processes and streams, which run at the same time.
+Every copy is moved later in time by the length of the trace and gets correlation ids of its own, so that joins, gaps
+and steps look as they would in one long capture. ``--processes`` and ``--streams`` spread the copies over several
+processes and streams, which run at the same time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,18 @@ TIMES = {"start", "end", "timestamp", "rawTimestamp"}
 PER_COPY = {"correlationId", "gridId", "eventSyncId"}
 PROCESS_IDS = {"globalPid", "globalTid", "endGlobalTid"}
 # What is not an event is kept once.
-KEPT = ("ENUM_", "META_", "EXPORT_", "TARGET_", "StringIds", "ANALYSIS", "PROCESSES", "Process", "ThreadNames", "sqlite_")
+KEPT = (
+    "ENUM_",
+    "META_",
+    "EXPORT_",
+    "TARGET_",
+    "StringIds",
+    "ANALYSIS",
+    "PROCESSES",
+    "Process",
+    "ThreadNames",
+    "sqlite_",
+)
 
 
 def event_tables(db: sqlite3.Connection) -> list[str]:
@@ -42,14 +53,22 @@ def tile(source: Path, target: Path, times: int, processes: int = 1, streams: in
     db = sqlite3.connect(target)
     db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -200000;")
     tables = [t for t in event_tables(db) if TIMES & set(columns(db, t))]
-    event_times = [extent(db, t, c) for t in tables if t.startswith("CUPTI") for c in ("start", "end") if c in columns(db, t)]
+    event_times = [
+        extent(db, t, c) for t in tables if t.startswith("CUPTI") for c in ("start", "end") if c in columns(db, t)
+    ]
     period = max(high for _, high in event_times) - min(low for low, high in event_times) + 100_000
-    ids = {c: max(extent(db, t, c)[1] for t in tables if c in columns(db, t)) + 1
-           for c in PER_COPY if any(c in columns(db, t) for t in tables)}
+    ids = {
+        c: max(extent(db, t, c)[1] for t in tables if c in columns(db, t)) + 1
+        for c in PER_COPY
+        if any(c in columns(db, t) for t in tables)
+    }
     # Copies of different processes and streams share a place in time: with 2 of each, every 4 copies run at once.
     lanes = processes * streams
-    db.execute("CREATE TEMP TABLE copy AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?)"
-               " SELECT i FROM n", (times,))
+    db.execute(
+        "CREATE TEMP TABLE copy AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?)"
+        " SELECT i FROM n",
+        (times,),
+    )
     for table in tables:
         values = []
         for column in columns(db, table):

@@ -1,12 +1,12 @@
 """SQL over NVIDIA Nsight Systems traces.
 
-    import nsys_insight
+import nsys_insight
 
-    trace = nsys_insight.open("trace.nsys-rep")
-    trace.top()                                   # a polars frame
-    trace.run("gaps", min_gap_ns=5000)
-    trace.scope(nvtx="decode_step").per_token(tokens=32)
-    trace.sql("SELECT name, count(*) FROM kernels GROUP BY ALL ORDER BY 2 DESC")
+trace = nsys_insight.open("trace.nsys-rep")
+trace.top()                                   # a polars frame
+trace.run("gaps", min_gap_ns=5000)
+trace.scope(nvtx="decode_step").per_token(tokens=32)
+trace.sql("SELECT name, count(*) FROM kernels GROUP BY ALL ORDER BY 2 DESC")
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __version__ = "0.1.0"
 
 
 def open(path: str | Path, **options: Any) -> Trace:  # noqa: A001 - nsys_insight.open reads as gzip.open does
-    """Open a trace: a `.nsys-rep`, its SQLite export, or a parquetdir. Options are those of `nsys_insight.trace.Trace`."""
+    """Open a trace: a `.nsys-rep`, its SQLite export, or a parquetdir; `options` are those of `Trace`."""
     from nsys_insight.trace import Trace
 
     return Trace(path, **options)

@@ -1,4 +1,4 @@
-"""A trace's tables as a DuckDB file in the cache: for further questions, and where a file cannot be scanned in place."""
+"""A trace's tables as a DuckDB file in the cache: for many questions, or where a file cannot be scanned in place."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from nsys_insight.errors import TraceError
 from nsys_insight.sqltext import identifier, literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     import duckdb
@@ -41,8 +40,9 @@ def find(file: Path) -> Path | None:
 def build(file: Path, memory: str | None = None, *, in_place: bool = True) -> Path:
     """Build the DuckDB file of an export and return it; in the cache folder, or else in a temporary one.
 
-    Two processes may do so at once. With `in_place`, DuckDB's extension reads the file; without it, or where there is no
-    extension, rows come through ADBC, slower, and cells that do not fit their column's type are kept as far as they can.
+    Two processes may do so at once. With `in_place`, DuckDB's extension reads the file; without it, or where there is
+    no extension, rows come through ADBC, slower, and cells that do not fit their column's type are kept as far as
+    they can be.
 
     Raises:
         TraceError: The file cannot be read.
@@ -61,7 +61,9 @@ def build(file: Path, memory: str | None = None, *, in_place: bool = True) -> Pa
             source = load.attach_sqlite(connection, file) if in_place else None
             if source is not None:
                 for table, types in _present(source.columns).items():
-                    select = ", ".join(f"{identifier(name)}::{kind} AS {identifier(name)}" for name, kind in types.items())
+                    select = ", ".join(
+                        f"{identifier(name)}::{kind} AS {identifier(name)}" for name, kind in types.items()
+                    )
                     connection.execute(
                         f"CREATE TABLE built.{identifier(table)} AS SELECT {select} FROM {source.relations[table]}"
                     )
@@ -109,15 +111,17 @@ def _copy(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
                     connection.unregister("arrow")
     except adbc_driver_manager.Error as error:
         raise TraceError(
-            f"{file} cannot be read: {error}", "export it again: nsys export --type sqlite -o trace.sqlite trace.nsys-rep"
+            f"{file} cannot be read: {error}",
+            "export it again: nsys export --type sqlite -o trace.sqlite trace.nsys-rep",
         ) from None
 
 
 def _sqlite_select(table: str, types: dict[str, str]) -> str:
     """SQL for SQLite that gives each column one Arrow type, whatever its cells hold.
 
-    The driver infers a column's type from the first batch and fails on what differs later. So a row of the right types
-    comes first (is_row = 0), text comes as hexadecimal digits, which are always ASCII, and numbers that are none as NULL.
+    The driver infers a column's type from the first batch and fails on what differs later. So a row of the right
+    types comes first (is_row = 0), text comes as hexadecimal digits, which are always ASCII, and what ought to be a
+    number and is none comes as NULL.
     """
     first = ["0 AS is_row"]
     rows = ["1"]
@@ -128,12 +132,14 @@ def _sqlite_select(table: str, types: dict[str, str]) -> str:
             rows.append(f"CASE WHEN {column} IS NOT NULL THEN 'x' || hex({column}) END")
         else:
             first.append(f"0 AS {column}")
-            rows.append(f"CASE typeof({column}) WHEN 'integer' THEN {column} WHEN 'real' THEN CAST({column} AS INTEGER) END")
+            rows.append(
+                f"CASE typeof({column}) WHEN 'integer' THEN {column} WHEN 'real' THEN CAST({column} AS INTEGER) END"
+            )
     return f"SELECT {', '.join(first)} UNION ALL SELECT {', '.join(rows)} FROM {identifier(table)}"
 
 
 def _typed(types: dict[str, str]) -> str:
-    """DuckDB's side of `_sqlite_select`: text back from its digits; bytes that are not UTF-8 stay visible as \\xFF."""
+    """DuckDB's side of `_sqlite_select`: text back from its digits, with bytes that are not UTF-8 in hexadecimal."""
     columns = []
     for name, kind in types.items():
         column = identifier(name)

@@ -89,8 +89,8 @@ def building(target: Path) -> Iterator[Path]:
     """Yield a path to write to, which becomes `target` when the block ends well and vanishes when it does not.
 
     The path lies in a folder of its own (`path.parent`) beside `target`, where the block may keep other temporary
-    files. What processes that were killed left behind there is removed first. Two processes that build the same target do not
-    disturb each other; the last one's stays.
+    files. What processes that were killed left behind there is removed first. Two processes that build the same target
+    do not disturb each other; the last one's stays.
 
     Raises:
         OSError: The folder of `target` cannot be written to, or the disk is full.

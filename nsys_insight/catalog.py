@@ -63,8 +63,9 @@ def words_pattern(words: tuple[str, ...]) -> str:
     any_case = "|".join(word.replace("_", "_?") for word in words)
     camel_case = "|".join(_camel_case(word) for word in words)
     # A plain function is mangled as _Z<length><name><types>, and the types may be small letters: _Z3addiPf.
-    mangled = "|".join(f"{len(spelling)}{spelling}" for word in words for spelling in {word, word.replace("_", "")})
-    begin = f"(?:(?:^|{_OWN_NAME}[^A-Za-z])(?i:{any_case})|{_OWN_NAME}(?:{camel_case}))"
+    spellings = dict.fromkeys(spelling for word in words for spelling in (word, word.replace("_", "")))
+    mangled = "|".join(f"{len(spelling)}{spelling}" for spelling in spellings)
+    begin = f"(?:(?:^|{_OWN_NAME}[^A-Za-z<(])(?i:{any_case})|{_OWN_NAME}(?:{camel_case}))"
     return f"{begin}(?:[^a-z]|$)|^_Z(?:{mangled})"
 
 

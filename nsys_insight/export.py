@@ -145,30 +145,32 @@ def _beside(report: Path, note: Note) -> Path | None:
 
 
 def _by_newest(tools: list[nsys.Nsys], report: Path, attempt: Callable[[nsys.Nsys], Path], note: Note) -> Path:
-    """Return the first success among `tools`, which are in order."""
+    """Return the first success among `tools`, which are the newest first."""
     failures: list[str] = []
     for tool in tools:
         try:
             return attempt(tool)
         except _ExportFailedError as failed:
-            failures.append(f"nsys {tool.version} cannot export {report}: {failed}")
+            newer = ", which a newer nsys made" if _is_newer(report, tool) else ""
+            failures.append(f"nsys {tool.version} cannot export {report}{newer}: {failed}")
             if tool is not tools[-1]:
                 note(f"{failures[-1]}; trying another")
+    if _INCOMPLETE.search(failures[0]):
+        raise ToolError(failures[0], "the report looks incomplete: compare its size with the original's, copy it again")
     used = ", ".join(str(tool.path) for tool in tools)
-    raise ToolError(failures[0], _hint(report, tools[0], failures[0]) + f" (used {used})")
+    raise ToolError(
+        failures[0],
+        f"point ${nsys.NSYS_VARIABLE} to a newer nsys than {used}, or export on the machine that made the report: "
+        "nsys export --type sqlite -o trace.sqlite trace.nsys-rep",
+    )
 
 
-def _hint(report: Path, tool: nsys.Nsys, failure: str) -> str:
-    if _INCOMPLETE.search(failure):
-        return "the report looks incomplete: compare its size with the original's and copy it again"
+def _is_newer(report: Path, tool: nsys.Nsys) -> bool:
+    """Tell by their build numbers whether the report was made by a newer nsys; False if that is unknown."""
     with report.open("rb") as stream:
         made_by = _REPORT_BUILD.match(stream.read(200))
     ours = _NSYS_BUILD.search(nsys.printed_version(tool.path))
-    newer = "the report was made by a newer nsys: " if made_by and ours and int(made_by[1]) > int(ours[1]) else ""
-    return (
-        f"{newer}point ${nsys.NSYS_VARIABLE} to a newer nsys, or export on the machine that made the report: "
-        "nsys export --type sqlite -o trace.sqlite trace.nsys-rep"
-    )
+    return bool(made_by and ours and int(made_by[1]) > int(ours[1]))
 
 
 def _run(tool: nsys.Nsys, report: Path, target: Path, progress: Progress) -> None:

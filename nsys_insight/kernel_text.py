@@ -106,14 +106,15 @@ def _keep_end(head: str, functor: str, width: int) -> str:
 
 def _keep_from(text: str, begin: int, width: int) -> str:
     """Cut `text` so that it shows its first letters, the words around `begin`, and the functor where there is room."""
-    begin = max(_START, begin - 4)
-    while begin > _START and text[begin - 1].isalnum():
+    start = start_of(text, max(_START, width // 3))
+    begin = max(len(start), begin - 4)
+    while begin > len(start) and text[begin - 1].isalnum():
         begin -= 1
-    short = start_of(text, _START) + ELLIPSIS + text[begin:]
+    short = (start + ELLIPSIS if begin > len(start) + 1 else text[:begin]) + text[begin:]
     if width_of(short) <= width:
         return short
     tail = f"{ELLIPSIS}{_bare(_functor(text))}>"
-    if len(tail) == 2 or width_of(tail) > width - 2 * _START - 1:
+    if len(tail) == 2 or width_of(tail) > width - width_of(start) - _START:
         tail = ELLIPSIS
     return start_of(short, width - width_of(tail)) + tail
 

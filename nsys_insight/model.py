@@ -59,4 +59,5 @@ def create_views(connection: duckdb.DuckDBPyConnection, wanted: list[View], *, c
 
 @cache
 def _words(sql: str) -> frozenset[str]:
-    return frozenset(re.findall(r"\w+", sql))
+    """The names in a statement, and more; but no words of its comments."""
+    return frozenset(re.findall(r"\w+", re.sub(r"--[^\n]*|/\*.*?\*/", "", sql, flags=re.DOTALL)))

@@ -44,13 +44,13 @@ class Param:
             UsageError: The value is not one of the choices, or not of the type.
         """
         if self.kind is int and self.name.endswith("_ns"):
-            from nsys_insight.units import duration_ns
+            from nsys_insight.units import parse_duration
 
-            return duration_ns(str(given), flag=self.flag)
+            return parse_duration(str(given))
         if self.choices and given not in self.choices:
             raise UsageError(f"{self.flag} cannot be {given!r}", f"choose one of: {', '.join(self.choices)}")
         try:
-            return self.kind(given)  # type: ignore[call-arg]
+            return self.kind(given)
         except (TypeError, ValueError):
             raise UsageError(f"{self.flag} takes {self.kind.__name__}, not {given!r}") from None
 
@@ -178,6 +178,16 @@ def _param(name: str, entry: dict[str, Any]) -> Param:
         choices=tuple(entry.get("choices", ())),
         required_without=entry.get("required_without", ""),
     )
+
+
+def tables_read(sql: str) -> list[str]:
+    """The tables and views that a query reads, by DuckDB's own parser; without those that it defines itself."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        parsed = connection.execute(f"SELECT json_serialize_sql({literal(sql)})").fetchall()[0][0]
+    defined = set(re.findall(r'"key":"(\w+)"', parsed))
+    return sorted(set(re.findall(r'"table_name":"(\w+)"', parsed)) - defined)
 
 
 def _flow(text: str) -> str:

@@ -76,7 +76,8 @@ def _used_last(folder: Path) -> Path | None:
         if path.exists():
             cache_folder.touch(memory)
             # As the user would type it, where it lies below.
-            return path.relative_to(folder.absolute()) if path.is_relative_to(folder.absolute()) else path
+            here = folder.absolute()
+            return folder / path.relative_to(here) if path.is_relative_to(here) else path
     return None
 
 

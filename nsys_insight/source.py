@@ -88,8 +88,8 @@ def is_parquet_folder(path: Path) -> bool:
 def is_export(path: Path) -> bool:
     """Tell whether `path` is a whole SQLite export."""
     try:
-        return identify(path) is Kind.SQLITE
-    except TraceError:
+        return path.is_file() and identify(path) is Kind.SQLITE
+    except (OSError, TraceError):
         return False
 
 
@@ -127,7 +127,7 @@ def settled(path: Path, note: Callable[[str], None] = lambda _: None) -> Path:
 def _head(path: Path) -> bytes:
     try:
         if path.is_dir():
-            raise TraceError(f"{path} is a folder without a trace", "name the .nsys-rep or .sqlite file")
+            raise TraceError(f"{path} is a folder, not a trace", "name the .nsys-rep or .sqlite file")
         if path.exists() and not path.is_file():
             raise TraceError(f"{path} is not a regular file", "write the trace to a file and name that")
         with path.open("rb") as stream:

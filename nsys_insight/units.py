@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import UsageError
@@ -26,7 +27,6 @@ _STEPS: dict[str, tuple[tuple[str, float], ...]] = {
     "bytes/s": (("B/s", 1), ("kB/s", 1e3), ("MB/s", 1e6), ("GB/s", 1e9), ("TB/s", 1e12)),
     "%": (("%", 1),),
 }
-_DECIMALS = {"%": 1, "ratio": 2}
 # Points in time lie close together far from zero: three significant digits would make them all alike.
 _POINT_IN_TIME = re.compile(r"(^|_)(start|end)_ns$")
 
@@ -87,15 +87,17 @@ def scale_for(name: str, values: Iterable[Number | None]) -> Scale:
     unit = unit_of(name)
     if not sizes:
         return Scale(_STEPS.get(unit, (("", 1),))[0][0])
-    largest, typical = sizes[-1], sizes[len(sizes) // 2]
+    largest, typical = sizes[-1], sizes[(len(sizes) - 1) // 2]
     if _POINT_IN_TIME.search(name):
         return Scale("ms", 1e6, 3) if largest >= 1e6 else Scale("ns")
     shown, divisor = next(
         ((word, step) for word, step in reversed(_STEPS.get(unit, ())) if largest >= step and typical >= step / 100),
         _STEPS.get(unit, (("", 1),))[0],
     )
-    if unit in _DECIMALS:
-        decimals = _DECIMALS[unit]
+    if unit == "%":
+        decimals = 1 if typical >= 1 else 2
+    elif unit == "ratio":
+        decimals = 2
     elif divisor == 1 and all(size == int(size) for size in sizes):
         decimals = 0
     else:
@@ -108,7 +110,7 @@ def _number(value: Number, decimals: int) -> str:
     if value == 0:
         return "0"
     if isinstance(value, int):
-        return f"{value:,}"
+        return f"{value:,.{decimals}f}" if decimals else f"{value:,}"
     if math.isinf(value) or not 1e-6 <= abs(value) < 1e15:
         return f"{value:.1e}" if math.isfinite(value) else str(value)
     text = f"{value:,.{max(decimals, 1 - math.floor(math.log10(abs(value))))}f}"
@@ -117,19 +119,17 @@ def _number(value: Number, decimals: int) -> str:
     return f"{whole}.{places}" if places else whole
 
 
-def parse_duration(text: str) -> int:
-    """Read a duration as ns: "250" and "250ns", "5us", "1.5ms", "2s".
+def parse_duration(text: str, *, flag: str = "") -> int:
+    """Read a duration as ns: "250" and "250ns", "5us", "1.5ms", "2s". `flag` is named where the text makes no sense.
 
     Raises:
         UsageError: if it is not a number with one of these units, or longer than 292 years.
     """
     match = _DURATION.fullmatch(text.strip())
-    if match is None:
-        raise UsageError(f"'{text}' is not a duration", "write a number and a unit: 250ns, 5us, 1.5ms or 2s")
-    from decimal import Decimal
-
-    number, unit = match.groups()
-    duration_ns = round(Decimal(number) * _NS[unit or "ns"])
-    if duration_ns > _LONGEST_NS:
-        raise UsageError(f"'{text}' is longer than any trace", "write a number and a unit: 250ns, 5us, 1.5ms or 2s")
-    return duration_ns
+    if match:
+        number, unit = match.groups()
+        duration = round(Fraction(number) * _NS[unit or "ns"])
+        if duration <= _LONGEST_NS:
+            return duration
+    what = f"{flag} takes a duration, not {text!r}" if flag else f"{text!r} is not a duration"
+    raise UsageError(what, "write a number and a unit: 250ns, 5us, 1.5ms or 2s")

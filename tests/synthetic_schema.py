@@ -27,9 +27,7 @@ class Column(NamedTuple):
 # As nsys 2025.3 writes them. `name` is a nullable INTEGER, `name!` is NOT NULL, `name:TEXT` is of another type.
 TABLES = {
     "StringIds": "id:KEY value:TEXT!",
-    "CUPTI_ACTIVITY_KIND_RUNTIME": (
-        "start! end! eventClass! globalTid correlationId nameId! returnValue! callchainId"
-    ),
+    "CUPTI_ACTIVITY_KIND_RUNTIME": "start! end! eventClass! globalTid correlationId nameId! returnValue! callchainId",
     "CUPTI_ACTIVITY_KIND_KERNEL": (
         "start! end! deviceId! contextId! greenContextId streamId! correlationId globalPid demangledName! shortName! "
         "mangledName launchType cacheConfig registersPerThread! gridX! gridY! gridZ! blockX! blockY! blockZ! "
@@ -139,26 +137,29 @@ class Version:
     product: str
     schema: str
     sync_types: dict[str, int]
-    lacks: frozenset[str] = frozenset()
+    lacks: str = ""
     adds: dict[str, str] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
     has_enums: bool = True
     # 2022 repeats each runtime call as a row of event class 67 around it, with the same correlation id.
     has_backtraces: bool = False
 
+    def has(self, table: str, column: str = "*") -> bool:
+        """Say whether this nsys writes the table, or the column of it."""
+        return not {table, column, f"{table}.{column}"} & set(self.lacks.split())
+
 
 # Until 2024 the number means something else than the same file's enum table says, and in 2025 a stream sync is 2.
 OLD_SYNC_TYPES = {"device": 1, "event": 2, "stream": 3}
 NEW_SYNC_TYPES = {"event": 1, "stream": 2, "device": 4}
 
-BEFORE_2025 = frozenset(
-    "copyCount binaryData deprecatedSyncType eventSyncId CUDA_GPU_MEMORY_USAGE_EVENTS.streamId DIAGNOSTIC_EVENT "
-    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE TARGET_INFO_CUDA_DEVICE GPU_METRICS TARGET_INFO_GPU_METRICS".split()
+BEFORE_2025 = (
+    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE DIAGNOSTIC_EVENT GPU_METRICS TARGET_INFO_GPU_METRICS TARGET_INFO_CUDA_DEVICE "
+    "copyCount binaryData deprecatedSyncType eventSyncId CUDA_GPU_MEMORY_USAGE_EVENTS.streamId"
 )
-BEFORE_2023 = BEFORE_2025 | frozenset(
-    "greenContextId META_DATA_CAPTURE TARGET_INFO_CUDA_CONTEXT_INFO localMemoryPoolAddress "
-    "localMemoryPoolReleaseThreshold localMemoryPoolSize localMemoryPoolUtilizedSize importedMemoryPoolAddress "
-    "importedMemoryPoolProcessId".split()
+BEFORE_2023 = BEFORE_2025 + (
+    " META_DATA_CAPTURE TARGET_INFO_CUDA_CONTEXT_INFO greenContextId localMemoryPoolAddress localMemoryPoolSize "
+    "localMemoryPoolReleaseThreshold localMemoryPoolUtilizedSize importedMemoryPoolAddress importedMemoryPoolProcessId"
 )
 VERSIONS = {
     "2025.3": Version("2025.3.2.0", "3.20.3", NEW_SYNC_TYPES),
@@ -193,9 +194,8 @@ def columns(table: str, version: str = "2025.3") -> list[Column]:
     if table in ENUMS:
         described = "id:KEY name:TEXT label:TEXT" if kind.has_enums else ""
     else:
-        described = "" if table in kind.lacks else f"{TABLES[table]} {kind.adds.get(table, '')}"
-    parsed = [_column(word) for word in described.split()]
-    return [column for column in parsed if not kind.lacks & {column.name, f"{table}.{column.name}"}]
+        described = f"{TABLES[table]} {kind.adds.get(table, '')}"
+    return [column for column in map(_column, described.split()) if kind.has(table, column.name)]
 
 
 def _column(word: str) -> Column:

@@ -39,7 +39,7 @@ def format_for(path: Path) -> str:
         ) from None
 
 
-def write(
+def write(  # noqa: PLR0913 - the one entry to all formats; what follows the star is named by the caller
     answer: Answer,
     to: TextIO | Path,
     fmt: str,
@@ -49,26 +49,44 @@ def write(
     color: bool = False,
     full_names: bool = False,
 ) -> None:
-    """Write an answer to a file or a stream.
+    """Write an answer to a text stream or a file.
 
     Args:
         answer: What to write.
-        to: A path, or a text stream. Parquet goes to the stream's binary buffer.
+        to: Where to; Parquet goes to the binary buffer below a stream.
         fmt: One of `FORMATS`.
-        limit: Write no more than these first rows. The footer of a table says so; machine formats do not.
+        limit: Write only the first rows; the footer of a table or Markdown says how many there are.
         width: Cells in a line of a table; None means as many as it takes, and then nothing is shortened.
         color: Whether a table may contain ANSI escapes.
-        full_names: Show kernel names in a table or Markdown exactly as the trace has them, however long.
+        full_names: Show names in a table or Markdown exactly as the trace has them, however long.
 
     Raises:
         UsageError: if the file cannot be written, or Parquet would go to a terminal.
     """
-    if fmt == "parquet":
-        from nsys_insight.render.parquet import write_parquet
+    try:
+        if fmt == "parquet":
+            from nsys_insight.render import parquet
 
-        _to_file(to, lambda: write_parquet(answer, to, limit))
-        return
-    if isinstance(to, Path):
-        _to_file(to, lambda: _write_file(answer, to, fmt, limit=limit, width=width, color=color, full_names=full_names))
-        return
-    _write_text(answer, to, fmt, limit=limit, width=width, color=color, full_names=full_names)
+            parquet.write(answer, to, limit)
+        elif isinstance(to, Path):
+            # Line ends are the formats' own affair, not the platform's.
+            with to.open("w", encoding="utf-8", newline="") as stream:
+                write(answer, stream, fmt, limit=limit, width=width, color=color, full_names=full_names)
+        elif fmt == "table":
+            from nsys_insight.render import table
+
+            table.write(table.lines(answer, limit, width, full_names=full_names), to, color=color)
+        elif fmt == "markdown":
+            from nsys_insight.render import markdown
+
+            markdown.write(answer, to, limit, full_names=full_names)
+        else:
+            from nsys_insight.render import csv_, json_, jsonl
+
+            {"csv": csv_, "json": json_, "jsonl": jsonl}[fmt].write(answer, to, limit)
+    except OSError as error:
+        if not isinstance(to, Path):
+            raise
+        raise UsageError(
+            f"cannot write {to}: {error.strerror or error}", "name a file in a folder that exists"
+        ) from None

@@ -38,12 +38,6 @@ def end_of(text: str, width: int) -> str:
     return text[begin:]
 
 
-def pad(text: str, width: int, *, right: bool = False) -> str:
-    """Fill `text` with spaces to `width` cells, on its left if it is to stand `right`."""
-    spaces = " " * (width - width_of(text))
-    return spaces + text if right else text + spaces
-
-
 def wrap(text: str, width: int) -> list[str]:
     """Break `text` at spaces into lines of `width` cells; a word longer than a line is broken where the line ends."""
     lines, line = [], ""

@@ -1,0 +1,138 @@
+"""The command line: every pack is a command, and a few more beside them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from nsys_insight import __version__, packs, terminal
+from nsys_insight.command import checked_format, pack_command, show, sql_command
+from nsys_insight.errors import Exit, InsightError, UsageError
+from nsys_insight.flags import TraceArgument
+from nsys_insight.render import FORMATS
+
+# What the demo asks: the report, its flags as typed, the scope, the parameters.
+DEMO: tuple[tuple[str, str, dict[str, Any], dict[str, Any]], ...] = (
+    ("info", "", {}, {}),
+    ("top", "", {}, {}),
+    ("launches", "", {}, {}),
+    ("syncs", " --nvtx decode_step", {"nvtx": "decode_step"}, {}),
+    ("gaps", " --by cause", {}, {"by": "cause"}),
+    ("per-token", " --tokens 32 --nvtx decode_step", {"nvtx": "decode_step"}, {"tokens": 32}),
+)
+
+app = typer.Typer(
+    name="nsys-insight",
+    help="SQL over NVIDIA Nsight Systems traces: where the GPU time went. Start with: nsys-insight info TRACE",
+    invoke_without_command=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - Typer passes the flag's value
+    if wanted:
+        print(f"nsys-insight {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001 - the callback acts on it
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,  # noqa: FBT002 - a flag
+) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+for _pack in packs.built_in().values():
+    app.command(name=_pack.name, short_help=_pack.title, rich_help_panel="Reports")(pack_command(_pack))
+    for _alias in _pack.aliases:
+        app.command(name=_alias, short_help=f"nsys's name of {_pack.name}", hidden=True)(pack_command(_pack))
+
+
+app.command(name="sql", rich_help_panel="Explore")(sql_command())
+
+
+@app.command(rich_help_panel="Explore")
+def schema(
+    view: Annotated[str | None, typer.Argument(help="A view; left out: all of them.", show_default=False)] = None,
+    fmt: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "table",
+) -> None:
+    """Describe the views that sql can query, and their columns."""
+    from nsys_insight.schema import described
+
+    show(described(view), checked_format(fmt), limit=0)
+
+
+@app.command(rich_help_panel="Explore")
+def demo() -> None:
+    """Run the main reports on a sample trace: a small decoder that PyTorch runs eagerly on an H200."""
+    from nsys_insight.paths import demo_trace
+    from nsys_insight.trace import Trace
+
+    path = demo_trace()
+    with Trace(path) as trace:
+        for report, flags, scope, params in DEMO:
+            print(f"$ nsys-insight {report} {path.name}{flags}\n", flush=True)
+            with trace.scope(**scope) as scoped:
+                show(scoped.answer(report, **params), limit=8)
+            print(flush=True)
+
+
+@app.command(rich_help_panel="Traces")
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Remove all of it.")] = False,  # noqa: FBT002 - a flag
+) -> None:
+    """Show the folder of exports and DuckDB copies, which is never needed for correctness."""
+    from nsys_insight import cache_folder
+
+    if clear:
+        cache_folder.prune(max_age_days=0)
+    print(cache_folder.folder())
+
+
+@app.command(rich_help_panel="Traces")
+def export(
+    trace: TraceArgument = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The file or folder to write to.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists.")] = False,  # noqa: FBT002
+) -> None:
+    """Export a report to SQLite with your nsys, into the current folder or to -o."""
+    from nsys_insight.export import export as export_report
+    from nsys_insight.resolve import resolve
+
+    path, said = resolve(trace)
+    if said:
+        terminal.note(said)
+    with terminal.export_progress(path.name) as progress:
+        print(export_report(path, output, force=force, note=terminal.note, progress=progress))
+
+
+def main() -> None:
+    """Run the command line, and turn what went wrong into one sentence, a hint and an exit code."""
+    try:
+        code = app(standalone_mode=False)
+    except InsightError as error:
+        terminal.complain(error)
+        code = error.exit_code
+    except BrokenPipeError:
+        # Whoever read our output has enough, such as head; Python must not try to flush the rest at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = Exit.FAILED
+    except Exception as error:
+        # Typer's own complaints about the command line; their class is not public.
+        if getattr(error, "exit_code", None) != Exit.USAGE or not hasattr(error, "format_message"):
+            raise
+        context = getattr(error, "ctx", None)
+        terminal.complain(
+            UsageError(error.format_message(), f"{context.command_path if context else 'nsys-insight'} --help")
+        )
+        code = Exit.USAGE
+    sys.exit(code or Exit.OK)

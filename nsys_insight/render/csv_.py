@@ -1,0 +1,40 @@
+"""CSV: a header and raw values; NULL is an empty field."""
+
+from __future__ import annotations
+
+import csv
+import json
+from typing import TYPE_CHECKING, Any, TextIO
+
+from nsys_insight.render.plain import plain
+
+if TYPE_CHECKING:
+    from nsys_insight.answer import Answer
+
+
+class _UnixLines:
+    """Give each line a plain line feed, after the csv module has written it with a carriage return.
+
+    The csv module quotes a value for the line ends that it writes itself: told to end lines in a line feed
+    alone it leaves a carriage return in a value bare, and readers take that for the end of the row.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, line: str) -> None:
+        self._stream.write(line.removesuffix("\r\n") + "\n")
+
+
+def write(answer: Answer, stream: TextIO, limit: int | None) -> None:
+    """Write a line for each row, fetching the rows in pieces."""
+    writer = csv.writer(_UnixLines(stream), lineterminator="\r\n")
+    writer.writerow(column.name for column in answer.columns)
+    for batch in answer.batches(limit=limit):
+        writer.writerows(map(_text, row) for row in batch)
+
+
+def _text(value: Any) -> Any:
+    """Write containers and truth values as JSON does, so that one parser reads them wherever they come from."""
+    value = plain(value)
+    return json.dumps(value) if isinstance(value, bool | list | dict) else value

@@ -1,0 +1,121 @@
+"""What the formats for people share: columns as text, in one unit each, with readable names."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from nsys_insight import units
+from nsys_insight.kernel_text import readable_all
+from nsys_insight.render.cells import printable, width_of
+from nsys_insight.render.plain import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nsys_insight.answer import Answer, Column
+
+METRIC = "metric"
+_NUMERIC = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL\(.*\)")
+_NAME = re.compile(r"(^|_)(name|kernel|function)$")
+
+
+@dataclass(frozen=True)
+class Field:
+    """One column as people read it.
+
+    A "number" is in the field's unit, a "value" carries its own; both stand on the right. A "name" may be
+    shortened to fit unless it is to be `whole`; other "text" may only be wrapped.
+    """
+
+    label: str
+    unit: str
+    kind: Literal["number", "value", "name", "text"]
+    cells: list[str]
+    whole: bool = False
+
+    @cached_property
+    def natural(self) -> int:
+        """How many cells the widest value takes."""
+        return max(map(width_of, self.cells), default=0)
+
+    @property
+    def flexible(self) -> bool:
+        """Whether cells may be shortened (names) or wrapped (texts)."""
+        return not self.right and not self.whole
+
+    @property
+    def right(self) -> bool:
+        """Whether the column stands on the right."""
+        return self.kind in ("number", "value")
+
+    @property
+    def heading(self) -> list[str]:
+        """The words of the header, the unit last: ["total", "(ms)"]."""
+        unit = self.unit if self.unit in ("", "%") else f"({self.unit})"
+        return [*self.label.split(), *([unit] if unit else [])] or [""]
+
+
+def fields_of(answer: Answer, limit: int | None, *, full_names: bool) -> list[Field]:
+    """Return the columns of the first `limit` rows, or of all, as text that is safe to print."""
+    rows = answer.rows(limit)
+    values = dict(zip((column.name for column in answer.columns), zip(*rows, strict=True), strict=False))
+    metrics = [str(metric) for metric in values.get(METRIC, ())]
+    of_metrics = [column.name for column in answer.columns if metrics and _takes_the_metrics_unit(column)]
+    with_units = _with_units(metrics, [values[name] for name in of_metrics])
+    fields = []
+    for column in answer.columns:
+        label, cells = printable(units.label_of(column.name)), values.get(column.name, ())
+        if column.name in of_metrics:
+            fields.append(Field(label, "", "value", with_units.pop(0)))
+        elif _NUMERIC.fullmatch(column.type):
+            numbers = [plain(value) for value in cells]
+            scale = units.scale_for(column.name, numbers)
+            fields.append(Field(label, scale.unit, "number", [scale.text(number) for number in numbers]))
+        elif column.name == METRIC:
+            fields.append(Field(label, "", "text", [printable(units.label_of(metric)) for metric in metrics]))
+        elif _NAME.search(column.name):
+            fields.append(Field(label, "", "name", _names(cells, full_names=full_names), whole=full_names))
+        else:
+            fields.append(Field(label, "", "text", [_text(value) for value in cells]))
+    return fields
+
+
+def footer(answer: Answer, limit: int | None) -> str:
+    """Say how many rows there are and how many are shown, or why there is none."""
+    if not answer.row_count:
+        return printable(" ".join(answer.empty.split())) or "no rows"
+    rows = f"{answer.row_count:,} row" + ("s" if answer.row_count != 1 else "")
+    return rows if limit is None or limit >= answer.row_count else f"{limit:,} of {rows}"
+
+
+def _takes_the_metrics_unit(column: Column) -> bool:
+    return bool(_NUMERIC.fullmatch(column.type)) and not units.unit_of(column.name)
+
+
+def _with_units(metrics: list[str], columns: list[Sequence[Any]]) -> list[list[str]]:
+    """Write the values of each row in the unit of its metric, so that they can be compared along the row."""
+    texts: list[list[str]] = [[] for _ in columns]
+    for metric, *row in zip(metrics, *columns, strict=True):
+        numbers = [plain(value) for value in row]
+        scale = units.scale_for(metric, numbers)
+        for cells, number in zip(texts, numbers, strict=True):
+            text = scale.text(number)
+            cells.append(text if text == units.UNKNOWN or not scale.unit else f"{text} {scale.unit}")
+    return texts
+
+
+def _names(values: Sequence[Any], *, full_names: bool) -> list[str]:
+    names = [str(value) for value in values if value is not None]
+    shown = {name: name for name in names} if full_names else readable_all(names)
+    return [units.UNKNOWN if value is None else printable(shown[str(value)]) for value in values]
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return units.UNKNOWN
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return printable(str(value))

@@ -1,0 +1,49 @@
+"""Markdown: a table to paste into an issue or a report."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, TextIO
+
+from nsys_insight.render.cells import printable
+from nsys_insight.render.human import fields_of, footer
+from nsys_insight.units import UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from nsys_insight.answer import Answer
+
+_MARKUP = re.compile(r"([\\`*_<>\[\]&~#|])")
+_BACKTICKS = re.compile(r"`+")
+
+
+def write(answer: Answer, stream: TextIO, limit: int | None, *, full_names: bool) -> None:
+    """Write the title, the table and how many rows there are. Names are never shortened: a page scrolls."""
+    if answer.title:
+        stream.write(f"## {_prose(printable(answer.title))}\n\n")
+    if answer.row_count:
+        fields = fields_of(answer, limit, full_names=full_names)
+        stream.write(_line(_prose(" ".join(field.heading)) for field in fields))
+        stream.write(_line("---:" if field.right else ":---" for field in fields))
+        columns = [map(_code if field.kind == "name" else _prose, field.cells) for field in fields]
+        stream.writelines(_line(row) for row in zip(*columns, strict=True))
+        stream.write("\n")
+    stream.write(_prose(footer(answer, limit)) + "\n")
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |\n"
+
+
+def _prose(text: str) -> str:
+    return _MARKUP.sub(r"\\\1", text)
+
+
+def _code(text: str) -> str:
+    """Set a name as code, in which only what ends a cell needs an escape."""
+    if text == UNKNOWN:
+        return text
+    fence = "`" * (1 + max(map(len, _BACKTICKS.findall(text)), default=0))
+    space = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{space}{text}{space}{fence}".replace("|", "\\|")

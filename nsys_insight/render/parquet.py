@@ -1,0 +1,34 @@
+"""Parquet: written by DuckDB itself, with its types, in constant memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from nsys_insight.errors import UsageError
+
+if TYPE_CHECKING:
+    from nsys_insight.answer import Answer
+
+
+def write(answer: Answer, to: TextIO | Path, limit: int | None) -> None:
+    """Write a Parquet file, or its bytes to a stream that is no terminal.
+
+    Raises:
+        OSError: if the file cannot be written.
+        UsageError: if the stream is a terminal.
+    """
+    if isinstance(to, Path):
+        to.open("wb").close()  # DuckDB would report a missing folder in words of its own
+        answer.write_parquet(to, limit)
+        return
+    if to.isatty():
+        raise UsageError("Parquet is binary and would garble the terminal", "add -o answer.parquet")
+    import shutil
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "answer.parquet"
+        answer.write_parquet(path, limit)
+        with path.open("rb") as file:
+            shutil.copyfileobj(file, to.buffer)

@@ -1,0 +1,139 @@
+"""A DuckDB connection over a trace file: the model's views on demand, and a way on when a file is hard to read."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING
+
+from nsys_insight import cache, load, model
+from nsys_insight.answer import store
+from nsys_insight.errors import QueryError, TraceError
+from nsys_insight.scope import WHOLE_TRACE, Scope, describe, prepare
+from nsys_insight.source import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import duckdb
+
+
+class Session:
+    """Runs queries over one file in one scope.
+
+    There are three ways to read a SQLite export: a DuckDB file built of it before, DuckDB's extension scanning it in
+    place, and a copy made cell by cell. Each next one is slower to start and gets over what stopped the one before: a
+    damaged cache, a platform without the extension, text that is not UTF-8. All give the same answers.
+    """
+
+    def __init__(self, file: Path, kind: Kind, scope: Scope, memory: str | None, *, use_cache: bool | None) -> None:
+        """Open the file in the first way that works.
+
+        Raises:
+            TraceError: None does.
+            UsageError: The scope names an NVTX range that is not there.
+        """
+        self.file, self.scope, self.memory, self.use_cache = file, scope, memory, use_cache
+        self.connection: duckdb.DuckDBPyConnection
+        self._numbers = count(1)
+        self._views: set[str] = set()
+        self._cached_file: Path | None = None
+        parquet, sqlite = [self._as_folder], [self._cached, self._in_place, self._copied]
+        self._ways: list[Callable[[], load.Source | None]] = parquet if kind is Kind.PARQUET else sqlite
+        self._open()
+
+    def table(self, query: str) -> tuple[str, list[tuple[str, str]]]:
+        """Run a query over the model's views; return its result's temp table, with its columns' names and types.
+
+        Raises:
+            QueryError: The query failed.
+            TraceError: The file cannot be read.
+        """
+        import duckdb
+
+        name = f"answer_{next(self._numbers)}"
+        while True:
+            try:
+                self._create_views(query)
+                return name, store(self.connection, name, query)
+            except duckdb.OutOfMemoryException:
+                raise QueryError(
+                    f"the query needs more memory than the limit of {self.memory or load.DEFAULT_MEMORY}",
+                    "raise the limit: --memory 4GB",
+                ) from None
+            except (duckdb.Error, UnicodeDecodeError) as error:
+                broken = self._cached_file is not None and isinstance(error, duckdb.IOException | duckdb.FatalException)
+                if not broken and not _is_unreadable_cell(error):
+                    raise QueryError(str(error)) from None
+                self._get_over(error)
+            self._open()
+
+    def sentences(self, query: str, table: str) -> list[str]:
+        """Run a pack's note: a query for sentences, over the views and the table that it calls `answer`."""
+        self._create_views(query)
+        rows = self.connection.execute(f"WITH answer AS (FROM {table}) SELECT * FROM ({query})").fetchall()
+        return [text for (text,) in rows if text]
+
+    def _open(self) -> None:
+        """Try the ways that are left. The connection of one that failed stays: answers it gave can still be read."""
+        import duckdb
+
+        while True:
+            way = self._ways.pop(0)
+            self.connection = load.connect(self.memory)
+            self._views.clear()
+            self._cached_file = None
+            try:
+                source = way()
+                if source is None:
+                    continue
+                model.create_macros(self.connection)
+                load.create_raw_views(self.connection, source, WHOLE_TRACE)
+                describe(self.connection)
+                if self.scope != WHOLE_TRACE:
+                    self._create_views("SELECT * FROM wall, nvtx_ranges, gpu_ops")
+                    prepare(self.connection, self.scope)
+                    load.create_raw_views(self.connection, source, self.scope)
+            except (duckdb.Error, UnicodeDecodeError) as error:
+                self._get_over(error)
+            else:
+                return
+
+    def _get_over(self, error: Exception) -> None:
+        """Raise, unless the next way may do better."""
+        if self._cached_file is not None and not isinstance(error, UnicodeDecodeError):
+            cache.discard(self._cached_file)
+        elif not self._ways or not _is_unreadable_cell(error):
+            raise TraceError(
+                f"{self.file} cannot be read: {str(error).partition(chr(10))[0]}",
+                "export it again: nsys export --type sqlite -o trace.sqlite trace.nsys-rep",
+            ) from None
+
+    def _create_views(self, mentioned_in: str) -> None:
+        wanted = [view for view in model.needed(mentioned_in) if view.name not in self._views]
+        model.create_views(self.connection, wanted)
+        self._views.update(view.name for view in wanted)
+
+    def _cached(self) -> load.Source | None:
+        database = None if self.use_cache is False else cache.find(self.file)
+        if database is None and self.use_cache:
+            database = cache.build(self.file, self.memory)
+        if database is None:
+            return None
+        self._cached_file = database
+        return load.attach_database(self.connection, database)
+
+    def _in_place(self) -> load.Source | None:
+        return load.attach_sqlite(self.connection, self.file)
+
+    def _copied(self) -> load.Source | None:
+        return load.attach_database(self.connection, cache.build(self.file, self.memory, in_place=False))
+
+    def _as_folder(self) -> load.Source | None:
+        return load.attach_parquet(self.connection, self.file)
+
+
+def _is_unreadable_cell(error: Exception) -> bool:
+    """Tell whether the extension met text that is not UTF-8, or a cell of another type than its column's."""
+    text = str(error)
+    return isinstance(error, UnicodeDecodeError) or "Mismatch Type Error" in text or "nvalid unicode" in text
