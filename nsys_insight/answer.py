@@ -30,7 +30,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Answer:
-    """A finished table, stored in its own DuckDB temp table in the order it is to be shown.
+    """A finished table, stored in its own DuckDB table in the order it is to be shown.
 
     `report` is the command's name, `title` its heading, `params` what it was asked with, `notes` what the reader must
     know beside the numbers, `trace` a few facts about the trace. Rows are fetched when somebody reads them, so that an
@@ -80,13 +80,13 @@ class Answer:
 
 
 def store(connection: duckdb.DuckDBPyConnection, table: str, select: str) -> list[tuple[str, str]]:
-    """Run `select` and keep its result, in its order, as the temp table `table`.
+    """Run `select` and keep its result, in its order, as the in-memory table `table`.
 
     Returns the names and DuckDB types of its columns. Row numbers are kept in a column `row_` of their own, because
     the connection does not preserve insertion order (that is what lets a SQLite file be scanned in parallel).
     """
     connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT row_number() OVER () AS row_, * FROM ({select})"
+        f"CREATE OR REPLACE TABLE {table} AS SELECT row_number() OVER () AS row_, * FROM ({select})"
     )
     described = connection.execute(f"DESCRIBE {table}").fetchall()
     return [(name, kind) for name, kind, *_ in described[1:]]

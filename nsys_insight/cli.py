@@ -12,7 +12,7 @@ import typer
 from nsys_insight import __version__, packs, terminal
 from nsys_insight.command import checked_format, pack_command, show, sql_command
 from nsys_insight.errors import Exit, InsightError, UsageError
-from nsys_insight.flags import TraceArgument
+from nsys_insight.flags import TraceArgument  # noqa: TC001 - Typer reads annotations at run time
 from nsys_insight.render import FORMATS
 
 # What the demo asks: the report, its flags as typed, the scope, the parameters.
@@ -43,9 +43,9 @@ def _print_version(wanted: bool) -> None:  # noqa: FBT001 - Typer passes the fla
 @app.callback()
 def _root(
     context: typer.Context,
-    version: Annotated[  # noqa: ARG001 - the callback acts on it
+    version: Annotated[  # noqa: ARG001, FBT002 - a flag, and its callback acts on it
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,  # noqa: FBT002 - a flag
+    ] = False,
 ) -> None:
     if context.invoked_subcommand is None:
         print(context.get_help())

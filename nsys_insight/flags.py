@@ -1,4 +1,4 @@
-"""The flags of the commands: a pack's own from its header, then scope, output and loading, the same for every report."""
+"""The flags of a report's command: the pack's own from its header, then those of every report."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ _NAMESPACE = re.compile(
     r"(?<![\w:])(?:at::native::|at::|c10::|(?:cuda::)?std::(?:__\w+::)?)"
     r"|(?:<unnamed>|\(anonymous namespace\)|_GLOBAL__N__\w+|(?<=::)(?:CUB|THRUST)_\w+_NS)::"
 )
+_POINTER = re.compile(r" +(?=[*&]+(?:[,)>]| const\b))")
 _VOID = re.compile(r"(?<![\w:])void (?=[\w:])")
 _CALL = re.compile(rf"::operator\(\)\({_ARGS}\)(?: const)?(?=::)")
 _INNER_PARAMETERS = re.compile(rf"\({_ARGS}\)(?: const)?(?=::)")
@@ -46,7 +47,7 @@ def readable(name: str) -> str:
     if not _CXX.search(name) or name.startswith("_Z"):
         return name
     text = _CAST.sub("", name)
-    text = re.sub(r" +(?=[*&])", "", text).replace("operator ()", "operator()")
+    text = _POINTER.sub("", text).replace("operator ()", "operator()")
     text = _until_stable(text, lambda text: _LAMBDA.sub(_lambda, text))
     text = _NAMESPACE.sub("", text)
     text = _until_stable(text, lambda text: _INNER_PARAMETERS.sub("", _CALL.sub("", text)))
@@ -101,7 +102,11 @@ def _told_apart(alike: list[str], width: int) -> dict[str, str]:
 
 
 def _keep_end(head: str, functor: str, width: int) -> str:
-    return _cut(f"{head}<{ELLIPSIS}{functor}>", width, width_of(functor) + 1)
+    """Cut the middle out of a template's name but spare its functor, unless that is too long to be spared."""
+    end = width_of(functor) + 1
+    if end > width - _START - 1:
+        return _cut(f"{head}<{functor}>", width, width // 2)
+    return _cut(f"{head}<{ELLIPSIS}{functor}>", width, end)
 
 
 def _keep_from(text: str, begin: int, width: int) -> str:
@@ -120,10 +125,9 @@ def _keep_from(text: str, begin: int, width: int) -> str:
 
 
 def _cut(text: str, width: int, end: int) -> str:
-    """Cut the middle out of `text` so that `end` cells of its end stay, but never its first letters."""
+    """Cut the middle out of `text` so that `end` cells of its end stay."""
     if width_of(text) <= width:
         return text
-    end = max(0, min(end, width - _START - 1))
     return start_of(text, width - 1 - end) + ELLIPSIS + end_of(text, end)
 
 

@@ -41,7 +41,7 @@ class Source:
 
 
 def connect(memory: str | None = None) -> duckdb.DuckDBPyConnection:
-    """Open an in-memory DuckDB that spills to a folder of its own in the system's temporary folder, never beside a trace."""
+    """Open an in-memory DuckDB, which spills to a folder of its own among the temporary ones, never beside a trace."""
     import os
     import tempfile
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import UsageError
@@ -80,7 +81,7 @@ class Pack:
         unknown = set(given) - set(self.params)
         if unknown:
             takes = ", ".join(self.params) or "no parameters"
-            raise UsageError(f"{self.name} has no parameter {sorted(unknown)[0]!r}", f"it takes {takes}")
+            raise UsageError(f"{self.name} has no parameter {min(unknown)!r}", f"it takes {takes}")
         values: dict[str, Any] = {}
         for name, param in self.params.items():
             value = given.get(name)
@@ -97,16 +98,16 @@ def bind(sql: str, values: dict[str, Any]) -> str:
     """Write values in place of `$name` parameters, wherever DuckDB's own tokenizer sees one."""
     import duckdb
 
-    tokens = duckdb.tokenize(sql)
+    text = sql.encode()  # the tokenizer counts bytes
     pieces, done = [], 0
-    for (start, _), (following, _) in zip(tokens, tokens[1:], strict=False):
-        if sql[start] != "$" or following != start + 1:
+    for (start, _), (following, _) in pairwise(duckdb.tokenize(sql)):
+        if text[start : start + 1] != b"$" or following != start + 1:
             continue
-        match = re.compile(r"\w+").match(sql, following)
-        if match and match[0] in values:
-            pieces += [sql[done:start], literal(values[match[0]])]
+        match = re.compile(rb"\w+").match(text, following)
+        if match and match[0].decode() in values:
+            pieces += [text[done:start], literal(values[match[0].decode()]).encode()]
             done = match.end()
-    return "".join([*pieces, sql[done:]])
+    return b"".join([*pieces, text[done:]]).decode()
 
 
 def parse(path: Path) -> Pack:

@@ -43,7 +43,9 @@ def described(view: str | None = None) -> Answer:
     describe(connection)
     model.create_views(connection, list(model.views().values()), comments=True)
     if view is None:
-        query = "SELECT view_name AS view, comment AS description FROM duckdb_views() WHERE comment IS NOT NULL ORDER BY view"
+        query = """
+            SELECT view_name AS view, comment AS description FROM duckdb_views()
+            WHERE comment IS NOT NULL ORDER BY view"""
         meanings, title = _VIEWS, "Views"
     else:
         units = ", ".join(

@@ -154,7 +154,8 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
     ).fetchall()[0][0]
     # An open range lasts to the end of the trace.
     connection.execute(
-        f"UPDATE scope_ranges SET end_ns = greatest(start_ns, least(end_ns, {literal(last)}::BIGINT + 1)) WHERE end_ns = 9223372036854775807"
+        f"""UPDATE scope_ranges SET end_ns = greatest(start_ns, least(end_ns, {literal(last)}::BIGINT + 1))
+            WHERE end_ns = 9223372036854775807"""
     )
     connection.execute("CREATE OR REPLACE TABLE scope_windows AS " + _merged("", "scope_ranges"))
     connection.execute(
@@ -173,7 +174,8 @@ def _merged(keys: str, table: str) -> str:
     by, comma = (f"PARTITION BY {keys}", ",") if keys else ("", "")
     return f"""
         WITH reach AS (
-            SELECT *, max(end_ns) OVER ({by} ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
+            SELECT *, max(end_ns)
+                OVER ({by} ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
             FROM {table}
         ), islands AS (
             SELECT *, count(*) FILTER (WHERE reached IS NULL OR start_ns > reached)

@@ -43,7 +43,7 @@ class Session:
         self._open()
 
     def table(self, query: str) -> tuple[str, list[tuple[str, str]]]:
-        """Run a query over the model's views; return its result's temp table, with its columns' names and types.
+        """Run a query over the model's views; return its result's table, with its columns' names and types.
 
         Raises:
             QueryError: The query failed.

@@ -30,7 +30,7 @@ def complain(error: InsightError) -> None:
 
 
 def color(*, wanted: bool) -> bool:
-    """Tell whether stdout shows colour: a terminal does, unless ``--no-color``, ``NO_COLOR`` or a dumb terminal says no."""
+    """Tell whether to colour stdout: in a terminal, unless ``--no-color``, ``NO_COLOR`` or ``TERM=dumb`` says no."""
     return wanted and sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

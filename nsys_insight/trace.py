@@ -39,7 +39,7 @@ class Trace:
         ToolError: The report needs nsys, which is missing or failed.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - options by keyword
         self,
         path: str | Path,
         *,

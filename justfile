@@ -1,0 +1,27 @@
+# What developers do, by name. `just` alone lists it.
+_default:
+    @just --list
+
+# Lint, types, tests
+check:
+    ruff check .
+    ruff format --check .
+    mypy
+    pytest
+
+# Let ruff mend what it can
+fix:
+    ruff check --fix .
+    ruff format .
+
+# Rewrite the golden files in tests/golden from the sample traces; read the diff before you commit it
+golden:
+    pytest tests/test_golden.py -n 0 --update-golden
+
+# Rewrite the documents that are generated from the model
+docs:
+    python docs/generate.py
+
+# Measure against sqlite3 (and nsys, where it is) on a big tiled trace; see docs/performance.md
+bench:
+    python benchmarks/measure.py
