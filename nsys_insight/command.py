@@ -125,12 +125,13 @@ def explain(statement: str, title: str, values: dict[str, Any]) -> None:
 
     reads = packs.tables_read(statement)
     made_of = [view.name for view in needed(statement) if view.name not in reads]
-    print(f"-- {title}")
-    for name, value in values.items():
-        print(f"-- ${name} = {literal(value)}")
-    print(f"-- reads {', '.join(reads)}")
-    if made_of:
-        print(f"-- which are made of {', '.join(made_of)}")
+    lines = [
+        title,
+        *(f"${name} = {literal(value)}" for name, value in values.items()),
+        f"reads {', '.join(reads)}",
+        *([f"which are made of {', '.join(made_of)}"] if made_of else []),
+    ]
+    print("/* " + "\n   ".join(lines) + " */")
     print(statement)
 
 

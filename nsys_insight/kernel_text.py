@@ -35,7 +35,7 @@ _HELPER = r"(?:\w+::)*(?:array|(?:Trivial)?OffsetCalculator|(?:Load|Store)With\w
 _PLUMBING = re.compile(rf"{_NUMBER}|(?:const )?(?:{_BUILTIN}|{_ELEMENT})(?: const)?&?|{_HELPER}")
 
 _LAMBDAS = re.compile(r"(?:::lambda(?:#\d+)?(?:\([^()]*\))?)*::lambda(#\d+)?(\([^()]*\))?")
-_START = 8  # cells of a name's beginning that are kept, however meaningful its end
+_START = 6  # cells of a name's beginning that are kept, however meaningful its end
 
 
 def readable(name: str) -> str:

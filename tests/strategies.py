@@ -75,10 +75,10 @@ def _steps(devices: int, *, whole_graphs: bool) -> st.SearchStrategy[Callable[[H
 
 
 @st.composite
-def traces(draw: st.DrawFn, *, whole_graphs: bool = True) -> Trace:
+def traces(draw: st.DrawFn, *, whole_graphs: bool = True, open_ranges: bool = True) -> Trace:
     """Strategy of traces: one or two processes of up to three threads together, on one or two devices.
 
-    Without `whole_graphs`, any version of nsys can hold the trace.
+    Without `whole_graphs`, any version of nsys can hold the trace; without `open_ranges`, it can be repeated.
     """
     trace = Trace()
     devices = draw(st.integers(1, 2))
@@ -98,12 +98,8 @@ def traces(draw: st.DrawFn, *, whole_graphs: bool = True) -> Trace:
                 opened.append((step, host.now))
             elif step is not None:
                 step(host)
-        while opened:
-            name, start = opened.pop()
-            host.idle(1).range(name, start, host.now if draw(st.booleans()) else None)
-            if trace.rows["NVTX_EVENTS"][-1]["end"] is None:
-                break
         # A range that stays open keeps those around it open.
-        for name, start in reversed(opened):
-            host.range(name, start, None)
+        unclosed = draw(st.integers(0, len(opened))) if open_ranges else 0
+        for level, (name, start) in reversed(list(enumerate(opened))):
+            host.idle(1).range(name, start, None if level < unclosed else host.now)
     return trace

@@ -132,13 +132,16 @@ TIME_COLUMNS = {"start", "end", "timestamp", "rawTimestamp"}
 
 @dataclass(frozen=True)
 class Version:
-    """How one nsys differs from 2025.3. `lacks` names a table, a `TABLE.column`, or a column of every table."""
+    """How one nsys differs from 2025.3.
+
+    `lacks` names a table, a `TABLE.column`, or a column of every table; `changes` adds columns or declares them anew.
+    """
 
     product: str
     schema: str
     sync_types: dict[str, int]
     lacks: str = ""
-    adds: dict[str, str] = field(default_factory=dict)
+    changes: dict[str, str] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
     has_enums: bool = True
     # 2022 repeats each runtime call as a row of event class 67 around it, with the same correlation id.
@@ -169,7 +172,11 @@ VERSIONS = {
         "2.9.1",
         OLD_SYNC_TYPES,
         BEFORE_2023,
-        adds={"CUPTI_ACTIVITY_KIND_RUNTIME": "name:TEXT", "CUPTI_ACTIVITY_KIND_MEMCPY": "name:TEXT"},
+        changes={
+            "CUPTI_ACTIVITY_KIND_RUNTIME": "name:TEXT",
+            "CUPTI_ACTIVITY_KIND_MEMCPY": "name:TEXT",
+            "TARGET_INFO_SYSTEM_ENV": "globalVid!",
+        },
         renamed={"META_DATA_EXPORT": "EXPORT_META_DATA"},
         has_enums=False,
         has_backtraces=True,
@@ -194,8 +201,9 @@ def columns(table: str, version: str = "2025.3") -> list[Column]:
     if table in ENUMS:
         described = "id:KEY name:TEXT label:TEXT" if kind.has_enums else ""
     else:
-        described = f"{TABLES[table]} {kind.adds.get(table, '')}"
-    return [column for column in map(_column, described.split()) if kind.has(table, column.name)]
+        described = f"{TABLES[table]} {kind.changes.get(table, '')}"
+    declared = {column.name: column for column in map(_column, described.split())}
+    return [column for name, column in declared.items() if kind.has(table, name)]
 
 
 def _column(word: str) -> Column:

@@ -316,16 +316,20 @@ class TestHowNsysIsRun:
         assert percents == [5, 50, 100]
 
     @pytest.mark.parametrize(("number", "leaves"), [(signal.SIGINT, 0), (signal.SIGTERM, 1), (signal.SIGKILL, 1)])
-    def test_an_interrupted_export_is_never_taken_for_good(self, report, cache, stand_in, good, tmp_path, number, leaves):
-        tool = stand_in(f'cp {good} "$OUT"; sleep 60 & echo $$ $! > {tmp_path}/pids; wait')
+    def test_an_interrupted_export_is_never_taken_for_good(
+        self, report, cache, stand_in, good, tmp_path, monkeypatch, number, leaves
+    ):
+        tool = stand_in(f'cp {good} "$OUT"; sleep 60 & echo $$ $! > pids; mv pids {tmp_path}; wait')
+        monkeypatch.setenv("NSYS_INSIGHT_NSYS", str(tool))
+        started = tmp_path / "pids"
         with spawned(report) as process:
-            while not (tmp_path / "pids").exists() or not (tmp_path / "pids").read_text().endswith("\n"):
+            while not started.exists() and process.poll() is None:
                 time.sleep(0.01)
             process.send_signal(number)
             process.communicate()
         left = list(cache.iterdir())
 
-        pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+        pids = [int(pid) for pid in started.read_text().split()]
         if number == signal.SIGINT:
             assert not any(is_alive(pid) for pid in pids)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import functools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,7 +17,7 @@ from strategies import traces
 from synthetic import Trace
 
 REPOSITORY = Path(__file__).parents[1]
-SAMPLE = REPOSITORY / "sample_traces" / "decode_eager.sqlite"
+SAMPLES = REPOSITORY / "sample_traces"
 TRACES = REPOSITORY.parent / "shared" / "traces"
 NSYS_STATS = TRACES / "nsys_stats"
 MB = 1_000_000
@@ -170,10 +170,21 @@ def memory_operations(
     return [(label, total, labelled[label]) for label, total in totals.items()]
 
 
-def test_every_decode_step_of_the_sample_reads_its_token_back() -> None:
-    points = oracle.d2h_sync_points(read(SAMPLE))
-    assert len(points) == 32
-    assert {point["call"]["name"] for point in points} == {"cudaStreamSynchronize"}
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        # One .item() per token: 32 tokens, 16 of the one that empties the allocator's cache.
+        ("decode_eager", {"cudaStreamSynchronize": 32}),
+        ("decode_graph_node", {"cudaStreamSynchronize": 32}),
+        ("decode_graph_whole", {"cudaStreamSynchronize": 32}),
+        ("decode_fresh", {"cudaStreamSynchronize": 16}),
+        # 20 steps, each an asynchronous copy with a wait, and a blocking copy.
+        ("churn", {"cudaStreamSynchronize": 20, "cudaMemcpy": 20}),
+    ],
+)
+def test_the_sync_points_of_the_samples_are_those_of_their_source(name: str, expected: dict[str, int]) -> None:
+    points = oracle.d2h_sync_points(read(SAMPLES / f"{name}.sqlite"))
+    assert Counter(point["call"]["name"] for point in points) == expected
 
 
 # Planted truths ------------------------------------------------------------------------------------------------------
@@ -424,10 +435,9 @@ def test_parts_add_up(trace: Trace) -> None:
 
 
 @slow
-@given(traces(whole_graphs=True).filter(lambda trace: all(row.get("end") for row in trace.rows["NVTX_EVENTS"])))
+@given(traces(open_ranges=False))
 def test_twice_is_double(trace: Trace) -> None:
     once, both = answers(trace), answers(trace.twice())
     for what in ("counts", "coverage", "busy"):
         assert both[what] == {key: 2 * value for key, value in once[what].items()}
-    assert both["sync points"] == sorted(2 * once["sync points"])
     assert both["ranges"] == {name: {k: 2 * v for k, v in row.items()} for name, row in once["ranges"].items()}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 GAP = 2
 INDENT = 4
-_READABLE = 24  # cells in which a shortened name beside numbers still says something
+_READABLE = 32  # cells in which a shortened name beside numbers still shows its functor
 _COMFORTABLE = 40  # cells of a name that has no numbers beside it
 
 

@@ -1,0 +1,192 @@
+"""Measure the command line against sqlite3 and nsys stats on big tiled traces; prints a Markdown table of ratios.
+
+    python benchmarks/measure.py [--folder DIR] [--times 1000] [--runs 3] [--nsys PATH]
+
+All commands of a line run one after another in one go, so that their ratios hold on a noisy machine; seconds are the
+medians of the runs. The tiled traces take about 2.5 GB in the folder and are kept for the next time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tile import tile
+
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLES = ROOT / "sample_traces"
+
+# What somebody types who has only sqlite3. Each asks less than our report does: no median, no wall, no names of calls.
+TYPED = {
+    "top": """SELECT s.value, count(*), sum(k."end" - k.start), avg(k."end" - k.start), min(k."end" - k.start),
+        max(k."end" - k.start) FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds s ON s.id = k.demangledName
+        GROUP BY 1 ORDER BY 3 DESC""",
+    "launches": """SELECT s.value, count(*), avg(r."end" - r.start), avg(k.start - r."end"), avg(k."end" - k.start)
+        FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN CUPTI_ACTIVITY_KIND_RUNTIME r ON r.correlationId = k.correlationId
+        JOIN StringIds s ON s.id = k.demangledName GROUP BY 1 ORDER BY 2 DESC""",
+    "gaps": """SELECT count(*), sum(gap) FROM (SELECT start - max("end") OVER
+        (PARTITION BY deviceId ORDER BY start ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS gap
+        FROM CUPTI_ACTIVITY_KIND_KERNEL) WHERE gap > 0""",
+}
+NSYS_REPORTS = {"top": "cuda_gpu_kern_sum", "launches": "cuda_kern_exec_sum"}
+
+# (report, warm, the other tool, the largest ratio that DESIGN allows)
+TARGETS = (
+    ("top", False, "sqlite3", 0.30),
+    ("top", False, "nsys stats", 0.08),
+    ("launches", False, "sqlite3", 0.45),
+    ("launches", False, "nsys stats", 0.13),
+    ("gaps", False, "sqlite3", 0.25),
+    ("top", True, "sqlite3", 0.10),
+)
+MEMORY_LIMIT_MB = 1024
+
+
+@dataclass(frozen=True)
+class Run:
+    """Wall time and peak memory of one finished command."""
+
+    seconds: float
+    megabytes: float
+
+
+def run(command: list[str], environment: dict[str, str]) -> Run:
+    started = time.perf_counter()
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, env=environment
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            errors.seek(0)
+            sys.exit(f"{' '.join(command)}\n{errors.read().decode()}")
+    return Run(seconds, usage.ru_maxrss / 1024)
+
+
+def median(runs: list[Run]) -> Run:
+    return Run(statistics.median(r.seconds for r in runs), max(r.megabytes for r in runs))
+
+
+class Bench:
+    """The commands to compare, and where they keep their files."""
+
+    def __init__(self, folder: Path, runs: int, nsys: str | None) -> None:
+        self.runs, self.nsys = runs, nsys
+        self.cache = folder / "cache"
+        self.environment = {**os.environ, "NSYS_INSIGHT_CACHE_DIR": str(self.cache), "COLUMNS": "160"}
+        self.insight = [sys.executable, "-m", "nsys_insight"]
+
+    def together(self, *commands: list[str]) -> list[Run]:
+        """Run commands in turn, `runs` times, and return each one's median time and highest memory."""
+        results: list[list[Run]] = [[] for _ in commands]
+        for _ in range(self.runs):
+            for command, found in zip(commands, results, strict=True):
+                found.append(run(command, self.environment))
+        return [median(found) for found in results]
+
+    def ours(self, report: str, trace: Path, *flags: str) -> list[str]:
+        return [*self.insight, report, str(trace), *flags]
+
+    def other(self, tool: str, report: str, trace: Path) -> list[str]:
+        if tool == "sqlite3":
+            return ["sqlite3", "-readonly", str(trace), TYPED[report]]
+        return [
+            str(self.nsys),
+            "stats",
+            "--force-export=false",
+            "--format",
+            "csv",
+            "-r",
+            NSYS_REPORTS[report],
+            str(trace),
+        ]
+
+
+def compare(bench: Bench, trace: Path) -> None:
+    print("| report | ours | other tool | ratio | target | ours, peak memory | other, peak memory |")
+    print("|---|---|---|---|---|---|---|")
+    for report, warm, tool, limit in TARGETS:
+        if tool == "nsys stats" and not bench.nsys:
+            continue
+        flags = ["--cache"] if warm else ["--no-cache"]
+        if warm:
+            run(bench.ours(report, trace, *flags), bench.environment)
+        ours, other = bench.together(bench.ours(report, trace, *flags), bench.other(tool, report, trace))
+        ratio = ours.seconds / other.seconds
+        print(
+            f"| {'warm' if warm else 'cold'} `{report}` | {ours.seconds:.2f} s | {tool} {other.seconds:.2f} s |"
+            f" {ratio:.3f} | ≤ {limit} {'' if ratio <= limit else '**missed**'} | {ours.megabytes:.0f} MB |"
+            f" {other.megabytes:.0f} MB |",
+            flush=True,
+        )
+
+
+def every_report(bench: Bench, traces: dict[str, Path]) -> None:
+    from nsys_insight.packs import built_in
+
+    print(f"\n| report | {' | '.join(f'{name} | memory' for name in traces)} |")
+    print("|---|" + "---|---|" * len(traces))
+    for pack in built_in().values():
+        flags = ["--tokens", "32000"] if "tokens" in pack.params else []
+        cells = []
+        for trace in traces.values():
+            (ours,) = bench.together(bench.ours(pack.name, trace, "--no-cache", *flags))
+            cells.append(
+                f"{ours.seconds:.2f} s | {ours.megabytes:.0f} MB{'' if ours.megabytes <= MEMORY_LIMIT_MB else ' **missed**'}"
+            )
+        print(f"| `{pack.name}` | {' | '.join(cells)} |", flush=True)
+
+
+def small(bench: Bench) -> None:
+    sample = SAMPLES / "decode_eager.sqlite"
+    cold, help_ = bench.together(bench.ours("top", sample, "--no-cache"), [*bench.insight, "--help"])
+    run(bench.ours("top", sample, "--cache"), bench.environment)
+    (warm,) = bench.together(bench.ours("top", sample))
+    print("\n| sample trace (6.5 k kernels) | seconds | target |\n|---|---|---|")
+    for name, found, limit in (("cold `top`", cold, 0.5), ("warm `top`", warm, 0.4), ("`--help`", help_, 0.25)):
+        print(f"| {name} | {found.seconds:.2f} s | ≤ {limit} s {'' if found.seconds <= limit else '**missed**'} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "nsys-insight-bench")
+    parser.add_argument("--times", type=int, default=1000)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--nsys", default=os.environ.get("NSYS_INSIGHT_NSYS") or shutil.which("nsys"))
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    nsys = arguments.nsys
+    if nsys and Path(nsys).is_dir():
+        nsys = str(Path(nsys) / "target-linux-x64" / "nsys")
+    bench = Bench(arguments.folder, arguments.runs, nsys)
+
+    def made(name: str, sample: str, times: int, processes: int = 1, streams: int = 1) -> Path:
+        trace = arguments.folder / f"{name}-{times}.sqlite"
+        if not trace.exists():
+            tile(SAMPLES / f"{sample}.sqlite", trace, times, processes, streams)
+        run(["cat", str(trace)], bench.environment)  # into the page cache
+        return trace
+
+    tiled = made("tiled", "decode_eager", arguments.times)
+    tenth = made("tiled", "decode_eager", arguments.times // 10)
+    mixed = made("mixed", "decode_graph_node", arguments.times, processes=2, streams=4)
+    compare(bench, tiled)
+    every_report(
+        bench, {"0.6 M kernels": tenth, "6.5 M kernels": tiled, "6.7 M, 2 processes, 4 streams each, graphs": mixed}
+    )
+    small(bench)
+    shutil.rmtree(bench.cache, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,287 @@
+"""The command line as users meet it: another process, its exit code, stdout, stderr, and nothing else.
+
+CI runs these on the installed wheel, away from the checkout, with NSYS_INSIGHT_COMMAND set to its console script.
+"""
+
+import csv
+import io
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMMAND = (
+    [os.environ["NSYS_INSIGHT_COMMAND"]]
+    if "NSYS_INSIGHT_COMMAND" in os.environ
+    else [sys.executable, "-m", "nsys_insight"]
+)
+REPORTS = ["info", "top", "launch-configs", "api", "launches", "mallocs", "copies", "syncs", "gaps", "nvtx", "streams", "per-token"]
+
+
+@pytest.fixture(scope="module")
+def demo_trace():
+    """The trace that the installed package carries, or the checkout's."""
+    found = subprocess.run(
+        [python(), "-c", "from nsys_insight.paths import demo_trace; print(demo_trace())"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return Path(found.stdout.strip())
+
+
+def python():
+    """The interpreter that the command runs in."""
+    return str(Path(COMMAND[0]).parent / "python") if len(COMMAND) == 1 else sys.executable
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A working folder with nothing in it, and a cache of its own."""
+    monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(tmp_path / "cache"))
+    for name in ("NSYS_INSIGHT_TRACE", "COLUMNS", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    if len(COMMAND) > 1:
+        monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent.parent))
+    return work
+
+
+def run(*arguments, **environment):
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        capture_output=True, text=True, check=False, timeout=120, env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+def test_without_arguments_it_shows_what_it_can_do(folder):
+    result = run()
+    assert result.returncode == 0
+    assert all(report in result.stdout for report in REPORTS)
+
+
+def test_help_of_a_report_says_how_it_counts_and_what_its_columns_mean(folder):
+    result = run("top", "--help", COLUMNS="200")
+    assert result.returncode == 0
+    assert "kernel_time_pct: Share of all kernel time in scope" in result.stdout
+    assert "--group-by" in result.stdout
+    assert "--nvtx" in result.stdout
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_every_report_answers_on_the_demo_trace(folder, demo_trace, report):
+    flags = ["--tokens", "32"] if report == "per-token" else []
+    result = run(report, demo_trace, *flags)
+    assert result.returncode == 0, result.stderr
+    assert len(result.stdout.splitlines()) > 3
+    assert "\x1b" not in result.stdout + result.stderr
+    assert all(line.startswith("note: ") for line in result.stderr.splitlines())
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_json_is_one_object_with_units_and_meanings(folder, demo_trace, report):
+    flags = ["--tokens", "32"] if report == "per-token" else []
+    answer = json.loads(run(report, demo_trace, "--format", "json", *flags).stdout)
+    assert answer["schema"] == "nsys-insight/1"
+    assert answer["report"] == report
+    assert answer["trace"]["file"] == demo_trace.name
+    names = [column["name"] for column in answer["columns"]]
+    assert all(column["description"] for column in answer["columns"])
+    assert answer["rows"]
+    assert all(list(row) == names for row in answer["rows"])
+
+
+def test_csv_has_all_rows_raw_numbers_and_full_names(folder, demo_trace):
+    rows = list(csv.DictReader(io.StringIO(run("top", demo_trace, "--format", "csv").stdout)))
+    with sqlite3.connect(f"file:{demo_trace}?immutable=1", uri=True) as database:
+        kernels = database.execute('SELECT count(*), sum("end" - start) FROM CUPTI_ACTIVITY_KIND_KERNEL').fetchone()
+    assert (sum(int(row["calls"]) for row in rows), sum(int(row["total_ns"]) for row in rows)) == kernels
+    assert any(row["name"].startswith("void at::native::") for row in rows)
+
+
+def test_a_cut_table_says_so_in_its_footer_and_names_the_flag(folder, demo_trace):
+    result = run("top", demo_trace, "--limit", "3")
+    assert result.stdout.rstrip().endswith("3 of 30 rows")
+    assert "--limit 0 shows all" in result.stderr
+    whole = run("top", demo_trace, "--limit", "0")
+    assert whole.stdout.rstrip().endswith("30 rows")
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_a_table_fits_the_terminal(folder, demo_trace, width):
+    for report in REPORTS:
+        flags = ["--tokens", "32"] if report == "per-token" else []
+        lines = run(report, demo_trace, *flags, COLUMNS=str(width)).stdout.splitlines()
+        assert max(map(len, lines)) <= width, report
+
+
+def test_output_goes_to_a_file_in_the_format_of_its_suffix(folder, demo_trace):
+    for name in ("top.csv", "top.json", "top.md", "top.parquet", "top.jsonl", "top.txt"):
+        result = run("top", demo_trace, "-o", name)
+        assert (result.returncode, result.stdout) == (0, ""), result.stderr
+        assert (folder / name).stat().st_size > 1000
+    result = run("top", demo_trace, "-o", "top.docx")
+    assert result.returncode == 2
+    assert "hint: " in result.stderr
+
+
+def test_explain_prints_sql_that_runs_as_it_is(folder, demo_trace):
+    explained = run("top", "--explain", "--group-by", "family")
+    assert explained.returncode == 0
+    assert "   reads " in explained.stdout
+    by_hand = run("sql", demo_trace, explained.stdout, "--format", "csv")
+    assert by_hand.stdout == run("top", demo_trace, "--group-by", "family", "--format", "csv").stdout
+
+
+def test_the_trace_may_be_left_out(folder, demo_trace):
+    nothing = run("top")
+    assert nothing.returncode == 2
+    assert "hint: " in nothing.stderr
+
+    shutil.copy(demo_trace, folder / "one.sqlite")
+    only = run("top", "-n", "1")
+    assert only.returncode == 0
+    assert "note: using one.sqlite" in only.stderr
+
+    shutil.copy(demo_trace, folder / "two.sqlite")
+    assert "note: using one.sqlite (the trace used last in this folder)" in run("top", "-n", "1").stderr
+    assert "NSYS_INSIGHT_TRACE" in run("top", "-n", "1", NSYS_INSIGHT_TRACE="two.sqlite").stderr
+
+
+def test_two_traces_and_no_choice_is_a_usage_error_that_names_both(folder, demo_trace):
+    for name in ("one.sqlite", "two.sqlite"):
+        shutil.copy(demo_trace, folder / name)
+    result = run("top")
+    assert result.returncode == 2
+    assert "one.sqlite" in result.stderr
+    assert "two.sqlite" in result.stderr
+
+
+BAD_INPUT = {
+    "missing.sqlite": None,
+    "empty.sqlite": b"",
+    "text.sqlite": b"hello, this is no database\n",
+    "pointer.nsys-rep": b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
+    "quote'; DROP TABLE x; --.sqlite": b"",
+}
+
+
+@pytest.mark.parametrize("name", BAD_INPUT)
+def test_bad_input_is_one_sentence_a_hint_and_exit_code_3(folder, name):
+    if BAD_INPUT[name] is not None:
+        (folder / name).write_bytes(BAD_INPUT[name])
+    complains(run("top", name), 3)
+
+
+def test_a_truncated_export_is_refused(folder, demo_trace):
+    (folder / "half.sqlite").write_bytes(demo_trace.read_bytes()[:500_000])
+    complains(run("top", "half.sqlite"), 3)
+
+
+def test_a_database_of_something_else_is_refused(folder):
+    with sqlite3.connect(folder / "other.sqlite") as database:
+        database.execute("CREATE TABLE people (name TEXT)")
+    complains(run("top", "other.sqlite"), 3)
+
+
+def test_a_folder_without_a_trace_is_refused(folder):
+    (folder / "sub").mkdir()
+    complains(run("top", "sub"), 2)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_must_not_be_read_is_refused(folder, demo_trace):
+    shutil.copy(demo_trace, folder / "secret.sqlite")
+    (folder / "secret.sqlite").chmod(0)
+    complains(run("top", "secret.sqlite"), 3)
+
+
+@pytest.mark.parametrize(
+    "name", ["it's.sqlite", 'a "quoted" name.sqlite', "semi;colon.sqlite", "100%#?.sqlite", "ünï ✓.sqlite"]
+)
+def test_any_file_name_works(folder, demo_trace, name):
+    shutil.copy(demo_trace, folder / name)
+    result = run("top", name, "-n", "1")
+    assert result.returncode == 0, result.stderr
+    assert os.listdir(folder) == [name]
+
+
+def test_nothing_is_written_beside_the_trace_and_its_bytes_stay(folder, demo_trace):
+    trace = folder / "trace.sqlite"
+    shutil.copy(demo_trace, trace)
+    before = (trace.read_bytes(), trace.stat().st_mtime_ns)
+    for report in REPORTS:
+        assert run(report, trace, *(["--tokens", "32"] if report == "per-token" else []), "--cache").returncode == 0
+    assert (trace.read_bytes(), trace.stat().st_mtime_ns) == before
+    assert os.listdir(folder) == ["trace.sqlite"]
+
+
+def test_two_processes_on_a_cold_cache_both_answer(folder, demo_trace):
+    arguments = [*COMMAND, "top", str(demo_trace), "--cache", "--format", "csv"]
+    both = [subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    answers = [process.communicate(timeout=120) for process in both]
+    assert [process.returncode for process in both] == [0, 0], answers
+    assert answers[0][0] == answers[1][0] == run("top", demo_trace, "--no-cache", "--format", "csv").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["tpo"], 2),
+        (["top", "--nope"], 2),
+        (["top", "TRACE", "--group-by", "colour"], 2),
+        (["top", "TRACE", "--format", "yaml"], 2),
+        (["top", "TRACE", "--nvtx", "decode_stp"], 2),
+        (["top", "TRACE", "--from", "soon"], 2),
+        (["top", "TRACE", "--from", "2s", "--to", "1s"], 2),
+        (["top", "TRACE", "--memory", "lots"], 2),
+        (["per-token", "TRACE"], 2),
+        (["sql", "TRACE"], 2),
+        (["sql", "TRACE", "SELECT nonsense FROM kernels"], 1),
+        (["schema", "kernel"], 2),
+    ],
+)
+def test_every_error_has_its_exit_code(folder, demo_trace, arguments, code):
+    result = run(*[str(demo_trace) if argument == "TRACE" else argument for argument in arguments])
+    assert result.returncode == code
+    assert result.stderr.startswith("error: ")
+    assert "Traceback" not in result.stderr
+
+
+def test_an_empty_answer_is_a_success_that_says_what_it_means(folder, demo_trace):
+    result = run("top", demo_trace, "--device", "7")
+    assert result.returncode == 0
+    assert "No kernels ran in this scope" in result.stdout
+
+
+def test_a_closed_pipe_is_no_drama(folder, demo_trace):
+    line = subprocess.run(
+        f"{' '.join(COMMAND)} sql '{demo_trace}' 'SELECT * FROM kernels' --format csv | head -1",
+        shell=True, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert line.stdout.startswith("start_ns,")
+    assert "Traceback" not in line.stderr
+
+
+def test_the_demo_runs(folder):
+    result = run("demo")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("$ nsys-insight ") == 6
+
+
+def test_the_version_is_told(folder):
+    assert run("--version").stdout.startswith("nsys-insight ")
+
+
+def complains(result, code):
+    assert result.returncode == code, result
+    assert result.stdout == ""
+    lines = result.stderr.splitlines()
+    assert lines[0].startswith("error: ")
+    assert lines[-1].startswith("hint: ")
+    assert len(lines) == 2

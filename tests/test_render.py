@@ -1,0 +1,393 @@
+"""Answers as people and machines read them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+import subprocess
+import sys
+
+import duckdb
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from nsys_insight.answer import Answer, Column, store
+from nsys_insight.errors import UsageError
+from nsys_insight.render import FORMATS, HUMAN_FORMATS, format_for, write
+from nsys_insight.sqltext import literal
+
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+NAME = (
+    "void at::native::vectorized_elementwise_kernel<(int)4, at::native::exp_kernel_cuda(at::TensorIteratorBase &)::"
+    "[lambda() (instance 2)]::operator ()() const::[lambda(float) (instance 1)], std::array<char *, (unsigned long)2>>"
+    "(int, T2, T3)"
+)
+TOP = f"""
+    SELECT * FROM (VALUES
+        ({literal(NAME)}, 1640,
+         2122333, 3316.1, 3040.0, 2880, 4800, 559.0, 4448, 97.5, 0.21, 'elementwise', 'PyTorch native'),
+        ('nvjet_sm90_tst_8x64_64x16_4x1_v_bz_TNN', 70,
+         512000, 7314.3, 7000.0, 6400, 9920, NULL, 9820, 2.5, 0.004, 'gemm', 'cuBLAS'))
+    AS t(name, calls,
+         total_ns, avg_ns, med_ns, min_ns, max_ns, stddev_ns, p95_ns, kernel_time_pct, wall_pct, family, provenance)
+"""
+NUMBERS = (
+    "1,640 2.122 3.32 3.04 2.88 4.80 559  4.45 97.5 0.21",
+    "70    0.512 7.31 7.00 6.40 9.92 -     9.82  2.5 0.004",
+)
+ROWS = "SELECT i AS device_id, i * 1000 AS total_ns FROM range(214) AS t(i) ORDER BY i DESC"
+
+
+@pytest.fixture(scope="module")
+def connection():
+    with duckdb.connect() as connection:
+        yield connection
+
+
+@pytest.fixture
+def answer(connection):
+    def make(select, **parts):
+        columns = tuple(Column(name, kind) for name, kind in store(connection, "answer_1", select))
+        return Answer(connection, "answer_1", columns, "top", **{"title": "Kernels by GPU time", **parts})
+
+    return make
+
+
+def written(answer, fmt, **options):
+    stream = io.StringIO(newline="")
+    write(answer, stream, fmt, **options)
+    return stream.getvalue()
+
+
+def table(answer, **options):
+    return written(answer, "table", **options)
+
+
+# The table
+
+
+def test_a_table_names_one_unit_per_column_and_aligns_decimal_points(answer):
+    select = (
+        "SELECT * FROM (VALUES ('a', 2122333, 41.2), ('b', 5000000, 0.004), ('c', NULL, 0)) t(name, total_ns, wall_pct)"
+    )
+    assert table(answer(select)) == (
+        "Kernels by GPU time\n"
+        "\n"
+        "name  total (ms)  wall %\n"
+        "────────────────────────\n"
+        "a           2.12  41.20\n"
+        "b           5.00   0.004\n"
+        "c           -      0\n"
+        "\n"
+        "3 rows\n"
+    )
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 160, 200])
+def test_a_table_fits_its_width_with_every_number_and_header_whole(answer, width):
+    text = table(answer(TOP), width=width)
+    assert max(map(cell_len, text.splitlines())) <= width
+    assert set(" ".join(NUMBERS).split()) <= set(text.split())
+    words = "name calls total avg med min max stddev p95 kernel time wall family provenance"
+    assert set(words.split()) <= set(text.split("─")[0].split())
+    assert "exp_kernel_cuda" in text
+    assert "bz_TNN" in text
+
+
+def test_a_narrow_table_gives_each_row_several_lines_under_headers_stacked_alike(answer):
+    select = "SELECT name, calls, total_ns, avg_ns, min_ns, max_ns, kernel_time_pct, family FROM (" + TOP + ")"
+    assert table(answer(select), width=60).splitlines()[2:-2] == [
+        "name                                             family",
+        "           total   avg   min   max  kernel",
+        "    calls   (ms)  (µs)  (µs)  (µs)  time %",
+        "─" * 60,
+        "vectorized_elementwise_kernel<…exp_kernel_cuda>  elementwise",
+        "    1,640  2.122  3.32  2.88  4.80    97.5",
+        "nvjet_sm90_tst_8x64_64x16_4x1_v_bz_TNN           gemm",
+        "       70  0.512  7.31  6.40  9.92     2.5",
+    ]
+
+
+def test_without_a_width_nothing_is_shortened(answer):
+    lines = table(answer(TOP)).splitlines()
+    assert len(lines) == 2 + 2 + 2 + 2
+    assert "vectorized_elementwise_kernel<4, exp_kernel_cuda::lambda#2::lambda(float), array<char*, 2>>" in lines[4]
+
+
+def test_full_names_are_those_of_the_trace_at_any_width(answer):
+    assert NAME in table(answer(TOP), width=80, full_names=True)
+    assert NAME in written(answer(TOP), "markdown", full_names=True)
+
+
+def test_sentences_are_wrapped_and_never_shortened(answer):
+    advice = "Capture the step in a CUDA graph, or fuse the small kernels; see nsys-insight fusion for candidates."
+    text = table(answer(f"SELECT 'launch-bound' AS bound, 0.91 AS ratio, {literal(advice)} AS advice"), width=60)
+    header, *rows = (line for line in text.splitlines()[2:-2] if "─" not in line)
+    at = header.index("advice")
+    assert len(rows) > 1
+    assert " ".join(row[at:] for row in rows) == advice
+
+
+def test_the_footer_says_what_was_cut(answer):
+    assert table(answer(ROWS), limit=20).endswith("\n20 of 214 rows\n")
+    assert table(answer(ROWS), limit=214).endswith("\n214 rows\n")
+    assert table(answer("SELECT 1 AS calls"), limit=20).endswith("\n1 row\n")
+    assert written(answer(ROWS), "markdown", limit=20).endswith("\n20 of 214 rows\n")
+
+
+def test_an_empty_answer_says_what_that_means(answer):
+    nothing = "SELECT 'x' AS name WHERE false"
+    assert table(answer(nothing, empty="No kernels ran:\ncapture with -t cuda")) == (
+        "Kernels by GPU time\n\nNo kernels ran: capture with -t cuda\n"
+    )
+    assert table(answer(nothing, title="")) == "no rows\n"
+
+
+def test_metrics_are_shown_each_in_its_own_unit(answer):
+    select = """SELECT * FROM (VALUES
+        ('gpu_busy_ns', 1930000::DOUBLE, 2100000::DOUBLE, 8.8),
+        ('h2d_bytes', 4096, NULL, NULL),
+        ('launch_calls', 12345, 0, -100.0),
+        ('idle_pct', 41.2, 0.004, -99.9),
+        ('h2d_bytes_per_s', 24e9, 25.1e9, 4.6)) t(metric, before, after, change_pct)"""
+    lines = table(answer(select)).splitlines()[2:-2]
+    assert [re.split(r"\s{2,}", line) for line in lines] == [
+        ["metric", "before", "after", "change %"],
+        ["─" * len(lines[1])],
+        ["gpu busy", "1.93 ms", "2.10 ms", "8.8"],
+        ["h2d", "4.00 KiB", "-", "-"],
+        ["launch calls", "12,345", "0", "-100.0"],
+        ["idle", "41.20 %", "0.004 %", "-99.9"],
+        ["h2d", "24.0 GB/s", "25.1 GB/s", "4.6"],
+    ]
+    assert "gpu_busy_ns,1930000.0,2100000.0" in written(answer(select), "csv")
+
+
+def test_colour_comes_only_when_asked_for_and_changes_nothing_else(answer):
+    plain, colored = (table(answer(TOP), width=100, color=color) for color in (False, True))
+    assert "\x1b" not in plain
+    assert "\x1b[36m" in colored
+    assert ANSI.sub("", colored) == plain
+
+
+@pytest.mark.parametrize("fmt", HUMAN_FORMATS)
+def test_data_cannot_steer_the_terminal_or_break_the_table(answer, fmt):
+    hostile = "a\x1b[2J\nb\tc\r\u202ed\x9b"
+    select = f"SELECT {literal(hostile)} AS name, {literal(hostile)} AS note, 1 AS calls"
+    text = written(answer(select, title=hostile, empty=hostile), fmt)
+    assert all(character.isprintable() or character == "\n" for character in text)
+    assert len(text.splitlines()) == len(written(answer("SELECT 'a' AS name, 1 AS calls"), fmt).splitlines())
+
+
+def test_wide_characters_keep_the_columns_in_line(answer):
+    lines = table(answer("SELECT * FROM (VALUES ('矩阵乘法内核', 1), ('gemm', 22)) t(name, calls)")).splitlines()[2:-2]
+    assert len({cell_len(line) for line in lines}) == 1
+
+
+texts = st.one_of(st.none(), st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=60))
+integers = st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1))
+floats = st.one_of(st.none(), st.floats(allow_subnormal=False))
+rows = st.lists(st.tuples(texts, texts, integers, floats, integers), min_size=1, max_size=4)
+
+
+def selected(rows):
+    values = ", ".join("(" + ", ".join(map(sql, row)) + ")" for row in rows)
+    return (
+        "SELECT name::VARCHAR AS name, note::VARCHAR AS note, total_ns::BIGINT AS total_ns, avg_ns::DOUBLE AS avg_ns, "
+        f"stream_id::BIGINT AS stream_id FROM (VALUES {values}) AS t(name, note, total_ns, avg_ns, stream_id)"
+    )
+
+
+def sql(value):
+    return f"'{value}'::DOUBLE" if isinstance(value, float) else literal(value)
+
+
+@settings(deadline=None, max_examples=60)
+@given(rows=rows, width=st.integers(60, 200))
+def test_no_line_is_wider_than_asked_and_none_ends_in_spaces(connection, rows, width):
+    columns = tuple(Column(name, kind) for name, kind in store(connection, "answer_2", selected(rows)))
+    text = table(Answer(connection, "answer_2", columns, "top", "Top"), width=width)
+    for line in text.split("\n"):
+        assert cell_len(line) <= width
+        assert line == line.rstrip(" ")
+    for *_, stream_id in rows:
+        assert ("-" if stream_id is None else str(stream_id)) in text.split()
+
+
+# Markdown
+
+
+def test_markdown_is_a_table_in_which_names_are_code(answer):
+    select = "SELECT * FROM (VALUES ('f<a|b>(int)', 1234, 'a_b|c'), (NULL, 5, NULL)) t(name, calls, note)"
+    assert written(answer(select, title="Top <n>"), "markdown").splitlines() == [
+        r"## Top \<n\>",
+        "",
+        "| name | calls | note |",
+        "| :--- | ---: | :--- |",
+        r"| `f<a\|b>` | 1,234 | a\_b\|c |",
+        "| - | 5 | - |",
+        "",
+        "2 rows",
+    ]
+
+
+# The formats for machines
+
+
+def machine_rows(text, fmt):
+    if fmt == "json":
+        return json.loads(text)["rows"]
+    if fmt == "jsonl":
+        return [json.loads(line) for line in text.splitlines()]
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def test_json_is_one_object_that_says_what_its_columns_mean(connection):
+    store(connection, "answer_1", "SELECT 'a' AS name, 5::BIGINT AS total_ns")
+    answer = Answer(
+        connection,
+        "answer_1",
+        (Column("name", "VARCHAR", "The kernel"), Column("total_ns", "BIGINT", "Sum")),
+        "top",
+        "Kernels",
+        params={"group_by": "full"},
+        notes=("half of it",),
+        trace={"file": "t.sqlite", "scope": {}},
+    )
+    assert json.loads(written(answer, "json")) == {
+        "schema": "nsys-insight/1",
+        "report": "top",
+        "trace": {"file": "t.sqlite", "scope": {}},
+        "params": {"group_by": "full"},
+        "notes": ["half of it"],
+        "columns": [
+            {"name": "name", "unit": "", "description": "The kernel"},
+            {"name": "total_ns", "unit": "ns", "description": "Sum"},
+        ],
+        "rows": [{"name": "a", "total_ns": 5}],
+    }
+
+
+@pytest.mark.parametrize("fmt", ["json", "jsonl", "csv"])
+def test_machine_formats_are_raw_and_complete(answer, fmt):
+    rows = machine_rows(written(answer(TOP), fmt, width=80), fmt)
+    assert rows[0]["name"] == NAME
+    assert [str(rows[0][name]) for name in ("total_ns", "avg_ns", "wall_pct")] == ["2122333", "3316.1", "0.21"]
+    assert rows[1]["stddev_ns"] == ("" if fmt == "csv" else None)
+    assert len(machine_rows(written(answer(ROWS), fmt), fmt)) == 214
+
+
+@pytest.mark.parametrize("fmt", ["json", "jsonl", "csv"])
+def test_rows_come_in_the_answers_order_and_a_limit_is_obeyed(answer, fmt):
+    rows = machine_rows(written(answer(ROWS), fmt, limit=3), fmt)
+    assert [int(row["device_id"]) for row in rows] == [213, 212, 211]
+
+
+@pytest.mark.parametrize("fmt", ["json", "jsonl"])
+def test_what_json_cannot_hold_becomes_null_or_text(answer, fmt):
+    select = """SELECT 'nan'::DOUBLE AS a, '-inf'::DOUBLE AS b, [1.5, 'nan'::DOUBLE] AS c, {'x': 'inf'::FLOAT} AS d,
+        170141183460469231731687303715884105727::HUGEINT AS e, 1.50::DECIMAL(9, 2) AS f, true AS g,
+        TIMESTAMP '2024-01-02 03:04:05' AS h, '\\xFF'::BLOB AS i"""
+    assert machine_rows(written(answer(select), fmt), fmt) == [
+        {
+            "a": None,
+            "b": None,
+            "c": [1.5, None],
+            "d": {"x": None},
+            "e": 2**127 - 1,
+            "f": 1.5,
+            "g": True,
+            "h": "2024-01-02 03:04:05",
+            "i": "ff",
+        }
+    ]
+
+
+@pytest.mark.parametrize("fmt", ["json", "jsonl", "csv"])
+def test_an_empty_answer_is_still_a_valid_file(answer, fmt):
+    text = written(answer("SELECT 'x' AS name, 1 AS calls WHERE false"), fmt)
+    assert machine_rows(text, fmt) == []
+    assert fmt != "csv" or text == "name,calls\n"
+
+
+@settings(deadline=None, max_examples=60)
+@given(rows=rows)
+def test_csv_survives_the_round_trip(connection, rows):
+    columns = tuple(Column(name, kind) for name, kind in store(connection, "answer_2", selected(rows)))
+    text = written(Answer(connection, "answer_2", columns, "top", "Top"), "csv")
+    finite = [[None if isinstance(cell, float) and not math.isfinite(cell) else cell for cell in row] for row in rows]
+    expected = [["" if cell is None else str(cell) for cell in row] for row in finite]
+    assert list(csv.reader(io.StringIO(text, newline="")))[1:] == expected
+
+
+# Where it goes
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+def test_a_file_holds_what_the_stream_would(answer, tmp_path, fmt):
+    path = tmp_path / "ansicht µ.out"
+    write(answer(TOP), path, fmt)
+    if fmt == "parquet":
+        assert pl.read_parquet(path)["total_ns"].to_list() == [2122333, 512000]
+    else:
+        assert path.read_bytes().decode() == written(answer(TOP), fmt)
+
+
+def test_parquet_goes_to_a_pipe_but_not_to_a_terminal(answer):
+    pipe = io.TextIOWrapper(io.BytesIO())
+    write(answer(ROWS), pipe, "parquet", limit=2)
+    assert pl.read_parquet(pipe.buffer.getvalue())["device_id"].to_list() == [213, 212]
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    with pytest.raises(UsageError) as caught:
+        write(answer(ROWS), terminal, "parquet")
+    assert "-o answer.parquet" in caught.value.hint
+
+
+@pytest.mark.parametrize("fmt", ["csv", "parquet"])
+def test_a_file_that_cannot_be_written_is_a_usage_error_naming_it(answer, tmp_path, fmt):
+    with pytest.raises(UsageError) as caught:
+        write(answer(TOP), tmp_path / "missing" / "out", fmt)
+    assert str(tmp_path / "missing" / "out") in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("name", "fmt"),
+    [
+        ("a.csv", "csv"),
+        ("a.JSON", "json"),
+        ("a.jsonl", "jsonl"),
+        ("a.parquet", "parquet"),
+        ("a.b.md", "markdown"),
+        ("a.txt", "table"),
+    ],
+)
+def test_the_suffix_of_a_file_tells_its_format(tmp_path, name, fmt):
+    assert format_for(tmp_path / name) == fmt
+
+
+def test_an_unknown_suffix_is_a_usage_error_that_lists_the_known(tmp_path):
+    with pytest.raises(UsageError) as caught:
+        format_for(tmp_path / "a.xlsx")
+    assert ".parquet" in caught.value.hint
+
+
+@pytest.mark.parametrize("fmt", ["csv", "json", "jsonl", "table"])
+def test_only_colour_and_wide_characters_need_rich_and_nothing_needs_polars(fmt):
+    script = f"""
+import duckdb, io, sys
+from nsys_insight.answer import Answer, Column, store
+from nsys_insight.render import write
+connection = duckdb.connect()
+columns = tuple(Column(*column) for column in store(connection, "t", "SELECT 'f<int>' AS name, 5000 AS total_ns"))
+write(Answer(connection, "t", columns, "top", "Top"), io.StringIO(), {fmt!r}, width=80)
+print(*sorted({{"rich", "polars", "numpy", "pyarrow"}} & set(sys.modules)))
+"""
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert loaded.stdout.split() == []

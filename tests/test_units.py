@@ -1,0 +1,148 @@
+"""Units are told from names, numbers keep their meaning when they are scaled, and durations are read from flags."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nsys_insight.errors import UsageError
+from nsys_insight.units import label_of, parse_duration, scale_for, unit_of
+
+COLUMNS = ["total_ns", "start_ns", "free_bytes", "bytes_per_s", "tokens_per_s", "wall_pct", "hit_ratio", "calls"]
+# No quantity of a trace lies outside; there a change of the unit would leave what a float can hold.
+sizes = st.floats(1e-200, 1e200)
+numbers = st.one_of(st.integers(-(2**63), 2**63 - 1), sizes, sizes.map(lambda size: -size))
+
+
+def shown(name, *values):
+    scale = scale_for(name, values)
+    return [scale.unit, *map(scale.text, values)]
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        ("total_ns", "ns"),
+        ("ns", "ns"),
+        ("free_bytes", "bytes"),
+        ("wall_pct", "%"),
+        ("bytes_per_s", "bytes/s"),
+        ("h2d_bytes_per_s", "bytes/s"),
+        ("decoded_tokens_per_s", "tokens/s"),
+        ("hit_ratio", "ratio"),
+        ("kernel_count", "count"),
+        ("calls", ""),
+        ("columns", ""),  # ends in "ns", but not in "_ns"
+        ("sum(duration_ns)", ""),
+    ],
+)
+def test_the_unit_is_the_suffix_of_the_name(name, unit):
+    assert unit_of(name) == unit
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("total_ns", "total"),
+        ("kernel_time_pct", "kernel time"),
+        ("h2d_bytes_per_s", "h2d"),
+        ("tokens_per_s", "tokens/s"),
+        ("hit_ratio", "hit ratio"),
+        ("kernel_count", "kernel count"),
+        ("ns", "ns"),
+        ("count_star()", "count_star()"),
+    ],
+)
+def test_a_label_leaves_out_what_the_header_says_beside_it(name, label):
+    assert label_of(name) == label
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "expected"),
+    [
+        ("total_ns", [2_122_333, 819_000, 346_000], ["ms", "2.122", "0.819", "0.346"]),
+        ("total_ns", [999], ["ns", "999"]),
+        ("total_ns", [500_000], ["µs", "500.0"]),
+        ("total_ns", [72_000_000_000, 12_000_000_000], ["s", "72.0", "12.0"]),
+        # One outlier must not push all the others out of sight.
+        ("total_ns", [5_000_000_000, 2_000, 1_500], ["µs", "5,000,000.00", "2.00", "1.50"]),
+        ("free_bytes", [1024, 1536], ["KiB", "1.00", "1.50"]),
+        ("free_bytes", [3 * 2**30], ["GiB", "3.00"]),
+        ("h2d_bytes_per_s", [24.6e9], ["GB/s", "24.6"]),
+        ("wall_pct", [41.26, 17.0, 0.004, 0], ["%", "41.3", "17.0", "0.004", "0"]),
+        ("hit_ratio", [0.5, 2.0, 0.001], ["", "0.50", "2.00", "0.001"]),
+        ("calls", [1234567, 3], ["", "1,234,567", "3"]),
+        ("calls", [2.0, None], ["", "2", "-"]),
+        ("kernel_count", [1234], ["", "1,234"]),
+    ],
+)
+def test_a_column_is_shown_in_one_unit_that_suits_it(name, values, expected):
+    assert shown(name, *values) == expected
+
+
+def test_points_in_time_stay_apart_far_from_zero():
+    assert shown("start_ns", 90_001_234_567, 90_001_237_890) == ["ms", "90,001.235", "90,001.238"]
+
+
+def test_a_number_that_names_something_is_no_quantity():
+    assert shown("correlation_id", 4294967295) == ["", "4294967295"]
+    assert shown("grid", 4294967295) == ["", "4,294,967,295"]
+
+
+def test_unknown_is_a_dash_and_never_zero():
+    assert shown("total_ns", None, math.nan, 5) == ["ns", "-", "-", "5"]
+    assert shown("total_ns", None) == ["ns", "-"]
+
+
+@given(st.sampled_from(COLUMNS), st.lists(numbers, min_size=1, max_size=6))
+def test_what_is_not_zero_never_reads_as_zero(name, values):
+    scale = scale_for(name, values)
+    for value in values:
+        assert (float(scale.text(value).replace(",", "")) == 0) == (value == 0)
+
+
+@given(st.sampled_from(COLUMNS), st.lists(numbers, min_size=1, max_size=6))
+def test_a_shown_number_is_off_by_less_than_a_tenth(name, values):
+    scale = scale_for(name, values)
+    for value in values:
+        assert float(scale.text(value).replace(",", "")) * scale.divisor == pytest.approx(value, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [
+        ("250", 250),
+        ("0", 0),
+        ("250ns", 250),
+        ("5us", 5_000),
+        ("5 µs", 5_000),  # the micro sign
+        ("5\u03bcs", 5_000),  # the Greek letter
+        ("1.5ms", 1_500_000),
+        (".5ms", 500_000),
+        ("2s", 2_000_000_000),
+        (" 3.000000001s ", 3_000_000_001),
+        ("9223372036854775807", 2**63 - 1),
+    ],
+)
+def test_a_duration_is_a_number_and_a_unit(text, ns):
+    assert parse_duration(text) == ns
+
+
+@pytest.mark.parametrize(
+    "text", ["", "ms", "5 apples", "-5us", "1e3", "1.2.3s", "5m", "0x10", "٣s", "9223372036854775808"]
+)
+def test_any_other_text_is_a_usage_error_that_says_how_to_write_one(text):
+    with pytest.raises(UsageError) as caught:
+        parse_duration(text, flag="--min-gap")
+    assert caught.value.message == f"--min-gap takes a duration, not {text!r}"
+    assert "1.5ms" in caught.value.hint
+
+
+@given(st.integers(0, 2**63 - 1), st.sampled_from([("ns", 0), ("us", 3), ("ms", 6), ("s", 9)]))
+def test_no_nanosecond_is_lost_between_units(ns, unit):
+    word, places = unit
+    whole, rest = divmod(ns, 10**places)
+    assert parse_duration(f"{whole}.{rest:0{places}}{word}" if places else f"{whole}{word}") == ns
