@@ -61,9 +61,7 @@ def build(file: Path, memory: str | None = None, *, in_place: bool = True) -> Pa
             source = load.attach_sqlite(connection, file) if in_place else None
             if source is not None:
                 for table, types in _present(source.columns).items():
-                    select = ", ".join(
-                        f"{identifier(name)}::{kind} AS {identifier(name)}" for name, kind in types.items()
-                    )
+                    select = ", ".join(load.cell(name, kind) for name, kind in types.items())
                     connection.execute(
                         f"CREATE TABLE built.{identifier(table)} AS SELECT {select} FROM {source.relations[table]}"
                     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -95,7 +96,7 @@ def cache(
 
     if clear:
         cache_folder.prune(max_age_days=0)
-    print(cache_folder.folder())
+    print(cache_folder.location())
 
 
 @app.command(rich_help_panel="Traces")
@@ -117,6 +118,8 @@ def export(
 
 def main() -> None:
     """Run the command line, and turn what went wrong into one sentence, a hint and an exit code."""
+    # Whoever is told to end has temporary files to remove, and perhaps an nsys to stop.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(Exit.TERMINATED))
     try:
         code = app(standalone_mode=False)
     except InsightError as error:

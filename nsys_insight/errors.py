@@ -13,6 +13,7 @@ class Exit(IntEnum):
     USAGE = 2
     TRACE = 3
     TOOL = 4
+    TERMINATED = 143
 
 
 class InsightError(Exception):

@@ -139,16 +139,26 @@ def sqlite_columns(path: Path) -> dict[str, set[str]]:
     return found
 
 
+def cell(name: str, kind: str) -> str:
+    """SQL for a column of a trace as the type that the contract gives it.
+
+    Text in a trace need not be UTF-8 (SQLite does not look), and DuckDB takes it for granted that it is: bytes that are
+    not come out in hexadecimal, as ``\\xFF``.
+    """
+    column = identifier(name)
+    value = f"{column}::{kind}"
+    if kind == "VARCHAR":
+        value = f"coalesce(try(decode(encode({value}))), encode({value})::VARCHAR)"
+    return f"{value} AS {column}"
+
+
 def create_raw_views(connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope) -> None:
     """Make the relations of the contract in the schema `raw`: each has exactly its columns, and the rows in scope."""
     statements = ["CREATE SCHEMA IF NOT EXISTS raw"]
     for table, types in contract().items():
         has = source.columns.get(table, set())
         select = ", ".join(
-            f"{identifier(name)}::{kind} AS {identifier(name)}"
-            if name in has
-            else f"NULL::{kind} AS {identifier(name)}"
-            for name, kind in types.items()
+            cell(name, kind) if name in has else f"NULL::{kind} AS {identifier(name)}" for name, kind in types.items()
         )
         rows = f"FROM {source.relations[table]}" if has else "WHERE false"
         test = condition(scope, table, set(types) & has) if has else ""

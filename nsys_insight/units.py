@@ -30,7 +30,7 @@ _STEPS: dict[str, tuple[tuple[str, float], ...]] = {
 # Points in time lie close together far from zero: three significant digits would make them all alike.
 _POINT_IN_TIME = re.compile(r"(^|_)(start|end)_ns$")
 
-_ID = re.compile(r"(^|_)(id|pid|tid)$")  # a number that names something is not a quantity
+_ID = re.compile(r"(^|_)(id|pid|tid)$")
 
 _DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(ns|us|\u00b5s|\u03bcs|ms|s)?", re.ASCII)
 _NS = {"ns": 1, "us": 10**3, "\u00b5s": 10**3, "\u03bcs": 10**3, "ms": 10**6, "s": 10**9}
@@ -47,10 +47,17 @@ def unit_of(name: str) -> str:
     return ""
 
 
+def is_id(name: str) -> bool:
+    """Tell whether the column's numbers name something, so that they are no quantities."""
+    return bool(_ID.search(name))
+
+
 def label_of(name: str) -> str:
     """Return a column's name as people read it, without the unit that its header shows: `total_ns` is "total"."""
     if not re.fullmatch(r"\w+", name):
         return name  # an expression somebody typed in SQL
+    if name == "bytes_per_s":
+        return "rate"
     for suffix, _ in _SUFFIXES:
         if name.endswith(suffix):
             name = name.removesuffix(suffix)
@@ -102,7 +109,7 @@ def scale_for(name: str, values: Iterable[Number | None]) -> Scale:
         decimals = 0
     else:
         decimals = min(3, max(1, 2 - math.floor(math.log10(typical / divisor))))
-    return Scale(shown, divisor, decimals, thousands=not _ID.search(name))
+    return Scale(shown, divisor, decimals, thousands=not is_id(name))
 
 
 def _number(value: Number, decimals: int) -> str:

@@ -110,8 +110,7 @@ class TestBuilding:
     def test_an_error_leaves_what_was_there_before(self, cache, error):
         entry().write_text("before")
         with pytest.raises(error), cache_folder.building(entry()) as path:
-            path.write_text("half")
-            raise error
+            interrupted(path, error)
 
         assert entry().read_text() == "before"
         assert list(cache.iterdir()) == [entry()]
@@ -171,6 +170,11 @@ class TestPrune:
         monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(tmp_path / "file" / "below"))
         cache_folder.prune()
         assert (tmp_path / "file").read_text() == ""
+
+
+def interrupted(path, error):
+    path.write_text("half")
+    raise error
 
 
 def entry_made(content):

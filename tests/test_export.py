@@ -52,7 +52,7 @@ def real_nsys():
 
 
 @pytest.fixture
-def real_report(real_nsys, tmp_path):  # noqa: ARG001 (a report is of use only with an nsys)
+def real_report(real_nsys, tmp_path):
     return copied(REAL_REPORT, tmp_path / "trace" / "run.nsys-rep")
 
 
@@ -129,7 +129,9 @@ def refusal(report, kind=ToolError, **options):
 
 def spawned(report):
     """Export in a process of its own; it prints the path."""
-    code = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n" + (
+    code = (
+        f"import signal, sys; sys.path.insert(0, {str(ROOT)!r})\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's background job ignores it
         "from pathlib import Path; from nsys_insight.export import exported; print(exported(Path(sys.argv[1])))"
     )
     return subprocess.Popen(
@@ -155,7 +157,7 @@ class TestWithTheRealNsys:
         assert percents[-1] == 100
 
     def test_a_report_of_any_name(self, real_report):
-        odd = real_report.rename(real_report.with_name("it's 100% \"odd\"; $(x) #1 [é].nsys-rep"))
+        odd = real_report.rename(real_report.with_name('it\'s 100% "odd"; $(x) #1 [é].nsys-rep'))
         assert kernels(exported(odd)) == KERNELS
 
     def test_two_processes_at_once_both_get_it(self, real_report):
@@ -239,7 +241,7 @@ class TestFailures:
             ('cp GOOD "$OUT"; kill -9 $$', "killed by signal 9"),
         ],
     )
-    def test_each_is_told_in_one_line_and_leaves_nothing(self, report, cache, stand_in, good, does, said):
+    def test_each_is_told_in_one_line_and_leaves_nothing(self, report, cache, *, stand_in, good, does, said):
         stand_in(does.replace("GOOD", str(good)))
         error = refusal(report)
         assert error.exit_code == Exit.TOOL
@@ -278,7 +280,9 @@ class TestFailures:
         ]
 
     def test_when_all_fail_the_newest_s_reason_counts_and_all_are_named(self, report, stand_in):
-        tools = [stand_in(f"echo 'Exportation error: {version} failed'; exit 1", version) for version in ("2024.1", "2023.4")]
+        tools = [
+            stand_in(f"echo 'Exportation error: {version} failed'; exit 1", version) for version in ("2024.1", "2023.4")
+        ]
         error = refusal(report)
         assert error.message == f"nsys 2024.1 cannot export {report}: 2024.1 failed"
         assert all(str(tool) in error.hint for tool in tools)
@@ -303,8 +307,9 @@ class TestHowNsysIsRun:
     def test_progress_arrives_while_it_works_and_each_percent_once(self, report, stand_in, good, tmp_path):
         seen = tmp_path / "seen"
         stand_in(
-            r"""printf '\rProcessing 9 events: [=5%%   ]\rProcessing 9 events: [=5%%   ]\rProcessing 9 events: [==50%% ]\r'"""
-            f'\nwhile [ ! -e {seen} ]; do sleep 0.01; done; printf "[==100%%]"; cp {good} "$OUT"'
+            r"printf '\rProcessing 9 events: [=5%%   ]\rProcessing 9 events: [=5%%   ]'; "
+            r"printf '\rProcessing 9 events: [==50%% ]\r'; "
+            f'while [ ! -e {seen} ]; do sleep 0.01; done; printf "[==100%%]"; cp {good} "$OUT"'
         )
         percents = []
 
@@ -317,7 +322,7 @@ class TestHowNsysIsRun:
 
     @pytest.mark.parametrize(("number", "leaves"), [(signal.SIGINT, 0), (signal.SIGTERM, 1), (signal.SIGKILL, 1)])
     def test_an_interrupted_export_is_never_taken_for_good(
-        self, report, cache, stand_in, good, tmp_path, monkeypatch, number, leaves
+        self, report, cache, stand_in, *, good, tmp_path, monkeypatch, number, leaves
     ):
         tool = stand_in(f'cp {good} "$OUT"; sleep 60 & echo $$ $! > pids; mv pids {tmp_path}; wait')
         monkeypatch.setenv("NSYS_INSIGHT_NSYS", str(tool))

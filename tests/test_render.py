@@ -169,6 +169,14 @@ def test_metrics_are_shown_each_in_its_own_unit(answer):
     assert "gpu_busy_ns,1930000.0,2100000.0" in written(answer(select), "csv")
 
 
+def test_a_number_that_names_something_does_not_take_the_metrics_unit(answer):
+    select = "SELECT * FROM (VALUES ('busy_ns', 5, 4294967295), (NULL, 7, 3)) t(metric, value, stream_id)"
+    assert [line.split() for line in table(answer(select)).splitlines()[4:-2]] == [
+        ["busy", "5", "ns", "4294967295"],
+        ["-", "7", "3"],
+    ]
+
+
 def test_colour_comes_only_when_asked_for_and_changes_nothing_else(answer):
     plain, colored = (table(answer(TOP), width=100, color=color) for color in (False, True))
     assert "\x1b" not in plain

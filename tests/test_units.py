@@ -52,6 +52,7 @@ def test_the_unit_is_the_suffix_of_the_name(name, unit):
         ("tokens_per_s", "tokens/s"),
         ("hit_ratio", "hit ratio"),
         ("kernel_count", "kernel count"),
+        ("bytes_per_s", "rate"),
         ("ns", "ns"),
         ("count_star()", "count_star()"),
     ],

@@ -8,7 +8,7 @@ _ONE_CELL_BELOW = "\u0300"  # every printable character before the combining mar
 
 def width_of(text: str) -> int:
     """Return how many cells `text` takes: most characters one, East Asian ones and emoji two, combining marks none."""
-    if max(text.replace(ELLIPSIS, ""), default="") < _ONE_CELL_BELOW:
+    if text.isascii() or max(text.replace(ELLIPSIS, ""), default="") < _ONE_CELL_BELOW:
         return len(text)
     from rich.cells import cell_len
 

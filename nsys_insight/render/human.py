@@ -62,7 +62,7 @@ def fields_of(answer: Answer, limit: int | None, *, full_names: bool) -> list[Fi
     """Return the columns of the first `limit` rows, or of all, as text that is safe to print."""
     rows = answer.rows(limit)
     values = dict(zip((column.name for column in answer.columns), zip(*rows, strict=True), strict=False))
-    metrics = [str(metric) for metric in values.get(METRIC, ())]
+    metrics = [_text(metric) for metric in values.get(METRIC, ())]
     of_metrics = [column.name for column in answer.columns if metrics and _takes_the_metrics_unit(column)]
     with_units = _with_units(metrics, [values[name] for name in of_metrics])
     fields = []
@@ -75,7 +75,7 @@ def fields_of(answer: Answer, limit: int | None, *, full_names: bool) -> list[Fi
             scale = units.scale_for(column.name, numbers)
             fields.append(Field(label, scale.unit, "number", [scale.text(number) for number in numbers]))
         elif column.name == METRIC:
-            fields.append(Field(label, "", "text", [printable(units.label_of(metric)) for metric in metrics]))
+            fields.append(Field(label, "", "text", [units.label_of(metric) for metric in metrics]))
         elif _NAME.search(column.name):
             fields.append(Field(label, "", "name", _names(cells, full_names=full_names), whole=full_names))
         else:
@@ -92,7 +92,7 @@ def footer(answer: Answer, limit: int | None) -> str:
 
 
 def _takes_the_metrics_unit(column: Column) -> bool:
-    return bool(_NUMERIC.fullmatch(column.type)) and not units.unit_of(column.name)
+    return bool(_NUMERIC.fullmatch(column.type)) and not (units.unit_of(column.name) or units.is_id(column.name))
 
 
 def _with_units(metrics: list[str], columns: list[Sequence[Any]]) -> list[list[str]]:

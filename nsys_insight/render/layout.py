@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 GAP = 2
 INDENT = 4
-_READABLE = 32  # cells in which a shortened name beside numbers still shows its functor
+# Cells in which a shortened name still shows its functor, and a sentence that is wrapped can be read.
+_READABLE = {"name": 32, "text": 24}
 _COMFORTABLE = 40  # cells of a name that has no numbers beside it
 
 
@@ -50,7 +51,7 @@ def lay_out(fields: Sequence[Field], width: int | None) -> list[Line]:
     flat = Line(tuple(_slot(field) for field in fields))
     if width is None or flat.width <= width:
         return [flat]
-    stacked = Line(tuple(_slot(field, stacked=True, most=_READABLE) for field in fields))
+    stacked = Line(tuple(_slot(field, stacked=True, most=_READABLE.get(field.kind)) for field in fields))
     return [_widened(stacked, width)] if stacked.width <= width else _records(fields, width)
 
 

@@ -6,12 +6,14 @@ import math
 from decimal import Decimal
 from typing import Any
 
+_PLAIN = frozenset({bool, int, str, type(None)})
 
-def plain(value: Any) -> Any:  # noqa: PLR0911 - one for each kind of value
+
+def plain(value: Any) -> Any:
     """Turn a value of any SQL type into None, bool, int, float, str, list or dict; NaN and infinity become None."""
+    if type(value) in _PLAIN:
+        return value
     match value:
-        case None | bool() | int() | str():
-            return value
         case float():
             return value if math.isfinite(value) else None
         case Decimal():
