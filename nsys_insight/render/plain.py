@@ -9,7 +9,7 @@ from typing import Any
 _PLAIN = frozenset({bool, int, str, type(None)})
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any) -> Any:  # noqa: PLR0911 - one for each kind of value
     """Turn a value of any SQL type into None, bool, int, float, str, list or dict; NaN and infinity become None."""
     if type(value) in _PLAIN:
         return value

@@ -49,8 +49,8 @@ def write(lines: Sequence[Segments], stream: TextIO, *, color: bool) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    # The layout is made: rich has to add nothing to it but the sixteen colours of the user's own theme.
-    console = Console(file=stream, force_terminal=True, color_system="standard", highlight=False)
+    # The layout is made: rich adds only the sixteen colours of the theme, and the caller has looked at NO_COLOR.
+    console = Console(file=stream, force_terminal=True, color_system="standard", no_color=False, highlight=False)
     for segments in lines:
         console.print(Text.assemble(*segments), soft_wrap=True)
 

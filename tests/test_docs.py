@@ -1,0 +1,52 @@
+"""The documents run: what they show is what happens."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+import nsys_insight
+
+REPOSITORY = Path(__file__).parents[1]
+README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+GENERATE = runpy.run_path(str(REPOSITORY / "docs" / "generate.py"))
+COMMANDS = re.findall(r"^\$ (.+)$", README, re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_of_the_readme_prints_what_the_readme_says(command):
+    assert f"$ {command}\n{GENERATE['console'](command)}" in README
+
+
+def test_the_readme_has_commands():
+    assert len(COMMANDS) >= 4
+
+
+def test_python_in_the_readme_runs(monkeypatch):
+    monkeypatch.chdir(REPOSITORY)
+    (block,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    names: dict[str, object] = {}
+    exec(block, names)  # noqa: S102 - our own document
+    assert isinstance(names["trace"], nsys_insight.trace.Trace)
+
+
+def test_every_report_is_in_the_readme_and_every_report_of_the_readme_exists():
+    from nsys_insight.packs import built_in
+
+    table = README.partition("## What it answers")[2].partition("nsys's own names")[0]
+    assert {name.partition(" ")[0] for name in re.findall(r"^\| `([^`]+)`", table, re.MULTILINE)} == set(built_in())
+
+
+def test_the_page_about_the_views_is_what_the_model_says():
+    assert (REPOSITORY / "docs" / "model.md").read_text(encoding="utf-8") == GENERATE["model_page"]()
+
+
+def test_every_view_and_every_column_is_documented():
+    from nsys_insight.schema import described
+
+    for view, meaning in described().rows():
+        assert meaning, view
+        assert [column for column, _, _, text in described(view).rows() if not text] == [], view

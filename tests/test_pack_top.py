@@ -1,0 +1,101 @@
+"""`top`: kernels by GPU time, against loops in Python and against what nsys itself printed."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import oracle
+import pytest
+from synthetic import Trace
+
+import nsys_insight
+
+REPOSITORY = Path(__file__).parents[1]
+SAMPLES = REPOSITORY / "sample_traces"
+PRINTED = REPOSITORY / "tests" / "data" / "nsys_stats"
+NAMES = sorted(path.stem for path in SAMPLES.glob("*.sqlite"))
+# What the oracle calls a number, and what the report does.
+COLUMNS = {"count": "calls", "total": "total_ns", "avg": "avg_ns", "median": "med_ns", "min": "min_ns", "max": "max_ns"}
+COLUMNS |= {"stddev": "stddev_ns", "p95": "p95_ns"}
+
+
+def top(path, **params):
+    with nsys_insight.open(path) as trace:
+        return {row["name"]: row for row in trace.top(**params).to_dicts()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_equals_what_nsys_stats_prints(name):
+    answer = top(SAMPLES / f"{name}.sqlite")
+    with (PRINTED / f"{name}.cuda_gpu_kern_sum.csv").open(newline="") as file:
+        printed = list(csv.DictReader(file))
+    assert [row["Name"] for row in printed] == pytest.approx(list(answer)) or {r["Name"] for r in printed} == set(
+        answer
+    )
+    for row in printed:
+        ours = answer[row["Name"]]
+        assert (ours["total_ns"], ours["calls"]) == (int(row["Total Time (ns)"]), int(row["Instances"]))
+        assert (ours["min_ns"], ours["max_ns"]) == (int(row["Min (ns)"]), int(row["Max (ns)"]))
+        assert ours["avg_ns"] == pytest.approx(float(row["Avg (ns)"]), abs=0.051)
+        assert ours["med_ns"] == pytest.approx(float(row["Med (ns)"]), abs=0.051)
+        # nsys prints 0 where a single call has no deviation.
+        assert (ours["stddev_ns"] or 0) == pytest.approx(float(row["StdDev (ns)"]), abs=0.051)
+        assert ours["kernel_time_pct"] == pytest.approx(float(row["Time (%)"]), abs=0.051)
+
+
+@pytest.mark.parametrize(
+    ("group_by", "column"), [("full", "demangledName"), ("short", "shortName"), ("mangled", "mangledName")]
+)
+@pytest.mark.parametrize("name", NAMES)
+def test_equals_plain_loops_for_every_kind_of_name(name, group_by, column):
+    tables = oracle.read(SAMPLES / f"{name}.sqlite")
+    expected = oracle.kernel_totals(tables, column)
+    answer = top(SAMPLES / f"{name}.sqlite", group_by=group_by)
+    assert answer.keys() == expected.keys()
+    for kernel, ours in answer.items():
+        for theirs, mine in COLUMNS.items():
+            assert ours[mine] == pytest.approx(expected[kernel][theirs])
+
+
+def test_shares_are_of_all_kernel_time_and_of_the_wall():
+    path = SAMPLES / "decode_eager.sqlite"
+    first, last = oracle.wall(oracle.read(path))
+    answer = top(path)
+    assert sum(row["kernel_time_pct"] for row in answer.values()) == pytest.approx(100)
+    for row in answer.values():
+        assert row["wall_pct"] == pytest.approx(100 * row["total_ns"] / (last - first))
+
+
+@pytest.mark.parametrize("group_by", ["family", "provenance", "device", "stream", "nvtx"])
+def test_any_grouping_keeps_all_kernels_and_their_time(group_by):
+    whole = top(SAMPLES / "decode_eager.sqlite").values()
+    grouped = top(SAMPLES / "decode_eager.sqlite", group_by=group_by).values()
+    assert len(grouped) < len(whole)
+    for column in ("calls", "total_ns"):
+        assert sum(row[column] for row in grouped) == sum(row[column] for row in whole)
+
+
+def test_by_nvtx_a_kernel_counts_for_the_innermost_range_of_its_launching_thread():
+    answer = top(SAMPLES / "decode_eager.sqlite", group_by="nvtx")
+    assert answer["decode_step/layer_0"]["calls"] == 32 * 45
+    assert answer["prefill/layer_0"]["calls"] < 60
+
+
+def test_a_single_call_has_no_deviation(tmp_path):
+    trace = Trace()
+    trace.thread(pid=1, tid=1).launch("once", at=0, runs=100)
+    trace.write(tmp_path / "t.sqlite")
+    assert top(tmp_path / "t.sqlite")["once"]["stddev_ns"] is None
+
+
+def test_kernels_hidden_in_whole_graphs_are_told_with_their_share():
+    with nsys_insight.open(SAMPLES / "decode_graph_whole.sqlite") as trace:
+        answer = trace.answer("top")
+    tables = oracle.read(SAMPLES / "decode_graph_whole.sqlite")
+    graphs = sum(oracle.duration(row) for row in tables[oracle.GRAPH])
+    kernels = sum(oracle.duration(row) for row in tables[oracle.KERNEL])
+    (note,) = answer.notes
+    assert "32 times" in note
+    assert f"{100 * graphs / (graphs + kernels):.1f} %" in note
+    assert "--cuda-graph-trace=node" in note
