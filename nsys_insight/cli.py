@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -118,6 +119,10 @@ def export(
 
 def main() -> None:
     """Run the command line, and turn what went wrong into one sentence, a hint and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # Tables have lines and µ in them, also in a pipe whose locale says ASCII.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8")
     # Whoever is told to end has temporary files to remove, and perhaps an nsys to stop.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(Exit.TERMINATED))
     try:

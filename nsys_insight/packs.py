@@ -47,7 +47,7 @@ class Param:
         if self.kind is int and self.name.endswith("_ns"):
             from nsys_insight.units import parse_duration
 
-            return parse_duration(str(given))
+            return parse_duration(str(given), flag=self.flag)
         if self.choices and given not in self.choices:
             raise UsageError(f"{self.flag} cannot be {given!r}", f"choose one of: {', '.join(self.choices)}")
         try:

@@ -231,6 +231,12 @@ def test_only_the_outermost_calls_are_added(tables_of: Any) -> None:
     assert oracle.counts(tables)["launch_calls"] == 1
 
 
+def test_of_two_calls_at_exactly_the_same_time_the_drivers_is_inside(tables_of: Any) -> None:
+    trace = Trace()
+    trace.thread().call("cuMemAlloc_v2", at=5, takes=10).call("cudaMalloc_v3020", at=5, takes=10)
+    assert [call["name"] for call in oracle.outer_api_calls(tables_of(trace))] == ["cudaMalloc"]
+
+
 def test_copies_are_told_apart_by_the_numbers_of_their_own_file(tables_of: Any) -> None:
     trace = Trace()
     trace.thread().copy("D2H", 100, runs=10, target="pageable").copy("D2H", 300, runs=30, target="pageable")
@@ -261,6 +267,11 @@ class TestTime:
         trace.thread(now=-50).launch("k", api=10, queue=100, runs=40)
         assert oracle.wall(tables_of(trace)) == (-50, 100)
 
+    def test_a_wait_whose_call_was_dropped_belongs_to_the_wall(self, tables_of: Any) -> None:
+        trace = Trace()
+        trace.thread().sync("device", at=100, waits=1_000)
+        assert oracle.wall(tables_of(trace, without_tables={oracle.RUNTIME})) == (150, 1_050)
+
     def test_a_trace_without_cuda_has_no_wall(self, tables_of: Any) -> None:
         assert oracle.wall(tables_of(Trace())) is None
 
@@ -272,6 +283,13 @@ class TestLaunches:
         trace.thread(pid=200).launch("b", api=20, queue=-2)
         pairs = {pair["name"]: (pair["api_ns"], pair["queue_ns"]) for pair in oracle.launches(tables_of(trace))}
         assert pairs == {"a": (10, 1), "b": (20, -2)}
+
+    def test_no_id_is_not_an_id_in_common(self, tables_of: Any) -> None:
+        trace = Trace()
+        trace.thread().launch("k")
+        for table in (oracle.KERNEL, oracle.RUNTIME):
+            trace.rows[table][0]["correlationId"] = None
+        assert [pair["call"] for pair in oracle.launches(tables_of(trace))] == [None]
 
     def test_the_kernels_of_a_graph_share_a_call_and_are_not_multiplied(self, tables_of: Any) -> None:
         trace = Trace()
@@ -324,6 +342,12 @@ class TestNvtx:
             ("", 1, ["step"]), ("model", 2, ["step", "layer"]), ("", 2, ["step", "next"]), ("", 1, ["step"]),
         ]  # fmt: skip
 
+    def test_ranges_of_two_domains_may_cross(self, tables_of: Any) -> None:
+        trace = Trace()
+        trace.thread().range("a", 0, 10, domain="x").range("b", 5, 15, domain="y").range("c", 12, 13)
+        paths = [row["path"] for row in oracle.nvtx_nesting(tables_of(trace))]
+        assert paths == [["a"], ["a", "b"], ["b", "c"]]
+
 
 class TestSyncPoints:
     """Each case: what a thread does, and the bytes that each sync point brings."""
@@ -357,10 +381,13 @@ class TestSyncPoints:
         assert oracle.d2h_sync_points(tables_of(trace)) == []
 
     def test_a_wait_for_who_knows_what_is_a_wait_for_all(self, tables_of: Any) -> None:
-        trace = Trace()
-        trace.thread().copy("D2H", 4, stream=13).sync("stream", stream=7)
-        tables = tables_of(trace, without_tables={oracle.SYNC})
-        assert [point["bytes"] for point in oracle.d2h_sync_points(tables)] == [4]
+        unknown_wait, unknown_event = Trace(), Trace()
+        unknown_wait.thread().copy("D2H", 4, stream=13).sync("stream", stream=7)
+        unknown_event.thread().copy("D2H", 4, stream=13).record(1, stream=7).sync("event", event=1)
+        for trace, lost in ((unknown_wait, oracle.SYNC), (unknown_event, "CUPTI_ACTIVITY_KIND_CUDA_EVENT")):
+            assert oracle.d2h_sync_points(tables_of(trace)) == []
+            tables = tables_of(trace, without_tables={lost})
+            assert [point["bytes"] for point in oracle.d2h_sync_points(tables)] == [4]
 
 
 def test_allocations_by_call_and_by_event(tables_of: Any) -> None:
@@ -393,6 +420,7 @@ def answers(trace: Trace, **options: Any) -> dict[str, Any]:
         "copies": oracle.memcpy_totals_by_memory(tables),
         "counts": oracle.counts(tables),
         "coverage": oracle.launch_coverage(tables),
+        "launches": sorted(repr((p["name"], p["api_name"], p["queue_ns"])) for p in oracle.launches(tables)),
         "allocations": oracle.allocations(tables),
         "busy": oracle.busy_ns(tables),
         "gaps": {gpu: sorted(b - a for a, b in gaps) for gpu, gaps in oracle.idle_gaps(tables).items()},
@@ -440,4 +468,5 @@ def test_twice_is_double(trace: Trace) -> None:
     once, both = answers(trace), answers(trace.twice())
     for what in ("counts", "coverage", "busy"):
         assert both[what] == {key: 2 * value for key, value in once[what].items()}
+    assert both["launches"] == sorted(2 * once["launches"])
     assert both["ranges"] == {name: {k: 2 * v for k, v in row.items()} for name, row in once["ranges"].items()}
