@@ -38,6 +38,10 @@ CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (
     globalPid BIGINT, deprecatedSyncType BIGINT, syncType BIGINT, eventId BIGINT, eventSyncId BIGINT
 );
 
+CREATE TABLE CUPTI_ACTIVITY_KIND_CUDA_EVENT (
+    deviceId BIGINT, contextId BIGINT, streamId BIGINT, correlationId BIGINT, globalPid BIGINT, eventId BIGINT
+);
+
 CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (
     start BIGINT, "end" BIGINT, deviceId BIGINT, contextId BIGINT, streamId BIGINT, correlationId BIGINT,
     globalPid BIGINT, graphId BIGINT, graphExecId BIGINT
@@ -105,7 +109,7 @@ CREATE TABLE ENUM_CUDA_MEM_KIND (id BIGINT, label VARCHAR);
 
 CREATE TABLE ENUM_CUDA_KERNEL_LAUNCH_TYPE (id BIGINT, label VARCHAR);
 
--- The same, misspelt by nsys 2023.
+-- The same, misspelt as in some exports.
 CREATE TABLE ENUM_CUDA_KRENEL_LAUNCH_TYPE (id BIGINT, label VARCHAR);
 
 CREATE TABLE ENUM_CUDA_DEV_MEM_EVENT_OPER (id BIGINT, label VARCHAR);

@@ -1,6 +1,7 @@
 CREATE VIEW wall AS
 WITH parts AS (
-    SELECT min(start) AS start_ns, max("end") AS end_ns FROM raw.CUPTI_ACTIVITY_KIND_RUNTIME
+    -- A backtrace row (event class 67, see api_calls) lies around its call.
+    SELECT min(start) AS start_ns, max("end") AS end_ns FROM raw.CUPTI_ACTIVITY_KIND_RUNTIME WHERE eventClass <> 67
     UNION ALL SELECT min(start), max("end") FROM raw.CUPTI_ACTIVITY_KIND_KERNEL
     UNION ALL SELECT min(start), max("end") FROM raw.CUPTI_ACTIVITY_KIND_MEMCPY
     UNION ALL SELECT min(start), max("end") FROM raw.CUPTI_ACTIVITY_KIND_MEMSET

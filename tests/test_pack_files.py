@@ -1,0 +1,108 @@
+"""A pack is a file: its header becomes a command, its `$names` become values."""
+
+from __future__ import annotations
+
+import pytest
+
+from nsys_insight import packs
+from nsys_insight.errors import UsageError
+
+HEADER = '''/*
+title = "Things"
+description = """
+Counts
+things."""
+reading = "Read it."
+empty = "Nothing."
+[params.least]
+default = 3
+help = "at least"
+[params.min_gap_ns]
+type = "integer"
+help = "shortest gap"
+[params.by]
+default = "name"
+choices = ["name", "size"]
+help = "what a row is"
+[columns]
+name = "Its name"
+*/
+'''
+
+
+@pytest.fixture
+def pack(tmp_path):
+    (tmp_path / "things.sql").write_text(HEADER + "SELECT $least, $min_gap_ns, $by;\n", encoding="utf-8")
+    return packs.parse(tmp_path / "things.sql")
+
+
+def test_the_file_says_everything(pack):
+    assert (pack.name, pack.title, pack.description) == ("things", "Things", "Counts things.")
+    assert pack.columns == {"name": "Its name"}
+    assert [(p.flag, p.kind, p.default) for p in pack.params.values()] == [
+        ("--least", int, 3),
+        ("--min-gap", int, None),
+        ("--by", str, "name"),
+    ]
+
+
+def test_values_are_written_into_the_statement_as_literals(pack):
+    statement, values = pack.statement({"by": "size", "min_gap_ns": "5us"})
+    assert statement == "SELECT 3, 5000, 'size'"
+    assert values == {"least": 3, "min_gap_ns": 5000, "by": "size"}
+
+
+@pytest.mark.parametrize("given", [{"leats": 1}, {"least": "many"}, {"by": "colour"}, {"min_gap_ns": "soon"}])
+def test_a_wrong_parameter_is_a_usage_error_with_a_hint(pack, given):
+    with pytest.raises(UsageError):
+        pack.statement(given)
+
+
+@pytest.mark.parametrize(
+    ("sql", "bound"),
+    [
+        ("SELECT $a", "SELECT 'it''s'"),
+        ("SELECT '$a', \"$a\" -- $a\n, $a /* $a */", "SELECT '$a', \"$a\" -- $a\n, 'it''s' /* $a */"),
+        ("SELECT 'µs – ≤', $a", "SELECT 'µs – ≤', 'it''s'"),
+        ("SELECT $ab, $a", "SELECT $ab, 'it''s'"),
+        ("SELECT $$ $a $$, $a", "SELECT $$ $a $$, 'it''s'"),
+    ],
+)
+def test_only_what_duckdb_takes_for_a_parameter_is_replaced(sql, bound):
+    assert packs.bind(sql, {"a": "it's"}) == bound
+
+
+@pytest.mark.parametrize("text", ["SELECT 1", "/* title = */ SELECT 1", '/* title = "x" */ SELECT 1'])
+def test_a_file_without_a_whole_header_is_refused(tmp_path, text):
+    (tmp_path / "bad.sql").write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=r"bad\.sql"):
+        packs.parse(tmp_path / "bad.sql")
+
+
+def test_packs_are_found_by_name_by_alias_and_with_underscores():
+    assert packs.find("per_token") is packs.find("per-token")
+    assert packs.find("cuda_gpu_kern_sum") is packs.find("top")
+    with pytest.raises(UsageError) as caught:
+        packs.find("tpo")
+    assert caught.value.hint == "did you mean top?"
+
+
+@pytest.mark.parametrize(
+    "alias",
+    [
+        "cuda_gpu_kern_sum",
+        "cuda_api_sum",
+        "cuda_gpu_kern_gb_sum",
+        "cuda_gpu_mem_time_sum",
+        "cuda_gpu_mem_size_sum",
+        "cuda_kern_exec_sum",
+        "nvtx_sum",
+    ],
+)
+def test_nsys_own_names_of_reports_are_aliases(alias):
+    assert packs.find(alias)
+
+
+def test_a_query_names_the_views_it_reads_but_not_those_it_defines():
+    sql = "WITH mine AS (SELECT 1) SELECT * FROM kernels JOIN mine ON true WHERE name IN (SELECT name FROM strings)"
+    assert packs.tables_read(sql) == ["kernels", "strings"]

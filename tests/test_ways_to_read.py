@@ -1,0 +1,106 @@
+"""The same trace gives the same answers whichever way it is read."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import nsys_insight
+from nsys_insight import load, nsys
+from nsys_insight.errors import ToolError
+from nsys_insight.session import Session
+
+SAMPLES = Path(__file__).parents[1] / "sample_traces"
+
+
+def answers(path, **options) -> dict[str, pl.DataFrame]:
+    with nsys_insight.open(path, **options) as trace:
+        return {"top": trace.top(), "nvtx": trace.nvtx(), "api": trace.api(), "copies": trace.copies()}
+
+
+def same(left, right):
+    for report, frame in left.items():
+        # Sums of floats depend on the order in which threads add them, in the last digit.
+        assert_frame_equal(frame, right[report], check_exact=False, rel_tol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return answers(SAMPLES / "decode_eager.sqlite", use_cache=False)
+
+
+def test_from_a_duckdb_file_in_the_cache(expected):
+    same(expected, answers(SAMPLES / "decode_eager.sqlite", use_cache=True))
+    same(expected, answers(SAMPLES / "decode_eager.sqlite"))
+
+
+def test_cell_by_cell_where_the_extension_cannot_be_loaded(expected, monkeypatch):
+    monkeypatch.setattr(load, "scanner", lambda: None)
+    same(expected, answers(SAMPLES / "decode_eager.sqlite"))
+
+
+def test_cell_by_cell_without_a_cache_folder(expected, monkeypatch):
+    monkeypatch.setattr(load, "scanner", lambda: None)
+    monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", "/dev/null/nowhere")
+    same(expected, answers(SAMPLES / "decode_eager.sqlite"))
+
+
+def test_a_cached_file_that_is_damaged_is_dropped(expected, tmp_path, monkeypatch):
+    monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(tmp_path))
+    answers(SAMPLES / "decode_eager.sqlite", use_cache=True)
+    (cached,) = tmp_path.glob("*.duckdb")
+    cached.write_bytes(b"not a database" * 1000)
+    same(expected, answers(SAMPLES / "decode_eager.sqlite"))
+    assert not cached.exists()
+
+
+def test_a_cached_file_that_is_damaged_inside_is_dropped(expected, tmp_path, monkeypatch):
+    monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(tmp_path))
+    answers(SAMPLES / "decode_eager.sqlite", use_cache=True)
+    (cached,) = tmp_path.glob("*.duckdb")
+    content = bytearray(cached.read_bytes())
+    content[20_000:-20_000] = bytes(len(content) - 40_000)
+    cached.write_bytes(content)
+    same(expected, answers(SAMPLES / "decode_eager.sqlite"))
+
+
+def test_a_cell_of_another_type_than_its_column(tmp_path):
+    import shutil
+    import sqlite3
+
+    path = shutil.copy(SAMPLES / "churn.sqlite", tmp_path / "odd.sqlite")
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET gridId = 'seven' WHERE rowid = 1")
+    with nsys_insight.open(path) as trace:
+        # Unknown is NULL, the row is kept, and the rest is right.
+        assert trace.sql("SELECT count(*) AS n FROM kernels WHERE grid_id IS NULL")["n"].item() == 1
+        assert trace.sql("SELECT count(*) AS n FROM kernels")["n"].item() == 500
+
+
+def test_from_a_report_and_from_a_folder_of_parquet_files_by_the_real_nsys(expected, tmp_path):
+    try:
+        tool = nsys.find()
+    except ToolError:
+        pytest.skip("needs nsys")
+    report = tmp_path / "decode_eager.nsys-rep"
+    report.write_bytes((SAMPLES / "decode_eager.nsys-rep").read_bytes())
+    same(expected, answers(report))
+
+    folder = tmp_path / "folder"
+    subprocess.run(
+        [tool.path, "export", "-q", "true", "-t", "parquetdir", "-o", folder, report],
+        check=True, capture_output=True, env={**os.environ, "TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    same(expected, answers(folder))
+
+
+def test_sessions_of_one_trace_do_not_share_state():
+    with nsys_insight.open(SAMPLES / "decode_eager.sqlite") as whole, whole.scope(nvtx="prefill") as part:
+        assert part.top()["calls"].sum() == 196
+        assert whole.top()["calls"].sum() == 6469
+        assert isinstance(whole._session, Session)
