@@ -47,7 +47,7 @@ TARGETS = (
     ("gaps", False, "sqlite3", 0.25),
     ("top", True, "sqlite3", 0.10),
 )
-MEMORY_LIMIT_MB = 1024
+LIMIT_MB = 1024
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,8 @@ def every_report(bench: Bench, traces: dict[str, Path]) -> None:
         for trace in traces.values():
             (ours,) = bench.together(bench.ours(pack.name, trace, "--no-cache", *flags))
             cells.append(
-                f"{ours.seconds:.2f} s | {ours.megabytes:.0f} MB{'' if ours.megabytes <= MEMORY_LIMIT_MB else ' **missed**'}"
+                f"{ours.seconds:.2f} s | {ours.megabytes:.0f} MB"
+                + ("" if ours.megabytes <= LIMIT_MB else " **missed**")
             )
         print(f"| `{pack.name}` | {' | '.join(cells)} |", flush=True)
 
@@ -171,7 +172,7 @@ def main() -> None:
     bench = Bench(arguments.folder, arguments.runs, nsys)
 
     def made(name: str, sample: str, times: int, processes: int = 1, streams: int = 1) -> Path:
-        trace = arguments.folder / f"{name}-{times}.sqlite"
+        trace: Path = arguments.folder / f"{name}-{times}.sqlite"
         if not trace.exists():
             tile(SAMPLES / f"{sample}.sqlite", trace, times, processes, streams)
         run(["cat", str(trace)], bench.environment)  # into the page cache

@@ -23,7 +23,7 @@ DEMO: tuple[tuple[str, str, dict[str, Any], dict[str, Any]], ...] = (
     ("top", "", {}, {}),
     ("launches", "", {}, {}),
     ("syncs", " --nvtx decode_step", {"nvtx": "decode_step"}, {}),
-    ("gaps", " --by cause", {}, {"by": "cause"}),
+    ("gap-sizes", "", {}, {}),
     ("per-token", " --tokens 32 --nvtx decode_step", {"nvtx": "decode_step"}, {"tokens": 32}),
 )
 

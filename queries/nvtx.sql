@@ -42,12 +42,13 @@ stddev_ns = "Sample standard deviation of the host times; NULL for a single rang
 
 [notes]
 open = """
-SELECT count(*) || ' ranges were still open when the capture ended: they are counted, their host times are not'
+SELECT CASE count(*) WHEN 1 THEN '1 range was' ELSE count(*) || ' ranges were' END
+    || ' still open when the capture ended: counted, but without a host time'
 FROM nvtx_ranges WHERE end_ns IS NULL HAVING count(*) > 0"""
 outside = """
 SELECT round(100 - 100 * inside_ns / total_ns, 1) || ' % of GPU time was launched outside all push/pop ranges, or by calls that the trace does not have'
 FROM (SELECT sum(own_gpu_ns) AS inside_ns FROM answer WHERE style = 'push/pop') CROSS JOIN (SELECT sum(duration_ns) AS total_ns FROM gpu_ops)
-WHERE inside_ns < 0.999 * total_ns"""
+WHERE inside_ns < 0.99 * total_ns"""
 graphs = """
 SELECT 'CUDA graphs ran as a whole ' || count(*) || ' times: gpu_ns includes them, but their kernels are not counted; capture with --cuda-graph-trace=node to see them'
 FROM graph_launches HAVING count(*) > 0"""
@@ -100,7 +101,7 @@ work AS MATERIALIZED (
     SELECT
         p.piece_id,
         sum(l.end_ns - l.start_ns) AS gpu_ns,
-        count_if(l.is_kernel) AS kernels,
+        count(*) FILTER (WHERE l.is_kernel) AS kernels,
         min(l.start_ns) AS first_ns,
         max(l.end_ns) AS last_ns
     FROM launched AS l

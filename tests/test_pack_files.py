@@ -63,7 +63,7 @@ def test_a_wrong_parameter_is_a_usage_error_with_a_hint(pack, given):
     [
         ("SELECT $a", "SELECT 'it''s'"),
         ("SELECT '$a', \"$a\" -- $a\n, $a /* $a */", "SELECT '$a', \"$a\" -- $a\n, 'it''s' /* $a */"),
-        ("SELECT 'µs – ≤', $a", "SELECT 'µs – ≤', 'it''s'"),
+        ("SELECT 'µs ≤ ±', $a", "SELECT 'µs ≤ ±', 'it''s'"),
         ("SELECT $ab, $a", "SELECT $ab, 'it''s'"),
         ("SELECT $$ $a $$, $a", "SELECT $$ $a $$, 'it''s'"),
     ],

@@ -13,11 +13,8 @@ SELECT
     r.returnValue AS return_value,
     r.callchainId AS callchain_id
 FROM raw.CUPTI_ACTIVITY_KIND_RUNTIME AS r
-LEFT JOIN (
-    SELECT id, name, api_group(name) AS call_group
-    FROM (SELECT id, CASE WHEN starts_with(value, 'cu') THEN api_name(value) ELSE value END AS name FROM raw.StringIds)
-) AS n ON n.id = r.nameId
-WHERE r.eventClass <> 67;
+LEFT JOIN api_names AS n ON n.name_id = r.nameId
+WHERE r.eventClass IS DISTINCT FROM 67;
 
 COMMENT ON VIEW api_calls IS 'One row per CUDA API call of the host, runtime or driver. nsys leaves out calls it finds unimportant unless --cuda-trace-all-apis: counts are lower bounds.';
 COMMENT ON COLUMN api_calls.start_ns IS 'When the host entered the call';

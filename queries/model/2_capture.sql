@@ -1,10 +1,14 @@
--- Reports carry the whole environment of the profiled process; none of it belongs into an answer.
+-- Reports carry the whole environment of the profiled process, and whose machine it was; that belongs into no answer.
 CREATE VIEW capture AS
-SELECT name, value FROM raw.META_DATA_EXPORT
-UNION ALL
-SELECT name, value FROM raw.EXPORT_META_DATA
-UNION ALL
-SELECT name, value FROM raw.META_DATA_CAPTURE WHERE name NOT LIKE '%ENVIRONMENT%'
+SELECT name, value
+FROM (
+    SELECT name, value FROM raw.META_DATA_EXPORT
+    UNION ALL
+    SELECT name, value FROM raw.EXPORT_META_DATA
+    UNION ALL
+    SELECT name, value FROM raw.META_DATA_CAPTURE
+)
+WHERE NOT regexp_matches(name, 'ENVIRONMENT|HOST|USER|DEVICE_DISPLAY_NAME')
 UNION ALL
 SELECT 'CAPTURE_START_NS', startTime::VARCHAR FROM raw.ANALYSIS_DETAILS
 UNION ALL
@@ -14,6 +18,6 @@ SELECT 'CAPTURE_DURATION_NS', duration::VARCHAR FROM raw.ANALYSIS_DETAILS
 UNION ALL
 SELECT 'CAPTURE_START_UTC', utcTime FROM raw.TARGET_INFO_SESSION_START_TIME;
 
-COMMENT ON VIEW capture IS 'How the trace was captured and exported, as nsys recorded it, without the process''s environment.';
+COMMENT ON VIEW capture IS 'How the trace was captured and exported, as nsys recorded it, without the process''s environment, host and user.';
 COMMENT ON COLUMN capture.name IS 'nsys''s name of the setting';
 COMMENT ON COLUMN capture.value IS 'Its value';

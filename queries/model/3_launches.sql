@@ -1,19 +1,24 @@
--- One row per kernel, never more: the many kernels of a graph launch share one call.
+-- One row per kernel, never more: the many kernels of a graph launch share one call. The join holds millions of calls, so
+-- it carries their times and the id of their name, and no more.
 CREATE VIEW launches AS
 SELECT
     k.start_ns, k.end_ns, k.duration_ns, k.name_id, k.device_id, k.stream_id, k.process_id, k.correlation_id,
     k.graph_node_id,
-    a.name AS api_name,
-    a.call_group,
-    a.thread_id,
-    a.start_ns AS api_start_ns,
-    a.end_ns AS api_end_ns,
-    a.duration_ns AS api_duration_ns,
-    k.start_ns - a.end_ns AS queue_ns
+    n.name AS api_name,
+    n.call_group,
+    tid_of(a.globalTid) AS thread_id,
+    a.start AS api_start_ns,
+    a."end" AS api_end_ns,
+    a."end" - a.start AS api_duration_ns,
+    k.start_ns - a."end" AS queue_ns
 FROM kernel_events AS k
-LEFT JOIN api_calls AS a
-    ON a.process_id = k.process_id AND a.correlation_id = k.correlation_id
-    AND a.call_group IN ('launch', 'graph launch');
+LEFT JOIN (
+    SELECT start, "end", globalTid, correlationId, nameId
+    FROM raw.CUPTI_ACTIVITY_KIND_RUNTIME
+    WHERE eventClass IS DISTINCT FROM 67
+        AND nameId IN (SELECT name_id FROM api_names WHERE call_group IN ('launch', 'graph launch'))
+) AS a ON pid_of(a.globalTid) = k.process_id AND a.correlationId = k.correlation_id
+LEFT JOIN api_names AS n ON n.name_id = a.nameId;
 
 COMMENT ON VIEW launches IS 'One row per kernel, with the API call that launched it; the call''s columns are NULL when the capture does not have it.';
 COMMENT ON COLUMN launches.start_ns IS 'When the kernel started on the GPU';

@@ -1,12 +1,26 @@
--- A runtime call may contain its driver call. Only driver calls have to be looked at, which are the few: each is inside a
--- runtime call if the last one that began before it on its thread ends after it.
+-- nsys mostly leaves out what a call itself calls; but it can be there. Sorting all calls by thread and time is cheap, for
+-- that is how they are stored; only threads on which a call begins before the one before it has ended get the full look:
+-- there, in the order in which calls begin, an outer call ends later than all before it.
 CREATE VIEW outer_api_calls AS
-SELECT * FROM api_calls WHERE api <> 'driver'
-UNION ALL
-SELECT d.*
-FROM (SELECT * FROM api_calls WHERE api = 'driver') AS d
-ASOF LEFT JOIN (SELECT process_id, thread_id, start_ns, end_ns FROM api_calls WHERE api = 'runtime') AS r
-    ON r.process_id = d.process_id AND r.thread_id = d.thread_id AND r.start_ns <= d.start_ns
-WHERE r.end_ns IS NULL OR r.end_ns < d.end_ns;
+WITH in_order AS (
+    SELECT globalTid, start, lag(globalTid) OVER along AS last_thread, lag("end") OVER along AS last_end
+    FROM raw.CUPTI_ACTIVITY_KIND_RUNTIME
+    WHERE eventClass IS DISTINCT FROM 67
+    WINDOW along AS (ORDER BY globalTid, start)
+),
+nesting_threads AS (
+    SELECT DISTINCT pid_of(globalTid) AS process_id, tid_of(globalTid) AS thread_id
+    FROM in_order
+    WHERE last_thread = globalTid AND last_end > start
+),
+inside AS (
+    SELECT process_id, thread_id, start_ns, end_ns, api
+    FROM api_calls SEMI JOIN nesting_threads USING (process_id, thread_id)
+    QUALIFY end_ns <= max(end_ns) OVER (
+        PARTITION BY process_id, thread_id ORDER BY start_ns, end_ns DESC, api DESC
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    )
+)
+SELECT * FROM api_calls ANTI JOIN inside USING (process_id, thread_id, start_ns, end_ns, api);
 
 COMMENT ON VIEW outer_api_calls IS 'The rows of `api_calls` that are not inside another API call: a runtime call may contain its driver call, and their times must not be added.';

@@ -3,32 +3,32 @@
 -- for nearly every row, so its name decides and the number is the last resort.
 CREATE VIEW syncs AS
 SELECT
-    y.start AS start_ns,
-    y."end" AS end_ns,
-    y."end" - y.start AS duration_ns,
+    y.start_ns,
+    y.end_ns,
+    y.duration_ns,
     CASE
         WHEN a.name LIKE '%StreamSynchronize' THEN 'stream'
         WHEN a.name LIKE '%EventSynchronize' THEN 'event'
         WHEN a.name LIKE '%StreamWaitEvent' THEN 'stream wait'
         WHEN a.name SIMILAR TO '.*(Device|Ctx|Thread)Synchronize' THEN 'context'
-        WHEN v.is_new AND y.syncType IN (2, 3) THEN 'stream'
-        WHEN v.is_new AND y.syncType = 4 THEN 'context'
-        WHEN v.is_new AND y.syncType = 1 THEN 'event'
-        WHEN y.syncType = 1 THEN 'context'
-        WHEN y.syncType = 2 THEN 'event'
-        WHEN y.syncType = 3 THEN 'stream'
+        WHEN v.is_new AND y.sync_type_id IN (2, 3) THEN 'stream'
+        WHEN v.is_new AND y.sync_type_id = 4 THEN 'context'
+        WHEN v.is_new AND y.sync_type_id = 1 THEN 'event'
+        WHEN y.sync_type_id = 1 THEN 'context'
+        WHEN y.sync_type_id = 2 THEN 'event'
+        WHEN y.sync_type_id = 3 THEN 'stream'
         ELSE 'unknown'
     END AS sync_type,
     a.name AS api_name,
-    y.deviceId AS device_id,
-    CASE WHEN y.streamId < 4294967295 THEN y.streamId END AS stream_id,
-    y.contextId AS context_id,
-    CASE WHEN y.eventId < 4294967295 THEN y.eventId END AS event_id,
-    pid_of(y.globalPid) AS process_id,
+    y.device_id,
+    y.stream_id,
+    y.context_id,
+    y.event_id,
+    y.process_id,
     a.thread_id,
-    y.correlationId AS correlation_id
-FROM raw.CUPTI_ACTIVITY_KIND_SYNCHRONIZATION AS y
-LEFT JOIN api_calls AS a ON a.process_id = pid_of(y.globalPid) AND a.correlation_id = y.correlationId
+    y.correlation_id
+FROM sync_events AS y
+LEFT JOIN api_calls AS a ON a.process_id = y.process_id AND a.correlation_id = y.correlation_id
 -- Schema 3.17 brought the column and the new numbers.
 CROSS JOIN (
     SELECT coalesce(min(CASE WHEN name = 'EXPORT_SCHEMA_VERSION_MAJOR' THEN value::BIGINT * 1000 END)

@@ -1,0 +1,172 @@
+/*
+title = "The longest times in which the GPU was idle"
+description = """
+A gap is the time on one GPU from the end of all operations so far (kernels, copies, memsets, whole graphs, on any stream
+and of any process) to the start of the next. The gaps and the busy time add up to the time from the first operation to
+the last; what of the wall is before and after is no gap. Under --nvtx gaps are cut to the ranges. Without --min-gap the
+1,000 longest gaps are listed. host is what took most of the gap on the thread that launched the operation after it (cut
+off by --nvtx: before it), up to the end of that launch call: an API call by its name (the sum of its calls), a call of
+the operating system (captured with -t osrt), or CPU work outside all of these. It is 'launch latency' if most of the gap
+came after the launch call had returned, 'launched before the gap' if the call had returned before the gap began: then the
+host was not late, the operation waited on the GPU (for another stream, or for the next node of its graph); and 'profiler: …'
+if the profiler itself held the thread up for half of the gap."""
+reading = """
+CPU work: the program does something else before it launches (sampling, tokenising, Python): do it later, on another
+thread, or with a CUDA graph. sync: the host waited and launched nothing meanwhile, see syncs. alloc or free: use a memory
+pool, see mallocs. launch: launch-bound, see gap-sizes and top. launched before the gap: a dependency between streams or
+graph nodes. module: loading code at first use, so warm up before measuring. profiler: not the program's doing."""
+empty = "No gaps: fewer than two GPU operations in this scope, or none as long as --min-gap"
+
+[params.min_gap_ns]
+type = "integer"
+help = "List all gaps at least this long, such as 5us; by default the 1,000 longest"
+
+[columns]
+start_ns = "When the GPU became idle"
+duration_ns = "How long it was idle"
+wall_pct = "Share of the wall"
+idle_pct = "Share of the idle time of all gaps in scope"
+host = "What the host did for most of the gap; NULL when the trace does not have the launch call"
+host_ns = "How much of the gap that was"
+before_name = "The operation that ended where the gap begins; NULL where --nvtx cut the gap"
+after_name = "The operation that ended the gap; NULL where --nvtx cut the gap"
+nvtx_path = "The NVTX range of that thread when the gap began, or at the launch call if that was before; NULL outside all"
+gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
+process_id = "Process that launched the operation"
+thread_id = "Thread that launched it"
+end_ns = "When the next operation started"
+
+[notes]
+listed = """
+SELECT CASE WHEN $min_gap_ns IS NULL THEN 'the 1,000 longest gaps are listed; ' ELSE '' END
+    || 'gaps shorter than ' || round(min(duration_ns) / 1e3, 3) || ' µs hold another '
+    || round(max(duration_ns * 100 / idle_pct) / 1e6 - sum(duration_ns) / 1e6, 3) || ' ms of idle time ('
+    || round(100 - sum(idle_pct), 1) || ' %): list more with --min-gap, or count them all with gap-sizes'
+FROM answer WHERE idle_pct > 0 HAVING sum(idle_pct) < 99.95"""
+*/
+WITH gaps AS MATERIALIZED (
+    FROM gpu_gaps
+),
+longest AS MATERIALIZED (
+    SELECT row_number() OVER (ORDER BY duration_ns DESC, start_ns, gpu_id) AS gap_id, *
+    FROM (
+        FROM gaps
+        WHERE duration_ns >= coalesce($min_gap_ns, 0)
+        ORDER BY duration_ns DESC, start_ns, gpu_id
+        LIMIT (CASE WHEN $min_gap_ns IS NULL THEN 1000 END)
+    )
+),
+-- The operations on either side: at one instant, the one of the earlier call.
+edges AS MATERIALIZED (
+    SELECT
+        coalesce(d.gpu_id, o.device_id) AS gpu_id, o.start_ns, greatest(o.start_ns, o.end_ns) AS end_ns,
+        o.name_id, o.label, o.process_id, o.correlation_id
+    FROM gpu_ops AS o
+    LEFT JOIN devices AS d ON d.process_id = o.process_id AND d.device_id = o.device_id
+    WHERE o.start_ns IN (SELECT end_ns FROM longest) OR greatest(o.start_ns, o.end_ns) IN (SELECT start_ns FROM longest)
+),
+before_gap AS (
+    SELECT g.gap_id, coalesce(s.name, o.label) AS name, o.process_id, o.correlation_id
+    FROM longest AS g
+    JOIN edges AS o ON o.gpu_id = g.gpu_id AND o.end_ns = g.start_ns
+    LEFT JOIN strings AS s ON s.name_id = o.name_id
+    QUALIFY row_number() OVER (PARTITION BY g.gap_id ORDER BY o.correlation_id, o.process_id, o.start_ns DESC, name) = 1
+),
+after_gap AS (
+    SELECT g.gap_id, coalesce(s.name, o.label) AS name, o.process_id, o.correlation_id
+    FROM longest AS g
+    JOIN edges AS o ON o.gpu_id = g.gpu_id AND o.start_ns = g.end_ns
+    LEFT JOIN strings AS s ON s.name_id = o.name_id
+    QUALIFY row_number() OVER (PARTITION BY g.gap_id ORDER BY o.correlation_id, o.process_id, o.end_ns, name) = 1
+),
+-- One look at the millions of calls keeps those that launched these operations and those that begin or end within a
+-- millisecond that a gap touches, or last longer than one: all that may overlap a gap.
+milliseconds AS MATERIALIZED (
+    SELECT DISTINCT unnest(range(start_ns // 1000000, end_ns // 1000000 + 1)) AS at_ms FROM longest
+),
+calls AS MATERIALIZED (
+    SELECT process_id, thread_id, start_ns, end_ns, call_group, name, correlation_id
+    FROM api_calls
+    WHERE start_ns // 1000000 IN (FROM milliseconds) OR end_ns // 1000000 IN (FROM milliseconds) OR duration_ns >= 1000000
+        OR (process_id, correlation_id) IN (SELECT process_id, correlation_id FROM edges)
+),
+launched AS MATERIALIZED (
+    SELECT
+        g.gap_id, g.gpu_id, g.start_ns, g.end_ns, g.duration_ns, b.name AS before_name, a.name AS after_name,
+        c.process_id, c.thread_id, c.start_ns AS call_start_ns,
+        CASE WHEN a.gap_id IS NULL OR c.end_ns > g.end_ns THEN g.end_ns ELSE c.end_ns END AS until_ns,
+        a.gap_id IS NOT NULL AND (c.end_ns <= g.start_ns OR (a.process_id, a.correlation_id) = (b.process_id, b.correlation_id))
+            AS is_early
+    FROM longest AS g
+    LEFT JOIN before_gap AS b USING (gap_id)
+    LEFT JOIN after_gap AS a USING (gap_id)
+    LEFT JOIN (
+        SELECT process_id, correlation_id, min(thread_id) AS thread_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns
+        FROM calls GROUP BY ALL
+    ) AS c
+        ON c.process_id = CASE WHEN a.gap_id IS NULL THEN b.process_id ELSE a.process_id END
+        AND c.correlation_id = CASE WHEN a.gap_id IS NULL THEN b.correlation_id ELSE a.correlation_id END
+),
+late AS MATERIALIZED (
+    FROM launched WHERE NOT is_early AND thread_id IS NOT NULL
+),
+activities AS (
+    SELECT process_id, thread_id, start_ns, end_ns, call_group || ': ' || name AS host, 1 AS turn FROM calls
+    UNION ALL
+    SELECT process_id, thread_id, start_ns, end_ns, 'OS: ' || name, 2 FROM os_calls
+    UNION ALL
+    SELECT process_id, thread_id, start_ns, end_ns, 'profiler: ' || name, 0 FROM profiler_overheads
+),
+during AS MATERIALIZED (
+    SELECT
+        g.gap_id, a.host, a.turn, least(a.end_ns, g.until_ns) - greatest(a.start_ns, g.start_ns) AS overlap_ns,
+        -- A call inside another call is a part of it.
+        coalesce(a.end_ns > max(a.end_ns) OVER (
+            PARTITION BY g.gap_id ORDER BY a.start_ns, a.end_ns DESC, a.turn, a.host
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ), true) AS is_outermost
+    FROM (SELECT *, unnest(range(start_ns // 1000000, until_ns // 1000000 + 1)) AS at_ms FROM late) AS g
+    JOIN (SELECT *, unnest(range(start_ns // 1000000, end_ns // 1000000 + 1)) AS at_ms FROM activities) AS a
+        ON a.process_id = g.process_id AND a.thread_id = g.thread_id AND a.at_ms = g.at_ms
+    WHERE a.start_ns < g.until_ns AND a.end_ns > g.start_ns
+        AND g.at_ms = greatest(g.start_ns // 1000000, a.start_ns // 1000000)
+),
+explanations AS (
+    SELECT gap_id, host, sum(overlap_ns)::BIGINT AS host_ns FROM during WHERE is_outermost OR turn = 0 GROUP BY ALL
+    UNION ALL
+    SELECT gap_id, 'CPU work', until_ns - start_ns - coalesce(covered_ns, 0)
+    FROM late
+    LEFT JOIN (SELECT gap_id, sum(overlap_ns)::BIGINT AS covered_ns FROM during WHERE is_outermost GROUP BY ALL) USING (gap_id)
+    UNION ALL
+    SELECT gap_id, 'launch latency', end_ns - until_ns FROM late
+    UNION ALL
+    SELECT gap_id, 'launched before the gap', duration_ns FROM launched WHERE is_early
+),
+explained AS (
+    SELECT gap_id, host, host_ns
+    FROM explanations JOIN longest USING (gap_id)
+    QUALIFY row_number() OVER (
+        PARTITION BY gap_id
+        ORDER BY (host LIKE 'profiler: %' AND 2 * host_ns >= duration_ns) DESC, host_ns DESC, host
+    ) = 1
+)
+SELECT
+    g.start_ns,
+    g.duration_ns,
+    100 * g.duration_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
+    100 * g.duration_ns / (SELECT sum(duration_ns) FROM gaps) AS idle_pct,
+    e.host,
+    e.host_ns,
+    g.before_name,
+    g.after_name,
+    r.path AS nvtx_path,
+    g.gpu_id,
+    g.process_id,
+    g.thread_id,
+    g.end_ns
+FROM launched AS g
+LEFT JOIN explained AS e USING (gap_id)
+ASOF LEFT JOIN nvtx_places AS p
+    ON p.process_id = g.process_id AND p.thread_id = g.thread_id AND p.start_ns <= least(g.start_ns, g.call_start_ns)
+LEFT JOIN nvtx_nesting AS r ON r.range_id = p.range_id
+ORDER BY g.gap_id

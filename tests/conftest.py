@@ -1,0 +1,49 @@
+"""What all tests share: the traces, and that nothing of the user's settings or cache is seen or touched."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+REPOSITORY = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Forget the user's settings and have a cache folder for fixtures that live longer than a test."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in os.environ:
+            # The last one says which command to test, not how it behaves.
+            if name.startswith("NSYS_INSIGHT_") and name != "NSYS_INSIGHT_COMMAND":
+                patch.delenv(name)
+        patch.setenv("NSYS_INSIGHT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def cache_folder_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give each test an empty cache folder."""
+    folder = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(folder))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def sample() -> Callable[[str], Path]:
+    """Give the path of a sample trace by its name, such as decode_eager."""
+    return lambda name: REPOSITORY / "sample_traces" / f"{name}.sqlite"
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Give the folder with more traces that stands beside some checkouts; skip where it does not."""
+    folder = REPOSITORY.parent / "shared"
+    if not (folder / "traces").is_dir():
+        pytest.skip("needs the traces in ../shared")
+    return folder

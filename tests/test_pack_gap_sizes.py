@@ -1,0 +1,99 @@
+"""`gap-sizes`: idle time by the length of the gaps, against plain loops and traces whose truth is known."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+import oracle
+import pytest
+from hypothesis import HealthCheck, given, settings
+from strategies import traces
+from synthetic import Trace
+
+import nsys_insight
+
+REPOSITORY = Path(__file__).parents[1]
+REAL = [path for folder in ("sample_traces", "../shared/foreign") for path in sorted((REPOSITORY / folder).glob("*.sqlite"))]
+US, MS = 1_000, 1_000_000
+CLASSES = {
+    "under 1 µs": (0, US), "1–2 µs": (US, 2 * US), "2–5 µs": (2 * US, 5 * US), "5–10 µs": (5 * US, 10 * US),
+    "10–20 µs": (10 * US, 20 * US), "20–50 µs": (20 * US, 50 * US), "50–100 µs": (50 * US, 100 * US),
+    "100 µs–1 ms": (100 * US, MS), "1–10 ms": (MS, 10 * MS), "10 ms and more": (10 * MS, float("inf")),
+}  # fmt: skip
+
+
+def ask(path, **scope):
+    with nsys_insight.open(path).scope(**scope) as trace:
+        return trace.run("gap-sizes").to_dicts()
+
+
+def lengths_of(tables):
+    """The lengths of all gaps by GPU and class."""
+    found = defaultdict(list)
+    for gpu, gaps in sorted(oracle.idle_gaps(tables).items()):
+        for name, (low, high) in CLASSES.items():
+            lengths = [end - start for start, end in gaps if low <= end - start < high]
+            if lengths:
+                found[gpu, name] = lengths
+    return found
+
+
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
+def test_equals_plain_loops(path):
+    tables = oracle.read(path)
+    expected, (first, last) = lengths_of(tables), oracle.wall(tables)
+    rows = ask(path)
+    assert [(row["gpu_id"], row["length"]) for row in rows] == list(expected)
+    for row, lengths in zip(rows, expected.values(), strict=True):
+        assert (row["gaps"], row["total_ns"], row["max_ns"]) == (len(lengths), sum(lengths), max(lengths))
+        assert row["avg_ns"] == pytest.approx(sum(lengths) / len(lengths))
+        assert row["wall_pct"] == pytest.approx(100 * sum(lengths) / (last - first))
+    assert sum(row["idle_pct"] for row in rows) == pytest.approx(100)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(trace=traces())
+def test_any_trace_s_gaps_and_busy_time_add_up(trace, tmp_path):
+    path = trace.write(tmp_path / "trace.sqlite")
+    tables = oracle.read(path)
+    rows = ask(path)
+    busy, intervals = oracle.busy_ns(tables), oracle.busy_intervals(tables)
+    for gpu, parts in intervals.items():
+        idle = [row for row in rows if row["gpu_id"] == gpu]
+        assert busy[gpu] + sum(row["total_ns"] for row in idle) == parts[-1][1] - parts[0][0]
+        assert sum(row["gaps"] for row in idle) == len(parts) - 1
+
+
+@pytest.mark.parametrize(
+    ("gap", "length"), [(999, "under 1 µs"), (1_000, "1–2 µs"), (99_999, "50–100 µs"), (10 * MS, "10 ms and more")]
+)
+def test_a_class_includes_its_lower_bound(gap, length, tmp_path):
+    trace = Trace()
+    trace.thread().kernel("a", at=0, runs=100).kernel("b", at=100 + gap, runs=100)
+    (row,) = ask(trace.write(tmp_path / "trace.sqlite"))
+    assert (row["length"], row["gaps"], row["total_ns"]) == (length, 1, gap)
+
+
+def test_under_nvtx_only_idle_time_inside_the_ranges_counts(sample):
+    rows = ask(sample("decode_eager"), nvtx="decode_step")
+    tables = oracle.read(sample("decode_eager"))
+    launched = [launch for launch, around in oracle.kernels_in_nvtx(tables) if "decode_step" in {r["name"] for r in around}]
+    calls = oracle.call_of(tables)
+    steps = [(r["start"], r["end"]) for r in oracle.nvtx_ranges(tables) if r["name"] == "decode_step"]
+    copies = [
+        copy
+        for copy in tables[oracle.MEMCPY]
+        if any(a <= calls[oracle.pid_of(copy), copy["correlationId"]]["start"] < b for a, b in steps)
+    ]
+    busy = oracle.union((row["start"], row["end"]) for row in [*copies, *(launch["kernel"] for launch in launched)])
+    expected = sum(
+        max(0, min(end, b) - max(start, a))
+        for (_, start), (end, _) in zip(busy, busy[1:], strict=False)
+        for a, b in steps
+    )
+    assert sum(row["total_ns"] for row in rows) == expected
+
+
+def test_nothing_ran_so_there_are_no_gaps(tmp_path):
+    assert ask(Trace().write(tmp_path / "trace.sqlite")) == []

@@ -1,0 +1,220 @@
+"""`gaps`: when the GPU was idle and what the host did meanwhile, against plain loops and traces whose truth is known."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import oracle
+import pytest
+from synthetic import Trace
+
+import nsys_insight
+
+REPOSITORY = Path(__file__).parents[1]
+SAMPLES = sorted((REPOSITORY / "sample_traces").glob("*.sqlite"))
+REAL = [*SAMPLES, *sorted((REPOSITORY.parent / "shared").glob("*/*.sqlite"))]
+
+
+def ask(path, scope=None, **params):
+    with nsys_insight.open(path).scope(**scope or {}) as trace:
+        answer = trace.answer("gaps", **params)
+        return answer.frame().to_dicts(), answer.notes
+
+
+@pytest.fixture(scope="module", params=REAL, ids=lambda path: path.stem)
+def real(request):
+    """All gaps of a real trace, and its rows."""
+    return ask(request.param, min_gap_ns=1)[0], oracle.read(request.param)
+
+
+def test_all_gaps_are_those_of_plain_loops_longest_first(real):
+    rows, tables = real
+    expected = [(gpu, *gap) for gpu, gaps in oracle.idle_gaps(tables).items() for gap in gaps]
+    assert [(row["gpu_id"], row["start_ns"], row["end_ns"]) for row in rows] == sorted(
+        expected, key=lambda gap: (gap[1] - gap[2], gap[1], gap[0])
+    )
+
+
+def test_busy_time_and_gaps_add_up_to_the_time_from_the_first_operation_to_the_last(real):
+    rows, tables = real
+    intervals = oracle.busy_intervals(tables)
+    for gpu, busy in oracle.busy_ns(tables).items():
+        idle = sum(row["duration_ns"] for row in rows if row["gpu_id"] == gpu)
+        assert busy + idle == intervals[gpu][-1][1] - intervals[gpu][0][0]
+
+
+def test_shares_are_of_the_wall_and_of_all_idle_time(real):
+    rows, tables = real
+    first, last = oracle.wall(tables)
+    idle = sum(row["duration_ns"] for row in rows)
+    for row in rows:
+        assert row["wall_pct"] == pytest.approx(100 * row["duration_ns"] / (last - first))
+        assert row["idle_pct"] == pytest.approx(100 * row["duration_ns"] / idle)
+
+
+def test_without_a_threshold_the_thousand_longest_are_listed_and_the_rest_is_told(sample):
+    every, _ = ask(sample("decode_eager"), min_gap_ns=1)
+    rows, (note,) = ask(sample("decode_eager"))
+    assert rows == every[:1000]
+    assert f"hold another {sum(row['duration_ns'] for row in every[1000:]) / 1e6:.3f} ms" in note
+
+
+def test_a_threshold_is_a_duration_and_what_is_below_it_is_told(sample):
+    every, _ = ask(sample("decode_eager"), min_gap_ns=1)
+    rows, (note,) = ask(sample("decode_eager"), min_gap_ns="20us")
+    assert rows == [row for row in every if row["duration_ns"] >= 20_000]
+    assert f"hold another {sum(row['duration_ns'] for row in every[len(rows) :]) / 1e6:.3f} ms" in note
+    assert ask(sample("decode_eager"), min_gap_ns=1)[1] == ()
+
+
+# What the host did ---------------------------------------------------------------------------------------------------
+
+
+def explanations(tables, row):
+    """Everything that may explain a gap, with its time, by a loop over all calls."""
+    work = [work for table in oracle.GPU_WORK for work in tables[table]]
+    after = sorted(
+        (work for work in work if work["start"] == row["end_ns"]), key=lambda work: work["correlationId"] or 0
+    )[0]
+    before = sorted(
+        (work for work in work if work["end"] == row["start_ns"]), key=lambda work: work["correlationId"] or 0
+    )
+    calls = oracle.outer_api_calls(tables)
+    call = next((c for c in calls if oracle.pid_of(c) == oracle.pid_of(after) and c["correlationId"] == after["correlationId"]), None)
+    if call is None:
+        return {}
+    if call["end"] <= row["start_ns"] or after["correlationId"] == before[0]["correlationId"]:
+        return {"launched before the gap": row["duration_ns"]}
+    until = min(call["end"], row["end_ns"])
+    times, covered = Counter(), []
+    named = oracle.strings(tables)
+    os_calls = [{**c, "name": "OS: " + named[c["nameId"]]} for c in tables["OSRT_API"]]
+    for other in [*calls, *os_calls]:
+        start, end = max(other["start"], row["start_ns"]), min(other["end"], until)
+        if other["globalTid"] == call["globalTid"] and start < end:
+            inside = any(a <= other["start"] and other["end"] <= b for a, b in covered)
+            if not inside:
+                times[other["name"]] += end - start
+                covered.append((other["start"], other["end"]))
+    times["CPU work"] = until - row["start_ns"] - sum(times.values())
+    times["launch latency"] = row["end_ns"] - until
+    return times
+
+
+@pytest.mark.parametrize("name", ["decode_eager", "decode_graph_node", "churn"])
+def test_the_host_did_what_took_most_of_the_gap(name, sample):
+    tables = oracle.read(sample(name))
+    rows, _ = ask(sample(name))
+    for row in rows[:25] + rows[-25:]:
+        if row["host"].startswith("profiler"):
+            continue
+        times = explanations(tables, row)
+        assert times[re.sub("^[a-z ]+: ", "", row["host"])] == row["host_ns"] == max(times.values()), row
+
+
+def planted(tmp_path, does, **how):
+    """The only gap, between `first` and `last`, of a thread that `does` something in between."""
+    trace = Trace()
+    host = trace.thread()
+    host.launch("first", api=1_000, queue=100, runs=10_000).sync("stream", waits=9_600)  # idle from 11,100 on, back at 10,600
+    does(host)
+    rows, _ = ask(trace.write(tmp_path / "trace.sqlite", **how))
+    return next(row for row in rows if row["after_name"] == "last")
+
+
+@pytest.mark.parametrize(
+    ("does", "host", "ns"),
+    [
+        # Idle from 11,100; launched at 40,600 for 1,000; starts 100 later.
+        (lambda h: h.idle(30_000).launch("last", api=1_000, queue=100), "CPU work", 29_500),
+        (lambda h: h.idle(1_000).malloc(8, takes=20_000).idle(9_000).launch("last", api=1_000, queue=100), "alloc: cudaMalloc", 20_000),
+        (lambda h: h.idle(1_000).sync("stream", waits=20_000).launch("last", api=1_000), "sync: cudaStreamSynchronize", 20_000),
+        (lambda h: h.idle(1_000).launch("last", api=20_000), "launch: cudaLaunchKernel", 20_000),
+        (lambda h: h.idle(1_000).launch("last", api=1_000, queue=50_000), "launch latency", 50_000),
+        (lambda h: h.idle(1_000).osrt("poll", takes=30_000).launch("last", api=1_000), "OS: poll", 30_000),
+        # Two short calls outweigh one that is longer than each.
+        (lambda h: h.malloc(8, takes=20_000).free(takes=25_000).malloc(8, takes=20_000).launch("last", api=1_000), "alloc: cudaMalloc", 39_500),
+        # The launch call returned before the gap: the kernel waited on the GPU.
+        (lambda h: h.launch("last", at=2_000, api=1_000, queue=50_000, stream=13), "launched before the gap", 41_900),
+    ],
+)  # fmt: skip
+def test_what_the_host_did_is_told_with_its_time(does, host, ns, tmp_path):
+    row = planted(tmp_path, does)
+    assert (row["before_name"], row["host"], row["host_ns"]) == ("first", host, ns)
+
+
+def test_a_driver_call_inside_a_runtime_call_counts_once(tmp_path):
+    row = planted(tmp_path, lambda h: h.idle(900).launch("last", api=20_000, driver="cuLaunchKernel"))
+    assert (row["host"], row["host_ns"]) == ("launch: cudaLaunchKernel", 20_000)
+
+
+def test_the_profiler_explains_a_gap_of_which_it_took_half(tmp_path):
+    def flush(host, takes):
+        host.idle(500).trace.overhead("CUPTI Buffer flush", host.now, host.now + takes, host)
+        host.call("cudaFree_v3020", takes=20_000).launch("last", at=40_000, api=1_000, queue=100)
+
+    assert planted(tmp_path, lambda h: flush(h, 16_000))["host"] == "profiler: CUPTI Buffer flush"
+    assert planted(tmp_path, lambda h: flush(h, 5_000))["host"] == "free: cudaFree"
+
+
+def test_between_the_nodes_of_a_graph_the_host_is_not_late(tmp_path):
+    trace = Trace()
+    trace.thread().graph_launch(kernels=[("a", 1_000), ("b", 1_000)], api=50_000, queue=-40_000, gap=700)
+    ((row,), _) = ask(trace.write(tmp_path / "trace.sqlite"))
+    assert (row["duration_ns"], row["host"], row["host_ns"]) == (700, "launched before the gap", 700)
+
+
+def test_without_the_launch_call_in_the_trace_nothing_is_known_of_the_host(tmp_path):
+    row = planted(tmp_path, lambda h: h.kernel("last", at=50_000))
+    assert (row["duration_ns"], row["host"], row["host_ns"], row["thread_id"]) == (38_900, None, None, None)
+
+
+def test_another_thread_s_calls_do_not_explain_a_gap(tmp_path):
+    def two_threads(host):
+        host.trace.thread(tid=101, now=11_000).malloc(8, takes=30_000)
+        host.idle(30_000).launch("last", api=1_000, queue=100)
+
+    assert planted(tmp_path, two_threads)["host"] == "CPU work"
+
+
+def test_a_gap_is_idle_on_all_streams_and_for_all_processes_of_the_gpu(tmp_path):
+    trace = Trace()
+    for pid, gpus in ((1, [0]), (2, [0]), (3, [1])):
+        host = trace.thread(pid=pid, gpus=gpus)
+        host.kernel("early", at=1_000 * pid, runs=1_500, stream=7).kernel("late", at=10_000 + pid, runs=500, stream=13)
+    rows, _ = ask(trace.write(tmp_path / "trace.sqlite"))
+    assert {(row["gpu_id"], row["start_ns"], row["end_ns"]) for row in rows} == {(0, 3_500, 10_001), (1, 4_500, 10_003)}
+
+
+def test_the_nvtx_path_is_where_the_thread_was_when_the_gap_began(tmp_path):
+    def in_ranges(host):
+        with host.nvtx("sample"):
+            host.idle(5_000)
+        with host.nvtx("forward"):
+            host.idle(5_000).launch("last", api=1_000)
+
+    assert planted(tmp_path, in_ranges)["nvtx_path"] == "sample"
+
+
+def test_under_nvtx_gaps_are_cut_to_the_ranges(tmp_path):
+    trace = Trace()
+    host = trace.thread()
+    for step in range(2):
+        at = 100_000 * step
+        host.range("step", at, at + 50_000)
+        host.launch("a", at=at + 1_000, api=1_000, queue=1_000, runs=10_000)
+        host.launch("b", at=at + 20_000, api=1_000, queue=1_000, runs=10_000)
+    host.launch("between", at=60_000, api=1_000, queue=1_000, runs=10_000)
+    rows, _ = ask(trace.write(tmp_path / "trace.sqlite"), scope={"nvtx": "step"})
+    assert [(row["start_ns"], row["end_ns"], row["before_name"], row["after_name"]) for row in rows] == [
+        (32_000, 50_000, "b", None),
+        (13_000, 22_000, "a", "b"),
+        (113_000, 122_000, "a", "b"),
+        (100_000, 103_000, None, "a"),
+    ]
+
+
+def test_nothing_ran_so_there_are_no_gaps(tmp_path):
+    assert ask(Trace().write(tmp_path / "trace.sqlite")) == ([], ())

@@ -1,0 +1,186 @@
+"""`info`: what is in a trace, what is not, and what is nobody's business."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import oracle
+import pytest
+from synthetic import Trace
+
+import nsys_insight
+
+SAMPLES = Path(__file__).parents[1] / "sample_traces"
+NAMES = sorted(path.stem for path in SAMPLES.glob("*.sqlite"))
+
+
+def ask(path, **scope):
+    """Give the rows as {section: [(metric, value, detail), ...]}."""
+    with nsys_insight.open(path).scope(**scope) as trace:
+        sections = {}
+        for row in trace.info().to_dicts():
+            sections.setdefault(row["section"], []).append((row["metric"], row["value"], row["detail"]))
+        return sections
+
+
+def values(rows):
+    return {metric: value for metric, value, _ in rows}
+
+
+def details(rows):
+    return {metric: detail for metric, _, detail in rows}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_counts_equal_the_rows_of_the_file(name):
+    tables = oracle.read(SAMPLES / f"{name}.sqlite")
+    answer, counts, coverage = ask(SAMPLES / f"{name}.sqlite"), oracle.counts(tables), oracle.launch_coverage(tables)
+    events = values(answer["events"])
+    assert events["kernels"] == counts["kernels"]
+    assert events["copies"] == counts["copies"]
+    assert events.get("memsets", 0) == counts["memsets"]
+    assert events["api_calls"] == len(oracle.api_calls(tables))
+    assert events["syncs"] == len(tables[oracle.SYNC])
+    assert events.get("nvtx_ranges", 0) == len(oracle.nvtx_ranges(tables))
+    assert events.get("memory_events", 0) == len(tables["CUDA_GPU_MEMORY_USAGE_EVENTS"])
+    assert events.get("os_calls", 0) == len(tables["OSRT_API"])
+    missing = coverage["kernels"] - coverage["kernels_with_call"]
+    told = f"{missing:,} without their launch call" if missing else "all with their launch call"
+    assert details(answer["events"])["kernels"].endswith(told)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_times_equal_plain_loops(name):
+    tables = oracle.read(SAMPLES / f"{name}.sqlite")
+    answer, (first, last) = ask(SAMPLES / f"{name}.sqlite"), oracle.wall(tables)
+    assert values(answer["capture"])["wall_ns"] == last - first
+    assert values(answer["gpu"])["gpu_busy_pct"] == pytest.approx(100 * oracle.busy_ns(tables)[0] / (last - first))
+    work = [row for table in oracle.GPU_WORK for row in tables[table]]
+    assert values(answer["process"])["gpu_time_ns"] == sum(map(oracle.duration, work))
+
+
+def test_the_sample_is_described_as_a_person_would(sample):
+    answer = ask(sample("decode_eager"))
+    assert details(answer["capture"])["nsys_version"] == "2023.4.4.54, export schema 3.7.2"
+    assert details(answer["capture"])["command"].startswith("python3 decode.py --layers 4 --hidden 512")
+    gpu = "GPU 0: NVIDIA H200, 132 SMs, 139.8 GiB at 4814 GB/s, compute capability 9.0"
+    assert details(answer["gpu"])["gpu_busy_pct"] == gpu
+    assert details(answer["process"])["gpu_time_ns"].endswith(
+        "python3: 14,328 API calls on 1 thread, 6,469 kernels on 1 stream"
+    )
+
+
+def test_how_graphs_were_traced_and_what_that_hides(sample, tmp_path):
+    node, whole = ask(sample("decode_graph_node")), ask(sample("decode_graph_whole"))
+    assert values(node["graphs"]) == {"graph_launch_calls": 32, "node_kernels": 6_272}
+    assert "graph_kernels" not in values(node["missing"])
+    tables = oracle.read(sample("decode_graph_whole"))
+    hidden = sum(map(oracle.duration, tables[oracle.GRAPH]))
+    shown = sum(oracle.duration(row) for table in oracle.GPU_WORK for row in tables[table])
+    assert values(whole["graphs"]) == {
+        "graph_launch_calls": 32,
+        "whole_graph_pct": pytest.approx(100 * hidden / shown),
+    }
+    assert details(whole["missing"])["graph_kernels"] == "--cuda-graph-trace=node"
+    assert "graphs" not in ask(sample("decode_eager"))
+
+    trace = Trace()
+    trace.thread().graph_launch(whole=500).graph_launch(kernels=[("k", 5)]).graph_launch()
+    mixed = ask(trace.write(tmp_path / "trace.sqlite"))["graphs"]
+    assert values(mixed) == {"graph_launch_calls": 3, "node_kernels": 1, "whole_graph_pct": pytest.approx(100 * 500 / 505)}
+    assert "partly" in details(mixed)["graph_launch_calls"]
+
+
+def test_what_was_not_captured_stands_there_with_its_flag(sample, tmp_path):
+    assert details(ask(sample("decode_eager"))["missing"]) == {
+        "memory_events": "--cuda-memory-usage=true",
+        "gpu_metric_samples": "--gpu-metrics-devices=all",
+        "os_calls": "-t osrt",
+        "api_backtraces": "--cudabacktrace=all",
+        "unimportant_api_calls": "--cuda-trace-all-apis=true",
+    }
+    assert "nvtx_ranges" in details(ask(sample("churn"))["missing"])
+    assert set(values(ask(sample("churn"))["missing"]).values()) == {None}
+
+    trace = Trace().gpu_metric("SMs Active", at=0, value=1)
+    trace.thread().range("step", 0, 10).osrt("poll").malloc(8).launch("k")
+    trace.rows["CUPTI_ACTIVITY_KIND_RUNTIME"][0]["callchainId"] = 1
+    assert "missing" not in ask(trace.write(tmp_path / "trace.sqlite"))
+
+
+def test_in_a_part_of_the_trace_nothing_is_called_missing(sample):
+    answer = ask(sample("decode_fresh"), nvtx="decode_step")
+    assert "missing" not in answer
+    assert values(answer["events"])["kernels"] == 16 * 196
+
+
+def test_kernels_without_their_launch_call_are_counted(tmp_path):
+    trace = Trace()
+    host = trace.thread().launch("k")
+    for at in range(10):
+        host.kernel("stray", at=100_000 + 1_000 * at, runs=10)
+    events = ask(trace.write(tmp_path / "trace.sqlite"))["events"]
+    assert details(events)["kernels"] == "2 names; 10 without their launch call"
+
+
+def test_gpus_and_processes_are_told_apart_by_whether_they_did_anything(tmp_path):
+    trace = Trace().gpu(0).gpu(1).gpu(2).gpu(3, name="NVIDIA L4")
+    trace.thread(pid=10, process="rank0", gpus=[2]).launch("k", at=0, api=100, queue=0, runs=900)
+    other = trace.thread(pid=11, tid=1, process="rank1", gpus=[1])
+    other.launch("k", at=0, api=100, queue=0, runs=400).launch("k", at=500, api=100, queue=0, runs=100, stream=9)
+    trace.thread(pid=11, tid=2).call("cudaGetDevice")
+    trace.thread(pid=12, process="sh")
+    answer = ask(trace.write(tmp_path / "trace.sqlite"))
+    assert [(value, detail[:5]) for _, value, detail in answer["gpu"][:2]] == [(50, "GPU 1"), (90, "GPU 2")]
+    assert answer["gpu"][2] == ("gpus_not_used", 2, "NVIDIA H200, NVIDIA L4")
+    assert answer["process"] == [
+        ("gpu_time_ns", 900, "10 rank0: 1 API calls on 1 thread, 1 kernels on 1 stream"),
+        ("gpu_time_ns", 500, "11 rank1: 3 API calls on 2 threads, 2 kernels on 2 streams"),
+        ("processes_without_cuda", 1, None),
+    ]
+
+
+def test_warnings_and_errors_are_shown_once_each_errors_first(tmp_path):
+    trace = Trace().diagnostic("Not all CUDA events\n might have been collected.").diagnostic("boom", severity="Error")
+    trace.diagnostic("Not all CUDA events\n might have been collected.").diagnostic("CUPTI loaded", severity="Info")
+    trace.overhead("CUPTI Buffer flush", 100, 350)
+    trace.thread().launch("k")
+    assert ask(trace.write(tmp_path / "trace.sqlite"))["diagnostics"] == [
+        ("errors", 1, "boom"),
+        ("warnings", 2, "Not all CUDA events might have been collected."),
+        ("profiler_overhead_ns", 250, "host time that the profiler took: it is not the application's"),
+    ]
+
+
+@pytest.mark.parametrize("version", ["2025.3", "2023.4", "2022.2"])
+def test_environment_host_and_user_are_not_shown(version, tmp_path):
+    trace = Trace()
+    trace.thread().launch("k")
+    names = ("EXPORT_HOST", "EXPORT_USER", "DEVICE_DISPLAY_NAME", "PROCESS_0:USER_NAME", "PROCESS_0:ENVIRONMENT_VARIABLE")
+    for table in ("META_DATA_EXPORT", "META_DATA_CAPTURE"):
+        if version != "2022.2" or table == "META_DATA_EXPORT":
+            for name in names:
+                trace.row(table, name=name, value=Trace.SECRET)
+    path = trace.write(tmp_path / "trace.sqlite", version=version)
+    assert Trace.SECRET.encode() in path.read_bytes()
+    assert Trace.SECRET not in json.dumps(ask(path))
+    with nsys_insight.open(path) as opened:
+        assert Trace.SECRET not in str(opened.sql("FROM capture").to_dicts())
+
+
+def test_a_trace_that_says_nothing_about_itself_is_described_all_the_same(tmp_path):
+    trace = Trace()
+    trace.thread().launch("k", at=0, api=1_000, queue=0, runs=1_000)
+    names = ["META_DATA_EXPORT", "META_DATA_CAPTURE", "ANALYSIS_DETAILS", "TARGET_INFO_SESSION_START_TIME", "PROCESSES"]
+    names += ["TARGET_INFO_GPU", "TARGET_INFO_CUDA_DEVICE"]
+    answer = ask(trace.write(tmp_path / "trace.sqlite", without_tables=names))
+    assert answer["capture"] == [("wall_ns", 2_000, "from the first to the last CUDA event")]
+    assert answer["gpu"] == [("gpu_busy_pct", 50, "GPU 0")]
+    assert answer["process"][0][2].startswith("100: ")
+
+
+def test_foreign_traces_of_four_versions_are_described(shared):
+    for path in sorted((shared / "foreign").glob("*.sqlite")):
+        tables = oracle.read(path)
+        assert values(ask(path)["events"])["kernels"] == len(tables[oracle.KERNEL])

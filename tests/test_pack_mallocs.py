@@ -1,0 +1,209 @@
+"""`mallocs`: the calls that allocate and free memory, against loops in Python and traces whose truth is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import oracle
+import pytest
+from hypothesis import HealthCheck, given, settings
+from strategies import traces
+from synthetic import Trace
+
+import nsys_insight
+
+SAMPLES = Path(__file__).parents[1] / "sample_traces"
+NAMES = sorted(path.stem for path in SAMPLES.glob("*.sqlite"))
+
+
+def ask(path, **scope):
+    with nsys_insight.open(path).scope(**scope) as trace:
+        answer = trace.answer("mallocs")
+        return {row["name"]: row for row in answer.frame().to_dicts()}, answer.notes
+
+
+def only(row, *columns):
+    return tuple(row[column] for column in columns)
+
+
+def assert_equal(answer, tables):
+    expected = oracle.allocations(tables)
+    totals = oracle.api_totals(oracle.outer_api_calls(tables))
+    assert {name: row["calls"] for name, row in answer.items()} == expected["calls"] | expected["free_calls"]
+    for name, row in answer.items():
+        assert row["call_group"] == ("alloc" if name in expected["calls"] else "free")
+        assert (row["total_ns"], row["max_ns"]) == (totals[name]["total"], totals[name]["max"])
+        assert row["avg_ns"] == pytest.approx(totals[name]["avg"])
+    first = {}
+    for table in (oracle.KERNEL, oracle.GRAPH):
+        for work in tables[table]:
+            pid = oracle.pid_of(work)
+            first[pid] = min(work["start"], first.get(pid, work["start"]))
+    steady = dict.fromkeys(answer, 0)
+    for call in oracle.outer_api_calls(tables):
+        pid = oracle.pid_of(call)
+        if call["name"] in steady and pid in first and call["start"] >= first[pid]:
+            steady[call["name"]] += 1
+    assert {name: row["steady_count"] for name, row in answer.items()} == steady
+    for row in answer.values():
+        assert row["startup_count"] + row["steady_count"] == row["calls"]
+
+
+@pytest.fixture
+def trace():
+    return Trace()
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "trace.sqlite"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_equals_plain_loops(name):
+    assert_equal(ask(SAMPLES / f"{name}.sqlite")[0], oracle.read(SAMPLES / f"{name}.sqlite"))
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(trace=traces())
+def test_any_trace_equals_plain_loops(trace, tmp_path):
+    tables = oracle.read(trace.write(tmp_path / "any.sqlite"))
+    assert_equal(ask(tmp_path / "any.sqlite")[0], tables)
+
+
+def test_the_churning_sample_allocates_and_frees_the_same_bytes(sample):
+    # 20 steps, each allocating and freeing three buffers.
+    answer, _ = ask(sample("churn"))
+    sizes = oracle.allocations(oracle.read(sample("churn")))["bytes"]
+    assert only(answer["cudaMalloc"], "calls", "size_bytes") == (60, sizes["Allocation", "Device"])
+    assert only(answer["cudaFree"], "calls", "size_bytes") == (60, sizes["Deallocation", "Device"])
+    assert answer["cudaHostAlloc"]["size_bytes"] == sizes["Allocation", "Pinned"]
+    assert answer["cudaMalloc"]["startup_count"] == 3
+
+
+def test_a_start_up_call_began_before_its_own_process_ran_a_kernel_or_graph(trace, path):
+    first = trace.thread(pid=100)
+    first.malloc(1, at=0).launch("k", at=10_000, queue=0).malloc(1, at=20_000)
+    trace.thread(pid=200).malloc(1, at=30_000).graph_launch(whole=100, at=40_000, queue=0).malloc(1, at=60_000)
+    trace.thread(pid=300).malloc(1, at=90_000)
+    answer, _ = ask(trace.write(path))
+    assert only(answer["cudaMalloc"], "calls", "startup_count", "steady_count") == (5, 3, 2)
+
+
+def test_in_ranges_calls_are_counted_per_range(trace, path):
+    host = trace.thread()
+    host.malloc(1_000)
+    for _ in range(4):
+        with host.nvtx("step"):
+            host.malloc(10).malloc(30).launch("k").free()
+    answer, notes = ask(trace.write(path), nvtx="step")
+    assert only(answer["cudaMalloc"], "calls", "calls_per_range", "size_bytes", "max_size_bytes") == (8, 2, 160, 30)
+    assert only(answer["cudaFree"], "calls", "calls_per_range", "size_bytes") == (4, 1, 120)
+    # The start of the program is out of sight, and so is what it allocated there.
+    assert only(answer["cudaMalloc"], "startup_count", "steady_count") == (None, None)
+    assert notes == ()
+    assert ask(path)[0]["cudaMalloc"]["calls_per_range"] is None
+
+
+def test_after_from_the_start_is_out_of_sight(trace, path):
+    host = trace.thread()
+    host.malloc(1, at=0).launch("k", at=5_000).malloc(1, at=10_000)
+    answer, _ = ask(trace.write(path), from_ns=4_000)
+    assert only(answer["cudaMalloc"], "calls", "startup_count", "steady_count") == (1, None, None)
+
+
+def test_sizes_that_were_not_captured_are_unknown_and_a_note_says_how_to_get_them(trace, path):
+    trace.thread().malloc(1_000).free()
+    answer, notes = ask(trace.write(path, without_tables=("CUDA_GPU_MEMORY_USAGE_EVENTS",)))
+    assert only(answer["cudaMalloc"], "size_bytes", "max_size_bytes") == (None, None)
+    assert notes == ("sizes are unknown; capture with --cuda-memory-usage=true",)
+
+
+def test_the_peak_is_of_what_lives_at_once(trace, path):
+    host = trace.thread()
+    host.malloc(4_096).malloc(8_192).free().malloc(2_048).free().free()
+    # A pinned buffer is no device memory.
+    host.malloc(1 << 30, memory="pinned", api_name="cudaHostAlloc_v3020")
+    _, notes = ask(trace.write(path))
+    assert notes == ("peak of the device memory that nsys saw allocated: 12.0 KiB on device 0",)
+
+
+def test_the_peak_counts_what_existed_before_the_capture(trace, path):
+    host = trace.thread(now=10_000)
+    host.malloc(1 << 20).malloc(1 << 20).free()
+    for event in trace.rows["CUDA_GPU_MEMORY_USAGE_EVENTS"]:
+        event["start"] = 0
+    trace.rows["CUPTI_ACTIVITY_KIND_RUNTIME"].clear()
+    host.malloc(512)
+    answer, notes = ask(trace.write(path))
+    assert answer["cudaMalloc"]["size_bytes"] == 512
+    assert notes == ("peak of the device memory that nsys saw allocated: 1.0 MiB on device 0",)
+
+
+def test_each_device_of_each_process_has_its_own_peak(trace, path):
+    trace.thread(pid=100).malloc(1_024).malloc(2_048, device=1)
+    trace.thread(pid=200).malloc(4_096)
+    _, (note,) = ask(trace.write(path))
+    assert note.endswith(
+        "1.0 KiB on device 0 of process 100, 2.0 KiB on device 1 of process 100, 4.0 KiB on device 0 of process 200"
+    )
+
+
+def test_a_call_inside_another_is_not_counted(trace, path):
+    host = trace.thread()
+    host.call("cudaMalloc_v3020", at=0, takes=1_000).call("cuMemAlloc_v2", at=100, takes=800)
+    host.call("cuMemAlloc_v2", at=2_000, takes=800)
+    trace.thread(tid=2).call("cuMemAlloc_v2", at=100, takes=800)
+    answer, _ = ask(trace.write(path))
+    assert {name: row["calls"] for name, row in answer.items()} == {"cudaMalloc": 1, "cuMemAlloc": 2}
+
+
+def test_failed_calls_are_counted(trace, path):
+    trace.thread().call("cudaMalloc_v3020", returns=2).call("cudaMalloc_v3020")
+    answer, _ = ask(trace.write(path))
+    assert answer["cudaMalloc"]["failed_count"] == 1
+
+
+@pytest.mark.parametrize(
+    ("call_group", "memory", "synchronizes", "functions"),
+    [
+        ("alloc", "device", "may", "cudaMalloc_v3020 cudaMalloc3D_v3020 cudaMallocPitch_v3020 cuMemAlloc_v2 cuMemAllocPitch_v2"),
+        ("free", "device", "yes", "cudaFree_v3020 cuMemFree_v2"),
+        ("alloc", "stream-ordered", "no", "cudaMallocAsync_v11020 cudaMallocFromPoolAsync_ptsz_v11020 cuMemAllocAsync cuMemAllocFromPoolAsync"),
+        ("free", "stream-ordered", "no", "cudaFreeAsync_v11020 cuMemFreeAsync_ptsz"),
+        ("alloc", "pinned host", "yes", "cudaHostAlloc_v3020 cudaMallocHost_v3020 cudaHostRegister_v4000 cuMemAllocHost_v2 cuMemHostAlloc cuMemHostRegister_v2"),
+        ("free", "pinned host", "yes", "cudaFreeHost_v3020 cudaHostUnregister_v4000 cuMemFreeHost cuMemHostUnregister"),
+        ("alloc", "managed", "may", "cudaMallocManaged_v6000 cuMemAllocManaged"),
+        ("alloc", "array", "may", "cudaMallocArray_v3020 cudaMalloc3DArray_v3020 cudaMallocMipmappedArray_v5000 cuArrayCreate_v2 cuArray3DCreate_v2 cuMipmappedArrayCreate"),
+        ("free", "array", "may", "cudaFreeArray_v3020 cudaFreeMipmappedArray_v5000 cuArrayDestroy cuMipmappedArrayDestroy"),
+        ("alloc", "virtual", None, "cuMemCreate"),
+        ("free", "virtual", None, "cuMemRelease"),
+    ],
+)  # fmt: skip
+def test_the_name_tells_the_memory_and_the_wait(trace, path, call_group, memory, synchronizes, functions):
+    host = trace.thread()
+    for function in functions.split():
+        host.call(function)
+    answer, _ = ask(trace.write(path))
+    assert len(answer) == len(functions.split())
+    for row in answer.values():
+        assert only(row, "call_group", "memory", "synchronizes") == (call_group, memory, synchronizes)
+
+
+def test_shares_are_of_the_wall_and_the_longest_comes_first(sample):
+    answer, _ = ask(sample("churn"))
+    first, last = oracle.wall(oracle.read(sample("churn")))
+    for row in answer.values():
+        assert row["wall_pct"] == pytest.approx(100 * row["total_ns"] / (last - first))
+    assert list(answer) == sorted(answer, key=lambda name: -answer[name]["total_ns"])
+
+
+def test_a_device_does_not_narrow_calls_and_a_note_says_so(sample):
+    answer, notes = ask(sample("churn"), device=0)
+    assert answer["cudaMalloc"]["calls"] == 60
+    assert "API calls belong to no device or stream: all calls of the scope are counted" in notes
+
+
+def test_a_trace_without_allocations_has_an_empty_answer(sample, trace, path):
+    assert ask(sample("decode_eager")) == ({}, ())
+    assert ask(trace.write(path)) == ({}, ())

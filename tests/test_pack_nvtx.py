@@ -1,0 +1,251 @@
+"""`nvtx`: host and GPU time by range, against what nsys printed, plain loops, and traces whose truth is known."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from pathlib import Path
+
+import oracle
+import pytest
+from hypothesis import HealthCheck, given, settings
+from strategies import traces
+from synthetic import Trace
+
+import nsys_insight
+
+REPOSITORY = Path(__file__).parents[1]
+SAMPLES = REPOSITORY / "sample_traces"
+PRINTED = REPOSITORY / "tests" / "data" / "nsys_stats"
+NAMES = sorted(path.name.partition(".")[0] for path in PRINTED.glob("*.nvtx_sum.csv"))
+STYLES = {oracle.PUSH_POP: "push/pop", oracle.START_END: "start/end"}
+
+
+def ask(path, scope=None, **params):
+    with nsys_insight.open(path).scope(**scope or {}) as trace:
+        return {(row["name"], row["style"]): row for row in trace.nvtx(**params).to_dicts()}
+
+
+def answer_of(trace, tmp_path, **params):
+    """Give the rows of a synthetic trace by name."""
+    return {name: row for (name, _), row in ask(trace.write(tmp_path / "trace.sqlite"), **params).items()}
+
+
+def printed(name, report):
+    with (PRINTED / f"{name}.{report}.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def expected_of(tables):
+    """Add up host and GPU time by name and style, in loops: each piece of GPU work looks for the ranges around it."""
+    ranges, calls = oracle.nvtx_ranges(tables), oracle.call_of(tables)
+    expected = defaultdict(lambda: defaultdict(int))
+    for number, row in enumerate(ranges):
+        row["number"] = number
+        row["key"] = (f"{row['domain']}:{row['name']}" if row["domain"] else row["name"], STYLES[row["eventType"]])
+        expected[row["key"]]["calls"] += 1
+    spans = defaultdict(list)
+    for table in oracle.GPU_WORK:
+        for work in tables[table]:
+            call = calls.get((oracle.pid_of(work), work["correlationId"]))
+            around = oracle.open_at(ranges, call["globalTid"], call["start"]) if call else []
+            for key in {row["key"] for row in around}:
+                expected[key]["gpu_ns"] += oracle.duration(work)
+                expected[key]["kernels"] += table == oracle.KERNEL
+            nested = [row for row in around if row["eventType"] == oracle.PUSH_POP]
+            if nested:
+                expected[nested[0]["key"]]["own_gpu_ns"] += oracle.duration(work)
+            for row in around:
+                spans[row["number"], row["key"]].append((work["start"], work["end"]))
+    for (_, key), parts in spans.items():
+        expected[key]["projected_ns"] += max(end for _, end in parts) - min(start for start, _ in parts)
+    for key in expected:
+        times = [oracle.duration(row) for row in ranges if row["key"] == key and row["end"] is not None]
+        expected[key]["host_ns"] = sum(times) if times else None
+    return expected
+
+
+def assert_equal(answer, expected):
+    assert answer.keys() == expected.keys()
+    for key, row in answer.items():
+        columns = ["calls", "host_ns", "gpu_ns", "kernels", "projected_ns"]
+        if row["style"] == "push/pop":
+            columns.append("own_gpu_ns")
+        assert {c: row[c] for c in columns} == {c: expected[key][c] for c in columns}, key
+
+
+class TestAgainstNsys:
+    @pytest.mark.parametrize("name", NAMES)
+    def test_host_times_are_those_of_nvtx_sum(self, name):
+        answer = ask(SAMPLES / f"{name}.sqlite")
+        rows = printed(name, "nvtx_sum")
+        assert {(row["Range"].lstrip(":"), "push/pop") for row in rows} == answer.keys()
+        for row in rows:
+            ours = answer[row["Range"].lstrip(":"), "push/pop"]
+            assert (ours["calls"], ours["host_ns"]) == (int(row["Instances"]), int(row["Total Time (ns)"]))
+            for column, theirs in (("avg", "Avg"), ("med", "Med"), ("min", "Min"), ("max", "Max"), ("stddev", "StdDev")):
+                # nsys says 0 where a single range has no deviation.
+                assert (ours[f"{column}_ns"] or 0) == pytest.approx(float(row[f"{theirs} (ns)"]), abs=0.051)
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_kernels_are_those_of_nvtx_kern_sum(self, name):
+        kernels = defaultdict(int)
+        for row in printed(name, "nvtx_kern_sum"):
+            if row["NVTX Range"]:
+                kernels[row["NVTX Range"].lstrip(":"), "push/pop"] += int(row["Kern Inst"])
+        assert {key: row["kernels"] for key, row in ask(SAMPLES / f"{name}.sqlite").items()} == kernels
+
+    @pytest.mark.parametrize("name", [name for name in NAMES if name != "decode_graph_whole"])
+    def test_projected_times_are_those_of_nvtx_gpu_proj_sum(self, name):
+        # nsys projects without the graphs that ran as a whole: there the numbers differ, as they should.
+        projected = {
+            (row["Range"].lstrip(":"), "push/pop"): int(row["Total Proj Time (ns)"])
+            for row in printed(name, "nvtx_gpu_proj_sum")
+        }
+        assert {key: row["projected_ns"] for key, row in ask(SAMPLES / f"{name}.sqlite").items()} == projected
+
+
+class TestAgainstLoops:
+    @pytest.mark.parametrize("name", NAMES)
+    def test_sample_traces(self, name):
+        path = SAMPLES / f"{name}.sqlite"
+        assert_equal(ask(path), expected_of(oracle.read(path)))
+
+    @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(trace=traces())
+    def test_any_trace(self, trace, tmp_path):
+        path = trace.write(tmp_path / "trace.sqlite")
+        assert_equal(ask(path), expected_of(oracle.read(path)))
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_own_times_add_up_to_those_of_the_outermost_ranges(self, name):
+        answer = ask(SAMPLES / f"{name}.sqlite", by="path").values()
+        outermost = [row for row in answer if "/" not in row["name"]]
+        assert sum(row["own_host_ns"] for row in answer) == sum(row["host_ns"] for row in outermost)
+        assert sum(row["own_gpu_ns"] for row in answer) == sum(row["gpu_ns"] for row in outermost)
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_by_path_a_name_is_split_by_what_is_around_it(self, name):
+        path = SAMPLES / f"{name}.sqlite"
+        by_name, by_path = ask(path), ask(path, by="path")
+        assert {"/".join(row["path"]) for row in oracle.nvtx_nesting(oracle.read(path))} == {p for p, _ in by_path}
+        for (own, _), row in by_name.items():
+            parts = [part for (place, _), part in by_path.items() if place.rpartition("/")[2] == own]
+            for column in ("calls", "host_ns", "own_host_ns", "gpu_ns", "own_gpu_ns", "kernels", "projected_ns"):
+                assert sum(part[column] for part in parts) == row[column]
+
+
+def test_work_counts_for_the_launching_thread_however_late_it_runs(tmp_path):
+    trace = Trace()
+    host = trace.thread(pid=1, tid=1)
+    host.range("early", 0, 10_000).launch("slow", at=1_000, api=1_000, queue=500_000, runs=700)
+    host.range("late", 400_000, 600_000)  # the kernel runs now, and is none of its business
+    trace.thread(pid=1, tid=2).launch("other thread's", at=2_000, queue=0, runs=50)
+    trace.thread(pid=2, tid=1).launch("other process's", at=3_000, queue=0, runs=60)
+    answer = answer_of(trace, tmp_path)
+    assert (answer["early"]["kernels"], answer["early"]["gpu_ns"]) == (1, 700)
+    assert (answer["late"]["kernels"], answer["late"]["gpu_ns"], answer["late"]["projected_ns"]) == (0, 0, 0)
+
+
+def test_a_kernel_in_two_ranges_of_one_name_counts_once(tmp_path):
+    trace = Trace()
+    host = trace.thread().range("recurse", 0, 100_000).range("recurse", 10_000, 60_000)
+    host.launch("inner", at=20_000, runs=300).launch("outer", at=70_000, runs=40)
+    (row,) = answer_of(trace, tmp_path).values()
+    assert (row["calls"], row["kernels"], row["kernels_per_call"], row["gpu_ns"]) == (2, 2, 1.0, 340)
+    assert (row["host_ns"], row["own_host_ns"]) == (150_000, 100_000)
+    assert {name: row["kernels"] for name, row in answer_of(trace, tmp_path, by="path").items()} == {
+        "recurse": 2,
+        "recurse/recurse": 1,
+    }
+
+
+def test_nested_time_is_told_from_own_time(tmp_path):
+    trace = Trace()
+    host = trace.thread().range("step", 0, 100_000).range("layer", 10_000, 30_000).range("layer", 30_000, 80_000)
+    host.launch("a", at=20_000, queue=0, runs=100).launch("b", at=40_000, queue=0, runs=200)
+    host.launch("c", at=85_000, queue=0, runs=400)
+    answer = answer_of(trace, tmp_path)
+    assert (answer["step"]["host_ns"], answer["step"]["own_host_ns"]) == (100_000, 30_000)
+    assert (answer["step"]["gpu_ns"], answer["step"]["own_gpu_ns"]) == (700, 400)
+    assert (answer["layer"]["host_ns"], answer["layer"]["own_host_ns"]) == (70_000, 70_000)
+    # From the first kernel's start at 25,000 to the last one's end at 90,400: idle time between them is in it.
+    assert answer["step"]["projected_ns"] == 65_400
+    assert answer["layer"]["projected_ns"] == 300
+
+
+def test_start_end_ranges_may_overlap_and_have_nothing_of_their_own(tmp_path):
+    trace = Trace()
+    host = trace.thread()
+    host.range("request 1", 0, 50_000, style="start/end").range("request 2", 20_000, 90_000, style="start/end")
+    host.range("step", 10_000, 40_000)
+    for at, runs in ((5_000, 1), (25_000, 10), (60_000, 100)):
+        host.launch("k", at=at, queue=0, runs=runs)
+    answer = answer_of(trace, tmp_path)
+    assert {name: row["gpu_ns"] for name, row in answer.items()} == {"request 1": 11, "request 2": 110, "step": 10}
+    assert {row["style"] for row in answer.values()} == {"push/pop", "start/end"}
+    for name in ("request 1", "request 2"):
+        assert (answer[name]["own_host_ns"], answer[name]["own_gpu_ns"]) == (None, None)
+    assert answer["step"]["own_gpu_ns"] == 10
+
+
+def test_an_open_range_has_work_but_no_known_end(tmp_path):
+    trace = Trace()
+    host = trace.thread().range("epoch", 0, None).range("step", 1_000, 20_000)
+    host.launch("k", at=2_000, runs=30).launch("k", at=50_000, runs=500)
+    answer = answer_of(trace, tmp_path)
+    epoch = answer["epoch"]
+    assert (epoch["calls"], epoch["kernels"], epoch["gpu_ns"], epoch["own_gpu_ns"]) == (1, 2, 530, 500)
+    assert {epoch[column] for column in ("host_ns", "wall_pct", "own_host_ns", "avg_ns", "max_ns")} == {None}
+    assert answer["step"]["host_ns"] == 19_000
+    with nsys_insight.open(tmp_path / "trace.sqlite") as opened:
+        assert any(note.startswith("1 range was still open") for note in opened.answer("nvtx").notes)
+
+
+def test_a_domain_stands_before_the_name_and_keeps_names_apart(tmp_path):
+    trace = Trace()
+    trace.thread().range("sort", 0, 10).range("sort", 20, 50, domain="CUB").range("scan", 60, 70, registered=True)
+    assert {name: row["host_ns"] for name, row in answer_of(trace, tmp_path).items()} == {
+        "sort": 10,
+        "CUB:sort": 30,
+        "scan": 10,
+    }
+
+
+def test_work_outside_all_ranges_is_told(tmp_path):
+    trace = Trace()
+    trace.thread().range("step", 0, 10_000).launch("in", at=1_000, runs=300).launch("out", at=20_000, runs=700)
+    with nsys_insight.open(trace.write(tmp_path / "trace.sqlite")) as opened:
+        assert any(note.startswith("70.0 % of GPU time") for note in opened.answer("nvtx").notes)
+
+
+def test_whole_graphs_are_gpu_time_but_no_kernels(tmp_path):
+    trace = Trace()
+    trace.thread().range("step", 0, 30_000).graph_launch(whole=9_000, at=1_000).graph_launch(kernels=[("k", 5)], at=20_000)
+    with nsys_insight.open(trace.write(tmp_path / "trace.sqlite")) as opened:
+        answer = opened.answer("nvtx")
+    row = ask(tmp_path / "trace.sqlite")["step", "push/pop"]
+    assert (row["gpu_ns"], row["kernels"]) == (9_005, 1)
+    assert any("--cuda-graph-trace=node" in note for note in answer.notes)
+
+
+def test_in_the_scope_of_a_range_only_what_is_inside_counts(sample):
+    whole, scoped = ask(sample("decode_eager")), ask(sample("decode_eager"), scope={"nvtx": "decode_step"})
+    assert scoped.keys() == {(name, "push/pop") for name in ("decode_step", "layer_0", "layer_1", "layer_2", "layer_3")}
+    assert scoped["decode_step", "push/pop"]["gpu_ns"] == whole["decode_step", "push/pop"]["gpu_ns"]
+    assert scoped["layer_0", "push/pop"]["calls"] == 32
+    assert scoped["decode_step", "push/pop"]["wall_pct"] == pytest.approx(100)
+
+
+def test_backtrace_rows_of_2022_do_not_count_work_twice(tmp_path):
+    trace = Trace()
+    trace.thread().range("step", 0, 10_000).launch("k", at=1_000, runs=300)
+    path = trace.write(tmp_path / "trace.sqlite", version="2022.2")
+    assert ask(path)["step", "push/pop"]["gpu_ns"] == 300
+
+
+def test_without_ranges_the_answer_is_empty_and_says_how_to_get_some(sample):
+    with nsys_insight.open(sample("churn")) as trace:
+        answer = trace.answer("nvtx")
+        assert answer.rows() == []
+        assert "-t cuda,nvtx" in answer.empty

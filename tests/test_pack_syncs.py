@@ -1,0 +1,278 @@
+"""`syncs`: where the host waits and what GPU idle time that causes, against plain loops and planted truth."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import oracle
+import pytest
+from hypothesis import HealthCheck, given, settings
+from strategies import traces
+from synthetic import Trace
+
+import nsys_insight
+
+REPOSITORY = Path(__file__).parents[1]
+REAL = [path for folder in ("sample_traces", "../shared/foreign") for path in sorted((REPOSITORY / folder).glob("*.sqlite"))]
+real = pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
+
+
+def ask(path, **scope):
+    with nsys_insight.open(path).scope(**scope) as trace:
+        answer = trace.answer("syncs")
+        return answer.frame().to_dicts(), answer.notes
+
+
+def d2h(rows):
+    return [row for row in rows if row["kind"].startswith("D2H")]
+
+
+def idle_ns(tables):
+    return sum(end - start for gaps in oracle.idle_gaps(tables).values() for start, end in gaps)
+
+
+# Real traces ---------------------------------------------------------------------------------------------------------
+
+
+@real
+def test_d2h_sync_points_are_those_of_plain_loops(path):
+    points = oracle.d2h_sync_points(oracle.read(path))
+    rows = d2h(ask(path)[0])
+    assert sum_by_name(rows) == Counter(point["call"]["name"] for point in points)
+    assert sum(row["calls"] * row["avg_bytes"] for row in rows) == pytest.approx(sum(point["bytes"] for point in points))
+
+
+def sum_by_name(rows):
+    found = Counter()
+    for row in rows:
+        found[row["name"]] += row["calls"]
+    return found
+
+
+@real
+def test_every_synchronising_call_and_blocking_copy_is_in_one_row(path):
+    tables = oracle.read(path)
+    host_copies = {
+        (oracle.pid_of(copy), copy["correlationId"])
+        for copy in tables[oracle.MEMCPY]
+        if oracle.labels(tables, "ENUM_CUDA_MEMCPY_OPER", oracle.COPY_KINDS)[copy["copyKind"]] in ("Host-to-Device", "Device-to-Host")
+    }
+    expected = Counter(
+        call["name"]
+        for call in oracle.outer_api_calls(tables)
+        if oracle.HOST_WAIT.match(call["name"])
+        or (oracle.is_blocking_copy(call["name"]) and (oracle.pid_of(call), call["correlationId"]) in host_copies)
+    )
+    assert sum_by_name(ask(path)[0]) == expected
+
+
+@real
+def test_charged_idle_time_equals_plain_loops(path):
+    """In these traces, one thread of one process waits for one GPU."""
+    tables = oracle.read(path)
+    pageable = {
+        copy["correlationId"]
+        for copy in tables[oracle.MEMCPY]
+        if copy["copyKind"] == 2 and oracle.labels(tables, "ENUM_CUDA_MEM_KIND", oracle.MEMORY_KINDS)[copy["dstKind"]] == "Pageable"
+    }
+    rows, _ = ask(path)
+    (gaps,) = oracle.idle_gaps(tables).values()
+    charged, joined = Counter(), None
+    waits = []
+    for call in sorted(oracle.outer_api_calls(tables), key=lambda call: call["start"]):
+        if "MemcpyAsync" in call["name"] and call["correlationId"] in pageable:
+            joined = call
+        elif oracle.HOST_WAIT.match(call["name"]) or (oracle.is_blocking_copy(call["name"]) and any(row["name"] == call["name"] for row in rows)):
+            waits.append((call["name"], joined["start"] if joined and "Stream" in call["name"] else call["start"], call["end"]))
+            joined = None
+    for gap_start, gap_end in gaps:
+        inside = [wait for wait in waits if gap_start <= wait[2] < gap_end]
+        drained = [wait for wait in inside if wait[1] <= gap_start]
+        own = {wait: wait[2] - wait[1] for wait in inside if wait not in drained}
+        for (name, _, _), ns in own.items():
+            charged[name] += ns
+        if drained:
+            charged[drained[-1][0]] += gap_end - gap_start - sum(own.values())
+    ours = Counter()
+    for row in rows:
+        ours[row["name"]] += row["gpu_idle_ns"]
+    assert +ours == +charged
+
+
+def test_a_decode_step_reads_back_one_scalar(sample):
+    rows, (note,) = ask(sample("decode_eager"), nvtx="decode_step")
+    found = {row["kind"]: (row["nvtx_path"], row["calls"], row["per_range"], row["avg_bytes"]) for row in rows}
+    # .item() on the sampled token, and torch.tensor([token], device='cuda') to begin with.
+    assert found == {"D2H copy + wait": ("decode_step", 32, 1.0, 8.0), "H2D copy + wait": ("decode_step", 32, 1.0, 8.0)}
+    assert "32, 1.0 per range" in note
+
+
+def test_a_copy_into_pageable_memory_and_its_wait_are_one_place(sample):
+    rows, _ = ask(sample("churn"))
+    tables = oracle.read(sample("churn"))
+    assert {row["kind"]: (row["name"], row["calls"]) for row in rows} == {
+        "D2H copy": ("cudaMemcpy", 20),
+        "D2H copy + wait": ("cudaStreamSynchronize", 20),
+        "H2D copy": ("cudaMemcpy", 20),
+        "wait": ("cudaDeviceSynchronize", 20),
+    }
+    pageable = {copy["correlationId"] for copy in tables[oracle.MEMCPY] if copy["bytes"] == 4}
+    both = [
+        call["end"] - call["start"]
+        for call in oracle.api_calls(tables)
+        if call["correlationId"] in pageable or call["name"] == "cudaStreamSynchronize"
+    ]
+    assert next(row["host_wait_ns"] for row in rows if row["kind"] == "D2H copy + wait") == sum(both)
+
+
+# Any trace -----------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(trace=traces())
+def test_any_trace_s_sync_points_are_those_of_plain_loops_and_no_idle_time_is_charged_twice(trace, tmp_path):
+    path = trace.write(tmp_path / "trace.sqlite")
+    tables = oracle.read(path)
+    rows, _ = ask(path)
+    assert sum(row["calls"] for row in d2h(rows)) == len(oracle.d2h_sync_points(tables))
+    assert sum(row["gpu_idle_ns"] for row in rows) <= idle_ns(tables)
+    assert all(row["gpu_idle_ns"] >= 0 for row in rows)
+
+
+# What a wait is ------------------------------------------------------------------------------------------------------
+
+
+def waits(tmp_path, does):
+    trace = Trace()
+    does(trace.thread().launch("work", runs=20_000))
+    rows, _ = ask(trace.write(tmp_path / "trace.sqlite"))
+    return {row["kind"]: row["calls"] for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("does", "kinds"),
+    [
+        (lambda h: h.copy("D2H", 4, blocking=True), {"D2H copy": 1}),
+        (lambda h: h.copy("D2H", 4).sync("stream"), {"D2H copy + wait": 1}),
+        (lambda h: h.copy("D2H", 4).copy("D2H", 4).sync("device"), {"D2H copy + wait": 1}),
+        (lambda h: h.copy("D2H", 4).launch("more").record(1).sync("event", event=1), {"D2H copy + wait": 1}),
+        (lambda h: h.copy("D2H", 4, stream=13).sync("stream"), {"wait": 1}),
+        (lambda h: h.copy("D2H", 4).sync("stream").sync("stream"), {"D2H copy + wait": 1, "wait": 1}),
+        # Into pageable memory: the call blocks whatever its name says; the last one and the wait after it are one.
+        (lambda h: h.copy("D2H", 4, target="pageable", api=30_000), {"D2H copy": 1}),
+        (lambda h: h.copy("D2H", 4, target="pageable", api=30_000).sync("stream"), {"D2H copy + wait": 1}),
+        (lambda h: h.copy("D2H", 4, target="pageable").copy("D2H", 4, target="pageable").sync("stream"), {"D2H copy": 1, "D2H copy + wait": 1}),
+        (lambda h: h.copy("H2D", 4, blocking=True).launch("more"), {"H2D copy": 1}),
+        (lambda h: h.copy("H2D", 4).sync("stream").launch("more"), {"H2D copy + wait": 1}),
+        (lambda h: h.copy("H2D", 4).launch("more").sync("stream").launch("more"), {"wait": 1}),
+        # Within the GPU, a copy without Async does not block the host.
+        (lambda h: h.copy("D2D", 4, blocking=True), {}),
+        (lambda h: h.sync("device"), {"wait": 1}),
+        (lambda h: h.call("cuCtxSynchronize").call("cudaGetDevice_v3020"), {"wait": 1}),
+        (lambda h: h.copy("D2H", 4), {}),
+    ],
+)  # fmt: skip
+def test_kinds_of_waits(does, kinds, tmp_path):
+    assert waits(tmp_path, does) == kinds
+
+
+def test_a_driver_call_inside_a_runtime_call_is_no_wait_of_its_own(tmp_path):
+    def nested(host):
+        start = host.now
+        host.call("cudaDeviceSynchronize_v3020", takes=5_000).call("cuCtxSynchronize", at=start + 1_000, takes=3_000)
+
+    assert waits(tmp_path, nested) == {"wait": 1}
+
+
+def test_a_row_is_a_place_in_the_nvtx_nesting_of_the_waiting_thread(tmp_path):
+    trace = Trace()
+    trace.thread(tid=101).range("elsewhere", 0, 10**6)
+    host = trace.thread()
+    for _ in range(3):
+        with host.nvtx("step"), host.nvtx("sample"):
+            host.launch("work").sync("device")
+    rows, _ = ask(trace.write(tmp_path / "trace.sqlite"), nvtx="step")
+    assert [(row["nvtx_path"], row["calls"], row["per_range"], row["thread_id"]) for row in rows] == [("step/sample", 3, 1.0, 100)]
+
+
+# What a wait costs ---------------------------------------------------------------------------------------------------
+
+
+def charged(tmp_path, trace, **scope):
+    rows, _ = ask(trace.write(tmp_path / "trace.sqlite"), **scope)
+    return {re.sub(r"^cuda|Synchronize$", "", row["name"]): row["gpu_idle_ns"] for row in rows}
+
+
+def busy_until_10_000(**place):
+    """A GPU that is busy from 1,000 to 10,000."""
+    trace = Trace()
+    return trace, trace.thread().launch("first", at=0, api=500, queue=500, runs=9_000, **place)
+
+
+def test_a_wait_in_which_the_gpu_ran_dry_is_charged_until_the_next_operation(tmp_path):
+    trace, host = busy_until_10_000()
+    host.sync("stream", at=2_000, waits=9_000)  # back at 11,000
+    host.launch("next", at=30_000, api=500, queue=500)
+    assert charged(tmp_path, trace) == {"Stream": 31_000 - 10_000}
+
+
+def test_a_wait_that_began_after_the_gpu_ran_dry_is_charged_with_its_own_time(tmp_path):
+    trace, host = busy_until_10_000()
+    host.sync("stream", at=15_000, waits=2_000).launch("next", at=30_000, api=500, queue=500)
+    assert charged(tmp_path, trace) == {"Stream": 2_000}
+
+
+def test_two_waits_share_a_gap_without_charging_anything_twice(tmp_path):
+    trace, host = busy_until_10_000()
+    host.sync("stream", at=2_000, waits=9_000).sync("device", at=12_000, waits=3_000)
+    host.launch("next", at=30_000, api=500, queue=500)
+    assert charged(tmp_path, trace) == {"Stream": 21_000 - 3_000, "Device": 3_000}
+
+
+def test_a_wait_that_ends_while_the_gpu_is_busy_costs_nothing(tmp_path):
+    trace, host = busy_until_10_000()
+    host.launch("queued", at=600, api=500, queue=20_000 - 1_100, runs=50_000, stream=13)  # idle from 10,000 to 20,000
+    host.sync("stream", at=2_000, waits=28_000).launch("next", at=90_000)
+    assert charged(tmp_path, trace) == {"Stream": 0}
+
+
+def test_after_the_last_operation_no_idle_time_is_charged(tmp_path):
+    trace, host = busy_until_10_000()
+    host.sync("device", at=2_000, waits=9_000).call("cudaGetDevice_v3020", at=50_000)
+    assert charged(tmp_path, trace) == {"Device": 0}
+
+
+def test_of_two_threads_blocked_when_the_gpu_ran_dry_one_is_charged(tmp_path):
+    trace, host = busy_until_10_000()
+    trace.thread(tid=101).sync("device", at=1_500, waits=9_500)
+    host.sync("stream", at=2_000, waits=9_000).launch("next", at=30_000, api=500, queue=500)
+    assert charged(tmp_path, trace) == {"Stream": 21_000, "Device": 0}
+
+
+def test_a_wait_concerns_the_gpus_of_its_own_process_only(tmp_path):
+    trace = Trace()
+    for pid, gpu in ((1, 0), (2, 1)):
+        host = trace.thread(pid=pid, gpus=[gpu]).launch("first", at=0, api=500, queue=500, runs=9_000 * pid)
+        host.launch("next", at=30_000, api=500, queue=500)
+        if pid == 1:
+            host.call("cudaDeviceSynchronize_v3020", at=2_000, takes=9_000)  # CUPTI recorded no wait
+    assert charged(tmp_path, trace) == {"Device": 21_000}
+
+
+def test_a_wait_for_no_gpu_in_particular_concerns_all_of_its_process(tmp_path):
+    trace = Trace()
+    host = trace.thread()
+    for device in (0, 1):
+        host.launch("first", at=0, api=500, queue=500, runs=9_000 + device, device=device)
+        host.launch("next", at=30_000, api=500, queue=500, device=device)
+    host.call("cudaDeviceSynchronize_v3020", at=2_000, takes=9_000)
+    assert charged(tmp_path, trace) == {"Device": 21_000 + 20_999}
+
+
+def test_nobody_waited(tmp_path):
+    trace = Trace()
+    trace.thread().launch("work")
+    assert ask(trace.write(tmp_path / "trace.sqlite")) == ([], ())
+    assert ask(Trace().write(tmp_path / "empty.sqlite")) == ([], ())
