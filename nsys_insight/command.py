@@ -101,7 +101,8 @@ def show(  # noqa: PLR0913 - the output flags, one by one
     full_names: bool = False,
 ) -> None:
     """Write an answer to stdout or a file, and what must be known beside it to stderr."""
-    if limit is None and fmt in HUMAN_FORMATS and not output:
+    # A table that would lose only a few rows is shown whole.
+    if limit is None and fmt in HUMAN_FORMATS and not output and answer.row_count > 1.5 * DEFAULT_LIMIT:
         limit = DEFAULT_LIMIT
     write(
         answer,

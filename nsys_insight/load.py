@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
+from nsys_insight import extents
 from nsys_insight.errors import TraceError
 from nsys_insight.paths import queries_folder
-from nsys_insight.scope import Scope, condition
+from nsys_insight.scope import WHOLE_TRACE, Scope, condition
 from nsys_insight.sqltext import identifier, literal
 
 if TYPE_CHECKING:
@@ -34,10 +35,11 @@ def contract() -> dict[str, dict[str, str]]:
 
 @dataclass(frozen=True)
 class Source:
-    """An opened trace: where each raw table's rows are, and which columns they have."""
+    """An opened trace: where each raw table's rows are, which columns they have, and where big tables begin and end."""
 
     relations: dict[str, str]
     columns: dict[str, set[str]]
+    extents: extents.Extents = field(default_factory=dict)
 
 
 def connect(memory: str | None = None) -> duckdb.DuckDBPyConnection:
@@ -91,7 +93,7 @@ def attach_sqlite(connection: duckdb.DuckDBPyConnection, path: Path) -> Source |
         return None
     connection.execute(f"ATTACH {literal(str(path))} AS trace (TYPE sqlite, READ_ONLY)")
     columns = sqlite_columns(path)
-    return Source({table: f"trace.{identifier(table)}" for table in columns}, columns)
+    return Source({table: f"trace.{identifier(table)}" for table in columns}, columns, extents.known(path, columns))
 
 
 def attach_database(connection: duckdb.DuckDBPyConnection, path: Path) -> Source:
@@ -143,7 +145,7 @@ def cell(name: str, kind: str) -> str:
     """SQL for a column of a trace as the type that the contract gives it.
 
     Text in a trace need not be UTF-8 (SQLite does not look), and DuckDB takes it for granted that it is: bytes that are
-    not come out in hexadecimal, as ``\\xFF``.
+    not come out in hexadecimal.
     """
     column = identifier(name)
     value = f"{column}::{kind}"
@@ -166,4 +168,7 @@ def create_raw_views(connection: duckdb.DuckDBPyConnection, source: Source, scop
             f"CREATE OR REPLACE VIEW raw.{identifier(table)} AS SELECT {select} {rows}"
             + (f" WHERE {test}" if test else "")
         )
+    # A scope leaves only a part of a table's rows.
+    known = source.extents if scope == WHOLE_TRACE else {}
+    statements.append(f"CREATE OR REPLACE VIEW raw.extents AS {extents.select(known)}")
     connection.execute(";\n".join(statements))

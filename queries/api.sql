@@ -40,7 +40,7 @@ WITH measured AS (
         max(duration_ns) AS max_ns,
         stddev_samp(duration_ns) AS stddev_ns,
         quantile_cont(duration_ns, 0.5) AS med_ns,
-        CASE WHEN count(return_value) > 0 THEN count_if(return_value NOT IN (0, 600))::BIGINT END AS failed_count
+        CASE WHEN count(return_value) > 0 THEN count(*) FILTER (WHERE return_value NOT IN (0, 600)) END AS failed_count
     FROM outer_api_calls
     GROUP BY name
 )

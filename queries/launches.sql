@@ -34,7 +34,7 @@ api_name = "The launching function; NULL where the trace does not have the call"
 coverage = """
 SELECT coalesce(sum(calls) FILTER (WHERE api_name IS NOT NULL), 0) || ' of ' || sum(calls) || ' kernels have their launch call in the '
     || CASE WHEN any_value(scope.from_ns) IS NULL THEN 'trace' ELSE 'scope' END || '; of the others only the kernel is measured'
-FROM answer, scope HAVING count_if(api_name IS NULL) > 0"""
+FROM answer, scope HAVING count(*) > count(api_name)"""
 graphs = """
 SELECT any_value(answer.kernels) || ' kernels ran in ' || count(*) || ' launches of CUDA graphs, '
     || round(sum(g.duration_ns) / count(*) / 1e3, 1) || ' µs of host time each ('

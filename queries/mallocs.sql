@@ -76,12 +76,12 @@ measured AS (
         c.name,
         c.call_group,
         count(*) AS calls,
-        count_if(c.start_ns >= w.start_ns) AS steady_count,
+        count(*) FILTER (WHERE c.start_ns >= w.start_ns) AS steady_count,
         sum(c.duration_ns)::BIGINT AS total_ns,
         max(c.duration_ns) AS max_ns,
         sum(z.size_bytes)::BIGINT AS size_bytes,
         max(z.size_bytes) AS max_size_bytes,
-        CASE WHEN count(c.return_value) > 0 THEN count_if(c.return_value <> 0)::BIGINT END AS failed_count
+        CASE WHEN count(c.return_value) > 0 THEN count(*) FILTER (WHERE c.return_value <> 0) END AS failed_count
     FROM calls AS c
     LEFT JOIN sizes AS z USING (process_id, correlation_id)
     LEFT JOIN first_work AS w USING (process_id)
@@ -104,8 +104,8 @@ SELECT
     m.name,
     m.memory,
     m.calls,
-    CASE WHEN scope.nvtx IS NULL AND scope.from_ns IS NULL THEN m.calls - m.steady_count END::BIGINT AS startup_count,
-    CASE WHEN scope.nvtx IS NULL AND scope.from_ns IS NULL THEN m.steady_count END::BIGINT AS steady_count,
+    CASE WHEN scope.nvtx IS NULL AND scope.from_ns IS NULL THEN m.calls - m.steady_count END AS startup_count,
+    CASE WHEN scope.nvtx IS NULL AND scope.from_ns IS NULL THEN m.steady_count END AS steady_count,
     CASE WHEN scope.nvtx IS NOT NULL THEN m.calls / scope.range_count END AS calls_per_range,
     m.total_ns,
     m.total_ns / m.calls AS avg_ns,

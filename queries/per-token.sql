@@ -30,10 +30,10 @@ wall_pct = "Share of the wall, for times: kernels that overlap, and calls of sev
 tokens = """
 SELECT 'one token per range: ' || range_count || ' ranges match ' || nvtx FROM scope WHERE $tokens IS NULL"""
 none = """
-SELECT 'per_token is unknown: there must be at least one token' WHERE $tokens < 1"""
+SELECT 'per_token is unknown: there must be at least one token' WHERE $tokens < 1 AND EXISTS (FROM answer)"""
 whole = """
 SELECT 'the whole trace is divided, with its warm-up and prefill; narrow it with --nvtx RANGE or --from and --to'
-FROM scope WHERE nvtx IS NULL AND from_ns IS NULL AND to_ns IS NULL"""
+FROM scope WHERE nvtx IS NULL AND from_ns IS NULL AND to_ns IS NULL AND EXISTS (FROM answer)"""
 outside = """
 SELECT 'the GPU worked another ' || round(total / 1e6, 3) || ' ms on what was launched in scope, outside the scope''s own time (gpu_outside_ns): it is in neither gpu_busy_ns nor wall_ns'
 FROM answer WHERE metric = 'gpu_outside_ns' AND total > 0"""

@@ -5,7 +5,6 @@ import re
 import duckdb
 import pytest
 
-from nsys_insight import paths
 from nsys_insight.catalog import families, macros, provenances, words_pattern
 from nsys_insight.sqltext import literal
 

@@ -14,7 +14,9 @@ from synthetic import Trace
 import nsys_insight
 
 REPOSITORY = Path(__file__).parents[1]
-REAL = [path for folder in ("sample_traces", "../shared/foreign") for path in sorted((REPOSITORY / folder).glob("*.sqlite"))]
+REAL = [
+    path for folder in ("sample_traces", "../shared/foreign") for path in sorted((REPOSITORY / folder).glob("*.sqlite"))
+]
 US, MS = 1_000, 1_000_000
 CLASSES = {
     "under 1 µs": (0, US), "1–2 µs": (US, 2 * US), "2–5 µs": (2 * US, 5 * US), "5–10 µs": (5 * US, 10 * US),
@@ -75,10 +77,19 @@ def test_a_class_includes_its_lower_bound(gap, length, tmp_path):
     assert (row["length"], row["gaps"], row["total_ns"]) == (length, 1, gap)
 
 
+def test_an_operation_that_ends_before_it_starts_takes_no_time(tmp_path):
+    trace = Trace()
+    trace.thread().kernel("a", at=0, runs=100).kernel("b", at=1_100, runs=-1_050).kernel("c", at=2_600)
+    (row,) = ask(trace.write(tmp_path / "trace.sqlite"))
+    assert (row["gaps"], row["total_ns"]) == (2, 2_500)
+
+
 def test_under_nvtx_only_idle_time_inside_the_ranges_counts(sample):
     rows = ask(sample("decode_eager"), nvtx="decode_step")
     tables = oracle.read(sample("decode_eager"))
-    launched = [launch for launch, around in oracle.kernels_in_nvtx(tables) if "decode_step" in {r["name"] for r in around}]
+    launched = [
+        launch for launch, around in oracle.kernels_in_nvtx(tables) if "decode_step" in {r["name"] for r in around}
+    ]
     calls = oracle.call_of(tables)
     steps = [(r["start"], r["end"]) for r in oracle.nvtx_ranges(tables) if r["name"] == "decode_step"]
     copies = [

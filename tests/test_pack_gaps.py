@@ -82,7 +82,10 @@ def explanations(tables, row):
         (work for work in work if work["end"] == row["start_ns"]), key=lambda work: work["correlationId"] or 0
     )
     calls = oracle.outer_api_calls(tables)
-    call = next((c for c in calls if oracle.pid_of(c) == oracle.pid_of(after) and c["correlationId"] == after["correlationId"]), None)
+    call = next(
+        (c for c in calls if oracle.pid_of(c) == oracle.pid_of(after) and c["correlationId"] == after["correlationId"]),
+        None,
+    )
     if call is None:
         return {}
     if call["end"] <= row["start_ns"] or after["correlationId"] == before[0]["correlationId"]:
@@ -118,7 +121,9 @@ def planted(tmp_path, does, **how):
     """The only gap, between `first` and `last`, of a thread that `does` something in between."""
     trace = Trace()
     host = trace.thread()
-    host.launch("first", api=1_000, queue=100, runs=10_000).sync("stream", waits=9_600)  # idle from 11,100 on, back at 10,600
+    host.launch("first", api=1_000, queue=100, runs=10_000).sync(
+        "stream", waits=9_600
+    )  # idle from 11,100 on, back at 10,600
     does(host)
     rows, _ = ask(trace.write(tmp_path / "trace.sqlite", **how))
     return next(row for row in rows if row["after_name"] == "last")
@@ -136,6 +141,8 @@ def planted(tmp_path, does, **how):
         (lambda h: h.idle(1_000).osrt("poll", takes=30_000).launch("last", api=1_000), "OS: poll", 30_000),
         # Two short calls outweigh one that is longer than each.
         (lambda h: h.malloc(8, takes=20_000).free(takes=25_000).malloc(8, takes=20_000).launch("last", api=1_000), "alloc: cudaMalloc", 39_500),
+        # Long ones count once, however many milliseconds they touch.
+        (lambda h: h.idle(1_000).malloc(8, takes=20_000_000).launch("last", api=1_000), "alloc: cudaMalloc", 20_000_000),
         # The launch call returned before the gap: the kernel waited on the GPU.
         (lambda h: h.launch("last", at=2_000, api=1_000, queue=50_000, stream=13), "launched before the gap", 41_900),
     ],
@@ -150,13 +157,56 @@ def test_a_driver_call_inside_a_runtime_call_counts_once(tmp_path):
     assert (row["host"], row["host_ns"]) == ("launch: cudaLaunchKernel", 20_000)
 
 
-def test_the_profiler_explains_a_gap_of_which_it_took_half(tmp_path):
-    def flush(host, takes):
-        host.idle(500).trace.overhead("CUPTI Buffer flush", host.now, host.now + takes, host)
-        host.call("cudaFree_v3020", takes=20_000).launch("last", at=40_000, api=1_000, queue=100)
+def test_a_call_around_the_launch_call_counts_also_when_it_began_long_before_the_gap(tmp_path):
+    def inside(host):
+        host.kernel("busy", at=5_000, runs=3_000_000)
+        host.call("cudaLaunchCooperativeKernelMultiDevice_v9000", at=11_000, takes=9_000_000)
+        host.launch("last", at=4_000_000, api=1_000, queue=0, api_name="cuLaunchKernel")
 
-    assert planted(tmp_path, lambda h: flush(h, 16_000))["host"] == "profiler: CUPTI Buffer flush"
-    assert planted(tmp_path, lambda h: flush(h, 5_000))["host"] == "free: cudaFree"
+    row = planted(tmp_path, inside)
+    assert (row["host"], row["host_ns"]) == ("launch: cudaLaunchCooperativeKernelMultiDevice", 4_001_000 - 3_005_000)
+
+
+@pytest.mark.parametrize(
+    ("at", "takes", "launch_at", "ns"),
+    # Calls are looked up by the millisecond: here one ends, one begins in the gap, from 1,005,000 on.
+    [(900_000, 200_000, 1_150_000, 1_100_000 - 1_005_000), (1_010_000, 995_000, 1_900_000, 1_901_000 - 1_010_000)],
+)
+def test_calls_at_the_border_of_a_millisecond_count(at, takes, launch_at, ns, tmp_path):
+    def across(host):
+        host.kernel("busy", at=5_000, runs=1_000_000).malloc(8, at=at, takes=takes)
+        host.launch("last", at=launch_at, api=1_000, queue=0, api_name="cuLaunchKernel")
+
+    row = planted(tmp_path, across)
+    assert (row["host"], row["host_ns"]) == ("alloc: cudaMalloc", ns)
+
+
+def test_calls_of_the_operating_system_inside_api_calls_do_not_count(tmp_path):
+    def allocate_twice(host):
+        start = host.idle(1_000).now
+        host.malloc(8, takes=10_000).free(takes=9_000)
+        host.osrt("ioctl", at=start + 1_000, takes=8_000).osrt("ioctl", at=start + 11_000, takes=7_000)
+        host.launch("last", api=1_000)
+
+    row = planted(tmp_path, allocate_twice)
+    assert (row["host"], row["host_ns"]) == ("alloc: cudaMalloc", 10_000)
+
+
+@pytest.mark.parametrize(
+    ("takes", "call_takes", "host", "ns"),
+    [
+        (16_000, 20_000, "profiler: CUPTI Buffer flush", 16_000),
+        (5_000, 20_000, "free: cudaFree", 20_000),
+        (4_000_000, 5_000_000, "profiler: CUPTI Buffer flush", 4_000_000),
+    ],
+)
+def test_the_profiler_explains_a_gap_of_which_it_took_half(takes, call_takes, host, ns, tmp_path):
+    def flush(thread):
+        thread.idle(500).trace.overhead("CUPTI Buffer flush", thread.now, thread.now + takes, thread)
+        thread.call("cudaFree_v3020", takes=call_takes).idle(5_000).launch("last", api=1_000, queue=100)
+
+    row = planted(tmp_path, flush)
+    assert (row["host"], row["host_ns"]) == (host, ns)
 
 
 def test_between_the_nodes_of_a_graph_the_host_is_not_late(tmp_path):

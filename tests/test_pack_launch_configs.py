@@ -81,7 +81,7 @@ def test_each_resource_makes_a_row_of_its_own(trace, path):
     assert (by_block["8x4x2"]["blocks_count"], by_block["8x4x2"]["threads_per_block"]) == (1, 64)
 
 
-# What ncu 2025.3 computed on an H200: threads, registers, static and dynamic shared memory, blocks; the least of its four
+# What ncu 2025.3 computed on an H200: threads, registers, static and dynamic shared memory, blocks; the least of its
 # limits of blocks on an SM (launch__occupancy_limit_*), waves (launch__waves_per_multiprocessor).
 NCU = [
     (256, 16, 0, 0, 256, 8, 0.24),
@@ -96,8 +96,9 @@ NCU = [
 ]
 
 
-@pytest.mark.parametrize(("threads", "registers", "static", "dynamic", "blocks", "resident", "waves"), NCU)
-def test_waves_are_those_of_ncu(trace, path, threads, registers, static, dynamic, blocks, resident, waves):
+@pytest.mark.parametrize("launch", NCU)
+def test_waves_are_those_of_ncu(trace, path, launch):
+    threads, registers, static, dynamic, blocks, resident, waves = launch
     shape = {"registers": registers, "static_shared": static, "dynamic_shared": dynamic}
     trace.thread().launch("k", grid=(blocks, 1, 1), block=(threads, 1, 1), **shape)
     (row,), notes = ask(trace.write(path))

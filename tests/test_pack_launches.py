@@ -1,4 +1,4 @@
-"""`launches`: from the launch call over the queue to the kernel, against loops in Python and what nsys itself printed."""
+"""`launches`: from the launch call over the queue to the kernel, against loops in Python and what nsys printed."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_kernels_of_a_graph_share_a_call_whose_time_is_in_a_note(trace, path):
     answer, notes = ask(trace.write(path))
     graph = answer["k", "cudaGraphLaunch"]
     assert (graph["calls"], graph["kernel_total_ns"], graph["api_total_ns"]) == (4, 800, None)
-    assert list(answer)[0] == ("k", "cudaLaunchKernel")
+    assert next(iter(answer)) == ("k", "cudaLaunchKernel")
     assert notes == ("6 kernels ran in 2 launches of CUDA graphs, 12.0 µs of host time each (4.0 µs a kernel)",)
 
 

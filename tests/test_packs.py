@@ -10,10 +10,11 @@ from pathlib import Path
 
 import duckdb
 import pytest
+import typer
 from synthetic import Trace
 
 import nsys_insight
-from nsys_insight import command, load, model, packs, units
+from nsys_insight import flags, load, model, packs, units
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 PACKS = packs.built_in()
@@ -22,7 +23,7 @@ EXAMPLES = {int: 3, float: 0.5, str: "norm"}
 # Columns that older versions of nsys lack.
 OPTIONAL = {
     "greenContextId", "mangledName", "launchType", "sharedMemoryExecuted", "graphNodeId", "copyCount", "srcKind", "dstKind",
-    "memKind", "callchainId", "deprecatedSyncType", "eventSyncId", "endGlobalTid", "textId", "rangeId", "priority",
+    "memKind", "callchainId", "deprecatedSyncType", "eventSyncId", "endGlobalTid", "textId", "rangeId",
     "CUDA_GPU_MEMORY_USAGE_EVENTS.streamId", "CUDA_GPU_MEMORY_USAGE_EVENTS.memKind", "localMemoryPoolSize",
 }  # fmt: skip
 SCOPES = {
@@ -130,18 +131,35 @@ def kernels_only():
 
 @pytest.fixture(scope="module")
 def traces(files):
-    """Give these files as opened traces, each opened when it is first asked for."""
+    """Give these files as opened traces, in a scope or not, each opened when it is first asked for."""
     opened = {}
 
-    def open_once(name, **options):
-        key = (name, *options.items())
+    def open_once(name, scope=None, *, use_cache=False):
+        key = (name, scope, use_cache)
         if key not in opened:
-            opened[key] = nsys_insight.open(files[name], **{"use_cache": False, **options})
+            trace = nsys_insight.open(files[name], use_cache=use_cache)
+            opened[key] = trace.scope(**SCOPES[scope]) if scope else trace
         return opened[key]
 
     yield open_once
     for trace in opened.values():
         trace.close()
+
+
+@pytest.fixture(scope="module")
+def ask(traces):
+    """Give a pack's answers to all questions about a file, in their order, with the notes beside them."""
+    known = {}
+
+    def ask_once(pack, *place, **options):
+        key = (pack.name, *place, *options.items())
+        if key not in known:
+            trace = traces(*place, **options)
+            answers = [trace.answer(pack.name, **question) for question in questions(pack)]
+            known[key] = [(answer.params, answer.columns, answer.rows(), answer.notes) for answer in answers]
+        return known[key]
+
+    return ask_once
 
 
 @contextmanager
@@ -162,12 +180,6 @@ def questions(pack):
         else:
             found += [{**needed, param.name: value} for value in param.choices or [EXAMPLES[param.kind]]]
     return found
-
-
-def ask(trace, pack):
-    """Give the answers to all questions, in their order, and the notes beside them."""
-    answers = [trace.answer(pack.name, **question) for question in questions(pack)]
-    return [(answer.params, answer.columns, answer.rows(), answer.notes) for answer in answers]
 
 
 def assert_same(left, right):
@@ -203,10 +215,16 @@ class TestHeader:
 
     @every_pack
     def test_flags_are_no_other_flags(self, pack):
-        taken = {name for flag in command.shared_flags() for name in flag.annotation.__metadata__[0].param_decls or ()}
-        assert "--nvtx" in taken
+        app = typer.Typer()
+        app.command()(flags.with_flags(lambda _, **__: None, "", *map(flags.flag_of, pack.params.values())))
+        options = [option for option in typer.main.get_command(app).params if option.param_type_name == "option"]
+        names = [name for option in options for name in (*option.opts, *option.secondary_opts)]
+        assert {"--nvtx", "--format", *(param.flag for param in pack.params.values())} <= set(names)
+        assert len(names) == len(set(names))
+
+    @every_pack
+    def test_a_choice_is_the_default_or_there_is_none(self, pack):
         for param in pack.params.values():
-            assert param.flag not in taken
             assert not param.choices or param.default in param.choices
 
     def test_names_and_aliases_are_unique(self):
@@ -227,15 +245,15 @@ class TestHeader:
 class TestAnswer:
     @every_pack
     @pytest.mark.parametrize("name", ["plain", "sample", "sample with graphs", "nothing"])
-    def test_columns_are_those_of_the_header_in_its_order(self, pack, traces, name):
-        for _, columns, _, _ in ask(traces(name), pack):
+    def test_columns_are_those_of_the_header_in_its_order(self, pack, ask, name):
+        for _, columns, _, _ in ask(pack, name):
             assert [column.name for column in columns] == list(pack.columns)
             assert {column.type for column in columns} <= TYPES
             assert all(column.description for column in columns)
 
     @every_pack
-    def test_types_suit_the_units(self, pack, traces):
-        for _, columns, _, _ in ask(traces("plain"), pack):
+    def test_types_suit_the_units(self, pack, ask):
+        for _, columns, _, _ in ask(pack, "plain"):
             for column in columns:
                 if units.unit_of(column.name):
                     assert column.type in {"BIGINT", "DOUBLE"}, column
@@ -243,37 +261,26 @@ class TestAnswer:
                     assert column.type == "DOUBLE", column
 
     @every_pack
-    def test_notes_are_sentences(self, pack, traces):
-        for name in ("plain", "sample", "sample with graphs"):
-            for _, _, _, notes in ask(traces(name), pack):
-                assert all(re.fullmatch(r"\S.{15,}[^.\s]", note) for note in notes), notes
+    @pytest.mark.parametrize("name", ["plain", "sample", "sample with graphs"])
+    def test_notes_are_sentences(self, pack, ask, name):
+        for _, _, _, notes in ask(pack, name):
+            assert all(re.fullmatch(r"\S.{15,}[^.\s]", note) for note in notes), notes
 
     @every_pack
     @pytest.mark.parametrize("name", ["nothing", "calls only", "kernels only"])
-    def test_it_runs_on_a_trace_with_next_to_nothing(self, pack, traces, name):
-        for _, _, rows, notes in ask(traces(name), pack):
+    def test_it_runs_on_a_trace_with_next_to_nothing(self, pack, ask, name):
+        for _, _, rows, notes in ask(pack, name):
             if name == "nothing" and pack.name != "info":
                 assert rows == []
                 assert notes == ()
 
     @every_pack
-    @pytest.mark.parametrize("flag", SCOPES)
-    def test_it_runs_in_every_scope_whatever_the_order_of_rows(self, pack, files, flag, scopes):
-        assert_same(ask(scopes(files["plain"], flag), pack), ask(scopes(files["shuffled"], flag), pack))
-
-
-@pytest.fixture(scope="module")
-def scopes():
-    opened = {}
-
-    def open_once(path, flag):
-        if (path, flag) not in opened:
-            opened[path, flag] = nsys_insight.open(path, use_cache=False).scope(**SCOPES[flag])
-        return opened[path, flag]
-
-    yield open_once
-    for trace in opened.values():
-        trace.close()
+    def test_it_is_a_select_and_a_method(self, pack, traces):
+        question = questions(pack)[0]
+        statement, _ = pack.statement(question)
+        assert [parsed.type for parsed in duckdb.extract_statements(statement)] == [duckdb.StatementType.SELECT]
+        frame = getattr(traces("plain"), pack.name.replace("-", "_"))(**question)
+        assert frame.rows() == traces("plain").answer(pack.name, **question).rows()
 
 
 class TestSameAnswer:
@@ -287,41 +294,35 @@ class TestSameAnswer:
             ("sample with graphs", "sample with graphs, shuffled"),
         ],
     )
-    def test_whatever_the_order_of_rows(self, pack, traces, left, right):
-        assert_same(ask(traces(left), pack), ask(traces(right), pack))
+    def test_whatever_the_order_of_rows(self, pack, ask, left, right):
+        assert_same(ask(pack, left), ask(pack, right))
 
     @every_pack
-    def test_whether_empty_tables_are_there_or_not(self, pack, traces):
-        assert_same(ask(traces("plain"), pack), ask(traces("with empty tables"), pack))
+    @pytest.mark.parametrize("flag", SCOPES)
+    def test_in_every_scope_whatever_the_order_of_rows(self, pack, ask, flag):
+        assert_same(ask(pack, "plain", flag), ask(pack, "shuffled", flag))
 
     @every_pack
-    def test_whether_a_column_is_missing_or_null(self, pack, traces):
-        assert_same(ask(traces("NULL columns"), pack), ask(traces("missing columns"), pack))
+    def test_whether_empty_tables_are_there_or_not(self, pack, ask):
+        assert_same(ask(pack, "plain"), ask(pack, "with empty tables"))
+
+    @every_pack
+    def test_whether_a_column_is_missing_or_null(self, pack, ask):
+        assert_same(ask(pack, "NULL columns"), ask(pack, "missing columns"))
 
     @every_pack
     @pytest.mark.parametrize("version", ["2023.4", "2022.2"])
-    def test_whichever_nsys_exported_it(self, pack, traces, version):
+    def test_whichever_nsys_exported_it(self, pack, ask, version):
         def told(name):
-            # The trace says who wrote it, and what versions say about themselves differs.
-            return [(p, c, [row for row in rows if row[0] not in ("capture", "missing")], n) for p, c, rows, n in ask(traces(name), pack)]
+            # Versions differ in what they say about themselves.
+            return [(p, c, [row for row in rows if row[0] not in ("capture", "missing")], n) for p, c, rows, n in ask(pack, name)]
 
         assert_same(told("2025.3"), told(version))
 
     @every_pack
-    def test_from_the_file_from_the_cache_and_copied_cell_by_cell(self, pack, traces):
-        in_place = ask(traces("plain"), pack)
-        cached = traces("plain", use_cache=True)
+    def test_from_the_file_from_the_cache_and_copied_cell_by_cell(self, pack, ask, traces):
+        assert_same(ask(pack, "plain"), ask(pack, "plain", use_cache=True))
+        assert traces("plain", use_cache=True)._session._cached_file
         with without_extension():
-            copied = traces("with empty tables", use_cache=None)
-        assert cached._session._cached_file
-        assert_same(in_place, ask(cached, pack))
-        assert_same(in_place, ask(copied, pack))
-
-    @every_pack
-    def test_as_a_method_by_name_and_in_the_words_of_duckdb(self, pack, traces):
-        question = questions(pack)[0]
-        statement, _ = pack.statement(question)
-        answer = traces("plain").answer(pack.name, **question)
-        assert answer.frame().rows() == answer.rows()
-        assert getattr(traces("plain"), pack.name.replace("-", "_"))(**question).columns == list(pack.columns)
-        assert duckdb.extract_statements(statement)[0].type == duckdb.StatementType.SELECT
+            assert_same(ask(pack, "plain"), ask(pack, "with empty tables", use_cache=None))
+        assert not traces("with empty tables", use_cache=None)._session._cached_file

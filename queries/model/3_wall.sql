@@ -1,15 +1,6 @@
 CREATE VIEW wall AS
-WITH parts AS (
-    -- A backtrace row (event class 67, see api_calls) lies around its call.
-    SELECT min(start) AS start_ns, max("end") AS end_ns FROM raw.CUPTI_ACTIVITY_KIND_RUNTIME WHERE eventClass <> 67
-    UNION ALL SELECT min(start), max("end") FROM raw.CUPTI_ACTIVITY_KIND_KERNEL
-    UNION ALL SELECT min(start), max("end") FROM raw.CUPTI_ACTIVITY_KIND_MEMCPY
-    UNION ALL SELECT min(start), max("end") FROM raw.CUPTI_ACTIVITY_KIND_MEMSET
-    UNION ALL SELECT min(start), max("end") FROM raw.CUPTI_ACTIVITY_KIND_GRAPH_TRACE
-    UNION ALL SELECT min(start), max("end") FROM raw.CUPTI_ACTIVITY_KIND_SYNCHRONIZATION
-),
-trace AS (
-    SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM parts
+WITH trace AS (
+    SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM raw.extents
 ),
 intervals AS (
     SELECT coalesce(scope.from_ns, trace.start_ns) AS start_ns, coalesce(scope.to_ns, trace.end_ns) AS end_ns

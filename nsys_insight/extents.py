@@ -1,0 +1,69 @@
+"""When the first CUDA event of a trace began and the last one ended, without reading every row of a big table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nsys_insight.sqltext import identifier
+
+if TYPE_CHECKING:
+    import sqlite3
+    from pathlib import Path
+
+# Tables whose events make the wall. A row of event class 67 repeats an API call and lies around it (see api_calls).
+EVENTS = {
+    "CUPTI_ACTIVITY_KIND_RUNTIME": "eventClass <> 67",
+    "CUPTI_ACTIVITY_KIND_KERNEL": "true",
+    "CUPTI_ACTIVITY_KIND_MEMCPY": "true",
+    "CUPTI_ACTIVITY_KIND_MEMSET": "true",
+    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": "true",
+    "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": "true",
+}
+Extents = dict[str, tuple[int | None, int | None]]
+
+# nsys writes a table's rows in the order in which they start. Where a table has more than BIG rows and PROBES of them,
+# evenly spread, are in that order, the first EDGE rows hold the first start, and the last EDGE rows the last end: unless
+# a call lasts longer than the EDGE calls after it, and then ends after everything else in the trace.
+BIG, PROBES, EDGE = 1_000_000, 1_000, 250_000
+
+
+def known(path: Path, columns: dict[str, set[str]]) -> Extents:
+    """First start and last end of the events in each big table of a SQLite export whose rows are in order."""
+    import sqlite3
+
+    found: Extents = {}
+    database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+    try:
+        for table, condition in EVENTS.items():
+            if {"start", "end"} <= columns.get(table, set()) and _is_big_and_in_order(database, table):
+                name = identifier(table)
+                first = f"SELECT min(start) FROM (SELECT * FROM {name} ORDER BY rowid LIMIT {EDGE}) WHERE {condition}"
+                last = (
+                    f'SELECT max("end") FROM (SELECT * FROM {name} ORDER BY rowid DESC LIMIT {EDGE}) WHERE {condition}'
+                )
+                found[table] = (database.execute(first).fetchone()[0], database.execute(last).fetchone()[0])
+    finally:
+        database.close()
+    return found
+
+
+def _is_big_and_in_order(database: sqlite3.Connection, table: str) -> bool:
+    name = identifier(table)
+    low, high = database.execute(f"SELECT min(rowid), max(rowid) FROM {name}").fetchone()
+    if low is None or high - low < BIG:
+        return False
+    probe = f"SELECT start FROM {name} WHERE rowid >= ? ORDER BY rowid LIMIT 1"
+    places = range(low, high + 1, max(1, (high - low) // PROBES))
+    starts = [database.execute(probe, (place,)).fetchone()[0] for place in places]
+    return starts == sorted(starts)
+
+
+def select(known_extents: Extents) -> str:
+    """SQL for one row (start_ns, end_ns) per table of events: as known, else over the table's rows in scope."""
+    parts = [
+        f"SELECT {known_extents[table][0]}::BIGINT AS start_ns, {known_extents[table][1]}::BIGINT AS end_ns"
+        if table in known_extents and None not in known_extents[table]
+        else f'SELECT min(start) AS start_ns, max("end") AS end_ns FROM raw.{identifier(table)} WHERE {condition}'
+        for table, condition in EVENTS.items()
+    ]
+    return " UNION ALL ".join(parts)

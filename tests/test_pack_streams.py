@@ -1,0 +1,116 @@
+"""`streams`: work and overlap of CUDA streams, against a sweep in Python and traces whose truth is known."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import oracle
+import pytest
+from hypothesis import HealthCheck, given, settings
+from strategies import traces
+from synthetic import Trace
+
+import nsys_insight
+
+REPOSITORY = Path(__file__).parents[1]
+REAL = [
+    path for folder in ("sample_traces", "../shared/foreign") for path in sorted((REPOSITORY / folder).glob("*.sqlite"))
+]
+
+
+def ask(path, **scope):
+    with nsys_insight.open(path).scope(**scope) as trace:
+        answer = trace.answer("streams")
+        return {
+            (row["process_id"], row["device_id"], row["stream_id"]): row for row in answer.frame().to_dicts()
+        }, answer.notes
+
+
+def expected_of(tables):
+    """Merge each stream's work, then look at every pair of instants between which nothing changes."""
+    gpus = {(row["pid"], row["cudaId"]): row["gpuId"] for row in tables["TARGET_INFO_CUDA_DEVICE"]}
+    work, counts = defaultdict(list), defaultdict(Counter)
+    for table in oracle.GPU_WORK:
+        for row in tables[table]:
+            key = (oracle.pid_of(row), row["deviceId"], row["streamId"])
+            work[key].append((row["start"], max(row["start"], row["end"])))
+            counts[key][{oracle.KERNEL: "kernels", oracle.GRAPH: "graphs"}.get(table, "copies")] += 1
+    unions = {key: oracle.union(intervals) for key, intervals in work.items()}
+    found = {}
+    for key, busy in unions.items():
+        gpu = gpus.get(key[:2], key[1])
+        others = [parts for other, parts in unions.items() if other != key and gpus.get(other[:2], other[1]) == gpu]
+        shared = oracle.union(part for parts in others for part in parts)
+        overlap = sum(max(0, min(b, d) - max(a, c)) for a, b in busy for c, d in shared)
+        found[key] = {
+            "gpu_id": gpu, "busy_ns": sum(b - a for a, b in busy), "overlap_ns": overlap, "span_ns": busy[-1][1] - busy[0][0],
+            **{name: counts[key][name] for name in ("kernels", "copies", "graphs")},
+        }  # fmt: skip
+    return found
+
+
+def check(path):
+    tables = oracle.read(path)
+    expected, busy, wall = expected_of(tables), oracle.busy_ns(tables), oracle.wall(tables)
+    rows, _ = ask(path)
+    assert {key: {column: row[column] for column in expected[key]} for key, row in rows.items()} == expected
+    for row in rows.values():
+        if wall[1] > wall[0]:
+            assert row["wall_pct"] == pytest.approx(100 * row["busy_ns"] / (wall[1] - wall[0]))
+        if row["busy_ns"]:
+            assert row["overlap_pct"] == pytest.approx(100 * row["overlap_ns"] / row["busy_ns"])
+            assert row["gpu_busy_pct"] == pytest.approx(100 * row["busy_ns"] / busy[row["gpu_id"]])
+    assert [row["busy_ns"] for row in rows.values()] == sorted((row["busy_ns"] for row in rows.values()), reverse=True)
+
+
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
+def test_equals_plain_loops(path):
+    check(path)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(trace=traces())
+def test_any_trace_equals_plain_loops(trace, tmp_path):
+    check(trace.write(tmp_path / "trace.sqlite"))
+
+
+def test_overlap_is_with_any_other_stream_of_the_gpu_and_counts_once(tmp_path):
+    trace = Trace()
+    one, two = trace.thread(pid=1, gpus=[0]), trace.thread(pid=2, gpus=[0])
+    trace.thread(pid=3, gpus=[1]).kernel("elsewhere", at=0, runs=10_000)
+    one.kernel("a", at=0, runs=1_000, stream=7).kernel("b", at=500, runs=1_000, stream=13)
+    two.kernel("c", at=700, runs=400, stream=7)
+    rows, (note,) = ask(trace.write(tmp_path / "trace.sqlite"))
+    found = {key: (row["busy_ns"], row["overlap_ns"]) for key, row in rows.items()}
+    assert found == {(3, 0, 7): (10_000, 0), (1, 0, 7): (1_000, 500), (1, 0, 13): (1_000, 600), (2, 0, 7): (400, 400)}
+    # 2,400 ns of streams in 1,500 ns of GPU 0; one stream alone is not worth a word.
+    assert note == "GPU 0: while it is busy, 1.6 of 3 streams are, on average"
+
+
+def test_kernels_that_overlap_on_one_stream_count_once(tmp_path):
+    trace = Trace()
+    trace.thread().kernel("long", at=0, runs=1_000).kernel("short", at=100, runs=100).kernel("late", at=900, runs=200)
+    rows, notes = ask(trace.write(tmp_path / "trace.sqlite"))
+    assert [(row["kernels"], row["busy_ns"], row["overlap_ns"], row["span_ns"]) for row in rows.values()] == [
+        (3, 1_100, 0, 1_100)
+    ]
+    assert notes == ()
+
+
+def test_what_the_trace_says_of_a_stream_is_shown(sample):
+    rows, _ = ask(sample("decode_graph_node"))
+    assert sorted((key[2], row["stream_type"], row["priority"]) for key, row in rows.items()) == [
+        (7, "null stream", 0),
+        (33, "non-blocking stream", 0),
+        (37, "non-blocking stream", 0),
+    ]
+
+
+def test_a_scope_narrows_what_is_counted(sample):
+    rows, _ = ask(sample("decode_eager"), nvtx="decode_step")
+    assert [(row["kernels"], row["copies"]) for row in rows.values()] == [(32 * 196, 64)]
+
+
+def test_nothing_ran(tmp_path):
+    assert ask(Trace().write(tmp_path / "trace.sqlite")) == ({}, ())
