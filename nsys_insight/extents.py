@@ -12,16 +12,19 @@ if TYPE_CHECKING:
 
 # Tables whose events make the wall. A row of event class 67 repeats an API call and lies around it (see api_calls).
 EVENTS = {
-    "CUPTI_ACTIVITY_KIND_RUNTIME": "eventClass <> 67",
+    "CUPTI_ACTIVITY_KIND_RUNTIME": "coalesce(eventClass, 0) <> 67",
     "CUPTI_ACTIVITY_KIND_KERNEL": "true",
     "CUPTI_ACTIVITY_KIND_MEMCPY": "true",
     "CUPTI_ACTIVITY_KIND_MEMSET": "true",
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": "true",
     "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": "true",
 }
+NEEDED = {
+    table: {"start", "end"} | ({"eventClass"} if "eventClass" in test else set()) for table, test in EVENTS.items()
+}
 Extents = dict[str, tuple[int | None, int | None]]
 
-# nsys writes a table's rows in the order in which they start. Where a table has more than BIG rows and PROBES of them,
+# nsys writes the rows of a table in order of start. Where a table has more than BIG rows and PROBES of them,
 # evenly spread, are in that order, the first EDGE rows hold the first start, and the last EDGE rows the last end: unless
 # a call lasts longer than the EDGE calls after it, and then ends after everything else in the trace.
 BIG, PROBES, EDGE = 1_000_000, 1_000, 250_000
@@ -35,7 +38,7 @@ def known(path: Path, columns: dict[str, set[str]]) -> Extents:
     database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
     try:
         for table, condition in EVENTS.items():
-            if {"start", "end"} <= columns.get(table, set()) and _is_big_and_in_order(database, table):
+            if NEEDED[table] <= columns.get(table, set()) and _is_big_and_in_order(database, table):
                 name = identifier(table)
                 first = f"SELECT min(start) FROM (SELECT * FROM {name} ORDER BY rowid LIMIT {EDGE}) WHERE {condition}"
                 last = (

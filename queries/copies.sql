@@ -78,7 +78,7 @@ named AS (
     UNION ALL
     SELECT c.*, coalesce(s.name, '(size unknown)'), s.turn
     FROM copies AS c
-    ASOF LEFT JOIN (VALUES (0, 0, '≤ 1 KiB'), (1, 1025, '≤ 64 KiB'), (2, 65537, '≤ 1 MiB'), (3, 1048577, '≤ 16 MiB'), (4, 16777217, '> 16 MiB')) AS s(turn, from_bytes, name)
+    ASOF LEFT JOIN (VALUES (0, 0, 'up to 1 KiB'), (1, 1025, 'up to 64 KiB'), (2, 65537, 'up to 1 MiB'), (3, 1048577, 'up to 16 MiB'), (4, 16777217, 'over 16 MiB')) AS s(turn, from_bytes, name)
         ON s.from_bytes <= c.size_bytes
     WHERE $group_by = 'size'
 )

@@ -22,8 +22,8 @@ avg_ns = "Mean length"
 max_ns = "Longest"
 */
 WITH classes(turn, length) AS (
-    VALUES (0, 'under 1 µs'), (1, '1–2 µs'), (2, '2–5 µs'), (3, '5–10 µs'), (4, '10–20 µs'), (5, '20–50 µs'),
-        (6, '50–100 µs'), (7, '100 µs–1 ms'), (8, '1–10 ms'), (9, '10 ms and more')
+    VALUES (0, 'under 1 µs'), (1, '1 to 2 µs'), (2, '2 to 5 µs'), (3, '5 to 10 µs'), (4, '10 to 20 µs'), (5, '20 to 50 µs'),
+        (6, '50 to 100 µs'), (7, '100 µs to 1 ms'), (8, '1 to 10 ms'), (9, '10 ms and more')
 ),
 counted AS (
     SELECT

@@ -32,7 +32,7 @@ provenance = "Where the kernel comes from, told from its name"
 
 [notes]
 graphs = """
-SELECT 'CUDA graphs ran as a whole ' || count(*) || ' times (' || round(100 * sum(duration_ns) / (sum(duration_ns) + coalesce((SELECT sum(total_ns) FROM answer), 0)), 1)
+SELECT 'CUDA graphs ran as a whole ' || count(*) || ' times (' || round(100 * sum(duration_ns) / nullif(sum(duration_ns) + coalesce((SELECT sum(total_ns) FROM answer), 0), 0), 1)
     || ' % of kernel and graph time): their kernels are not in this table; capture with --cuda-graph-trace=node to see them'
 FROM graph_launches HAVING count(*) > 0"""
 */
@@ -81,7 +81,7 @@ SELECT
     m.max_ns,
     m.stddev_ns,
     m.quantiles_ns[2] AS p95_ns,
-    100 * m.total_ns / sum(m.total_ns) OVER () AS kernel_time_pct,
+    100 * m.total_ns / nullif(sum(m.total_ns) OVER (), 0) AS kernel_time_pct,
     100 * m.total_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
     CASE WHEN $group_by = 'family' THEN m.label ELSE kernel_family(s.name) END AS family,
     CASE WHEN $group_by = 'provenance' THEN m.label ELSE kernel_provenance(s.name) END AS provenance

@@ -17,8 +17,12 @@ SAMPLES = REPOSITORY / "sample_traces"
 REAL = [path for folder in ("sample_traces", "../shared/*") for path in sorted(REPOSITORY.glob(f"{folder}/*.sqlite"))]
 PRINTED = [REPOSITORY / "tests" / "data" / "nsys_stats", REPOSITORY.parent / "shared" / "traces" / "nsys_stats"]
 GROUPINGS = ["call", "size", "stream", "nvtx"]
-KINDS = {"H2D": "[CUDA memcpy Host-to-Device]", "D2H": "[CUDA memcpy Device-to-Host]", "D2D": "[CUDA memcpy Device-to-Device]",
-         "memset": "[CUDA memset]"}  # fmt: skip
+KINDS = {
+    "H2D": "[CUDA memcpy Host-to-Device]",
+    "D2H": "[CUDA memcpy Device-to-Host]",
+    "D2D": "[CUDA memcpy Device-to-Device]",
+    "memset": "[CUDA memset]",
+}
 
 
 def ask(path, scope=None, **params):
@@ -126,10 +130,10 @@ def test_size_classes_include_their_bound(tmp_path):
         host.copy("H2D", size)
     rows, _ = ask(trace.write(tmp_path / "trace.sqlite"), group_by="size")
     assert [(row["name"], row["calls"]) for row in rows] == [
-        ("≤ 1 KiB", 2),
-        ("≤ 64 KiB", 2),
-        ("≤ 1 MiB", 2),
-        ("> 16 MiB", 1),
+        ("up to 1 KiB", 2),
+        ("up to 64 KiB", 2),
+        ("up to 1 MiB", 2),
+        ("over 16 MiB", 1),
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 
 import oracle
@@ -19,9 +20,9 @@ REAL = [
 ]
 US, MS = 1_000, 1_000_000
 CLASSES = {
-    "under 1 µs": (0, US), "1–2 µs": (US, 2 * US), "2–5 µs": (2 * US, 5 * US), "5–10 µs": (5 * US, 10 * US),
-    "10–20 µs": (10 * US, 20 * US), "20–50 µs": (20 * US, 50 * US), "50–100 µs": (50 * US, 100 * US),
-    "100 µs–1 ms": (100 * US, MS), "1–10 ms": (MS, 10 * MS), "10 ms and more": (10 * MS, float("inf")),
+    "under 1 µs": (0, US), "1 to 2 µs": (US, 2 * US), "2 to 5 µs": (2 * US, 5 * US), "5 to 10 µs": (5 * US, 10 * US),
+    "10 to 20 µs": (10 * US, 20 * US), "20 to 50 µs": (20 * US, 50 * US), "50 to 100 µs": (50 * US, 100 * US),
+    "100 µs to 1 ms": (100 * US, MS), "1 to 10 ms": (MS, 10 * MS), "10 ms and more": (10 * MS, float("inf")),
 }  # fmt: skip
 
 
@@ -68,7 +69,8 @@ def test_any_trace_s_gaps_and_busy_time_add_up(trace, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("gap", "length"), [(999, "under 1 µs"), (1_000, "1–2 µs"), (99_999, "50–100 µs"), (10 * MS, "10 ms and more")]
+    ("gap", "length"),
+    [(999, "under 1 µs"), (1_000, "1 to 2 µs"), (99_999, "50 to 100 µs"), (10 * MS, "10 ms and more")],
 )
 def test_a_class_includes_its_lower_bound(gap, length, tmp_path):
     trace = Trace()
@@ -98,11 +100,7 @@ def test_under_nvtx_only_idle_time_inside_the_ranges_counts(sample):
         if any(a <= calls[oracle.pid_of(copy), copy["correlationId"]]["start"] < b for a, b in steps)
     ]
     busy = oracle.union((row["start"], row["end"]) for row in [*copies, *(launch["kernel"] for launch in launched)])
-    expected = sum(
-        max(0, min(end, b) - max(start, a))
-        for (_, start), (end, _) in zip(busy, busy[1:], strict=False)
-        for a, b in steps
-    )
+    expected = sum(max(0, min(end, b) - max(start, a)) for (_, start), (end, _) in pairwise(busy) for a, b in steps)
     assert sum(row["total_ns"] for row in rows) == expected
 
 

@@ -44,9 +44,12 @@ def expected_of(tables):
         shared = oracle.union(part for parts in others for part in parts)
         overlap = sum(max(0, min(b, d) - max(a, c)) for a, b in busy for c, d in shared)
         found[key] = {
-            "gpu_id": gpu, "busy_ns": sum(b - a for a, b in busy), "overlap_ns": overlap, "span_ns": busy[-1][1] - busy[0][0],
+            "gpu_id": gpu,
+            "busy_ns": sum(b - a for a, b in busy),
+            "overlap_ns": overlap,
+            "span_ns": busy[-1][1] - busy[0][0],
             **{name: counts[key][name] for name in ("kernels", "copies", "graphs")},
-        }  # fmt: skip
+        }
     return found
 
 

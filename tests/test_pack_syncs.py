@@ -154,6 +154,14 @@ def test_any_trace_s_sync_points_are_those_of_plain_loops_and_no_idle_time_is_ch
 # What a wait is ------------------------------------------------------------------------------------------------------
 
 
+PAGEABLE = {"target": "pageable", "api": 30_000}
+
+
+def item(host):
+    """What .item() does without pinned memory."""
+    return host.copy("D2H", 4, **PAGEABLE).sync("stream")
+
+
 def waits(tmp_path, does):
     trace = Trace()
     does(trace.thread().launch("work", runs=20_000))
@@ -171,10 +179,11 @@ def waits(tmp_path, does):
         (lambda h: h.copy("D2H", 4, stream=13).sync("stream"), {"wait": 1}),
         (lambda h: h.copy("D2H", 4).sync("stream").sync("stream"), {"D2H copy + wait": 1, "wait": 1}),
         # Into pageable memory: the call blocks whatever its name says; the last one and the wait after it are one.
-        (lambda h: h.copy("D2H", 4, target="pageable", api=30_000), {"D2H copy": 1}),
-        (lambda h: h.copy("D2H", 4, target="pageable", api=30_000).sync("stream"), {"D2H copy + wait": 1}),
-        (lambda h: h.copy("D2H", 4, target="pageable").copy("D2H", 4, target="pageable").sync("stream"), {"D2H copy": 1, "D2H copy + wait": 1}),
-        (lambda h: h.copy("D2H", 4, target="pageable").sync("stream").copy("D2H", 4, target="pageable").sync("stream"), {"D2H copy + wait": 2}),
+        (lambda h: h.copy("D2H", 4, **PAGEABLE), {"D2H copy": 1}),
+        (lambda h: h.copy("D2H", 4, **PAGEABLE).sync("stream"), {"D2H copy + wait": 1}),
+        (lambda h: item(h).copy("D2H", 4, **PAGEABLE), {"D2H copy + wait": 1, "D2H copy": 1}),
+        (lambda h: item(h.copy("D2H", 4, **PAGEABLE)), {"D2H copy": 1, "D2H copy + wait": 1}),
+        (lambda h: item(item(h)), {"D2H copy + wait": 2}),
         (lambda h: h.copy("H2D", 4, blocking=True).launch("more"), {"H2D copy": 1}),
         (lambda h: h.copy("H2D", 4).sync("stream").launch("more"), {"H2D copy + wait": 1}),
         (lambda h: h.copy("H2D", 4).launch("more").sync("stream").launch("more"), {"wait": 1}),
