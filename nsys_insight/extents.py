@@ -25,7 +25,7 @@ NEEDED = {
 Extents = dict[str, tuple[int | None, int | None]]
 
 # nsys writes the rows of a table in order of start. Where a table has more than BIG rows and PROBES of them,
-# evenly spread, are in that order, the first EDGE rows hold the first start, and the last EDGE rows the last end: unless
+# evenly spread, are in that order, the first EDGE rows hold the first start and the last EDGE rows the last end: unless
 # a call lasts longer than the EDGE calls after it, and then ends after everything else in the trace.
 BIG, PROBES, EDGE = 1_000_000, 1_000, 250_000
 
