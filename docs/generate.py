@@ -2,7 +2,7 @@
 
     python docs/generate.py
 
-Every command of a console block runs in sample_traces, in a terminal of 100 columns without colour, with a cache of its
+Every command of a console block runs in sample_traces, at 132 columns without colour, with a cache of its
 own. tests/test_docs.py fails when the files are not what this would write.
 """
 
@@ -33,7 +33,7 @@ def console(command: str) -> str:
     with tempfile.TemporaryDirectory() as cache:
         environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("NSYS_INSIGHT_")},
-            "COLUMNS": "100",
+            "COLUMNS": "132",
             "NSYS_INSIGHT_CACHE_DIR": cache,
             "PYTHONPATH": str(ROOT),
         }

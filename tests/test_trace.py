@@ -1,0 +1,221 @@
+"""A trace as a whole: which part of it a question is about, and what opening it leaves behind."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import oracle
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from strategies import RANGES, traces
+from synthetic import Trace
+
+import nsys_insight
+from nsys_insight import packs
+from nsys_insight.errors import UsageError
+
+REPOSITORY = Path(__file__).parents[1]
+SAMPLES = REPOSITORY / "sample_traces"
+EVENTS = ("kernels", "api_calls", "memcpys", "memsets", "graph_launches", "memory_events", "nvtx_ranges", "os_calls")
+quickly = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def rows(trace, query):
+    return trace.sql(query).rows()
+
+
+def counts(trace):
+    """Give how many events of each kind there are."""
+    return {view: rows(trace, f"SELECT count(*) FROM {view}")[0][0] for view in EVENTS}
+
+
+def ids(trace, view="kernels"):
+    return Counter(rows(trace, f"SELECT process_id, correlation_id FROM {view}"))
+
+
+class TestWindow:
+    @quickly
+    @given(trace=traces(), cuts=st.lists(st.integers(-5_000, 40_000), max_size=3, unique=True).map(sorted))
+    def test_windows_of_a_partition_add_up_to_the_whole(self, trace, cuts, tmp_path):
+        with nsys_insight.open(trace.write(tmp_path / "trace.sqlite"), use_cache=False) as whole:
+            parts = []
+            for start, end in zip([None, *cuts], [*cuts, None], strict=True):
+                with whole.scope(from_ns=start, to_ns=end) as part:
+                    parts.append((Counter(counts(part)), sum(ns for (ns,) in rows(part, "SELECT duration_ns FROM wall"))))
+            assert sum((events for events, _ in parts), Counter()) == +Counter(counts(whole))
+            assert sum(wall for _, wall in parts) == sum(ns for (ns,) in rows(whole, "SELECT duration_ns FROM wall"))
+
+    def test_an_event_is_where_it_begins(self, tmp_path):
+        trace = Trace()
+        trace.thread().kernel("a", at=100, runs=900).kernel("b", at=500, runs=10).kernel("c", at=800, runs=1_000)
+        with nsys_insight.open(trace.write(tmp_path / "trace.sqlite")).scope(from_ns=500, to_ns=800) as part:
+            assert rows(part, "SELECT name, duration_ns FROM kernels") == [("b", 10)]
+            assert rows(part, "SELECT start_ns, end_ns, duration_ns FROM wall") == [(500, 800, 300)]
+
+    def test_a_window_that_reaches_beyond_the_trace_is_as_long_as_the_trace(self, sample):
+        with nsys_insight.open(sample("churn")) as whole, whole.scope(from_ns=-(10**12), to_ns=10**12) as part:
+            assert rows(part, "SELECT duration_ns FROM wall") == rows(whole, "SELECT duration_ns FROM wall")
+
+    def test_a_window_without_length_is_refused(self, sample):
+        with pytest.raises(UsageError, match="empty"):
+            nsys_insight.open(sample("churn")).scope(from_ns=5, to_ns=5)
+
+
+class TestRanges:
+    @quickly
+    @given(trace=traces(), name=st.sampled_from([*RANGES, "layer_*"]))
+    def test_what_was_launched_inside_is_in_scope_and_nothing_else(self, trace, name, tmp_path):
+        path = trace.write(tmp_path / "trace.sqlite")
+        tables = oracle.read(path)
+        wanted = re.compile(name.replace("*", ".*"))
+        ranges = [row for row in oracle.nvtx_ranges(tables) if wanted.fullmatch(row["name"])]
+        whole = nsys_insight.open(path, use_cache=False)
+        if not ranges:
+            with pytest.raises(UsageError, match="no NVTX range is called"):
+                whole.scope(nvtx=name)
+            return
+        inside = {
+            (oracle.pid_of(call), call["correlationId"])
+            for call in oracle.api_calls(tables)
+            if oracle.open_at(ranges, call["globalTid"], call["start"])
+        }
+        with whole.scope(nvtx=name) as part:
+            assert rows(part, "SELECT range_count FROM scope") == [(len(ranges),)]
+            assert set(ids(part, "api_calls")) == inside
+            for view in ("kernels", "memcpys", "memsets", "graph_launches"):
+                assert ids(part, view) == Counter({key: n for key, n in ids(whole, view).items() if key in inside})
+            walls = rows(part, "SELECT start_ns, end_ns FROM wall ORDER BY 1")
+        closed = [(row["start"], row["end"]) for row in ranges if row["end"] is not None]
+        if len(closed) == len(ranges):
+            assert walls == [span for span in oracle.union(closed) if span[0] < span[1]]
+
+    def test_of_the_sample_a_decode_step_has_the_work_that_nsys_projects_into_it(self, sample):
+        with nsys_insight.open(sample("decode_eager")).scope(nvtx="decode_step") as part:
+            assert rows(part, "SELECT count(*) FROM gpu_ops") == [(32 * 198,)]
+            assert rows(part, "SELECT name, count(*) FROM nvtx_ranges GROUP BY 1 ORDER BY 1") == [
+                ("decode_step", 32), *((f"layer_{layer}", 32) for layer in range(4)),
+            ]  # fmt: skip
+
+    def test_ranges_of_one_name_inside_each_other_are_one_time(self, tmp_path):
+        trace = Trace()
+        trace.thread().range("r", 0, 1_000).range("r", 200, 700).range("r", 900, 1_500).launch("k", at=300)
+        with nsys_insight.open(trace.write(tmp_path / "trace.sqlite")).scope(nvtx="r") as part:
+            assert rows(part, "SELECT start_ns, end_ns FROM wall") == [(0, 1_500)]
+            assert rows(part, "SELECT count(*) FROM kernels") == [(1,)]
+
+    def test_an_open_range_lasts_to_the_end_of_the_trace(self, tmp_path):
+        trace = Trace()
+        trace.thread().launch("before", at=0, runs=10).range("r", 10_000, None).launch("in", at=20_000, api=500, queue=0, runs=9_500)
+        with nsys_insight.open(trace.write(tmp_path / "trace.sqlite")).scope(nvtx="r") as part:
+            assert rows(part, "SELECT name FROM kernels") == [("in",)]
+            ((start, end),) = rows(part, "SELECT start_ns, end_ns FROM wall")
+            assert start == 10_000
+            assert end == pytest.approx(30_000, abs=1)
+
+    def test_a_name_that_is_not_there_is_answered_with_those_that_are(self, sample):
+        with pytest.raises(UsageError) as caught:
+            nsys_insight.open(sample("decode_eager")).scope(nvtx="decode_stp")
+        assert "'decode_step'" in caught.value.hint
+
+
+class TestPlaces:
+    @quickly
+    @given(trace=traces())
+    def test_each_gpu_operation_is_in_one_device_one_stream_and_one_process(self, trace, tmp_path):
+        with nsys_insight.open(trace.write(tmp_path / "trace.sqlite"), use_cache=False) as whole:
+            expected = Counter(rows(whole, "SELECT process_id, device_id, stream_id, start_ns FROM gpu_ops"))
+            for position, flag in enumerate(("process", "device", "stream")):
+                for value in {row[position] for row in expected}:
+                    with whole.scope(**{flag: value}) as part:
+                        found = rows(part, "SELECT process_id, device_id, stream_id, start_ns FROM gpu_ops")
+                    assert Counter(found) == Counter({row: n for row, n in expected.items() if row[position] == value})
+
+    def test_calls_belong_to_a_process_but_to_no_device(self, tmp_path):
+        trace = Trace()
+        trace.thread(pid=1).launch("k", device=0).launch("k", device=1)
+        trace.thread(pid=2).launch("k", device=0)
+        with nsys_insight.open(trace.write(tmp_path / "trace.sqlite")) as whole:
+            assert (counts(whole.scope(process=2))["kernels"], counts(whole.scope(process=2))["api_calls"]) == (1, 1)
+            assert (counts(whole.scope(device=1))["kernels"], counts(whole.scope(device=1))["api_calls"]) == (1, 3)
+
+    def test_parts_of_a_scope_are_narrowed_one_after_the_other(self, sample):
+        with nsys_insight.open(sample("decode_eager")) as whole, whole.scope(nvtx="decode_step") as steps:
+            ((middle,),) = rows(steps, "SELECT quantile_disc(start_ns, 0.5) FROM nvtx_ranges WHERE name = 'decode_step'")
+            with steps.scope(to_ns=middle) as half:
+                assert rows(half, "SELECT nvtx, range_count FROM scope") == [("decode_step", 15)]
+                assert counts(half)["kernels"] == 15 * 196
+
+
+def content(folder):
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
+
+
+class TestNothingIsLeftBehind:
+    @pytest.mark.parametrize("use_cache", [False, True])
+    @pytest.mark.parametrize("scope", [{}, {"nvtx": "decode_step"}])
+    def test_the_file_stays_as_it_is_and_alone(self, sample, tmp_path, use_cache, scope):
+        path = tmp_path / "trace.sqlite"
+        path.write_bytes(sample("decode_eager").read_bytes())
+        path.chmod(0o444)
+        before, changed = content(tmp_path), path.stat().st_mtime_ns
+        with nsys_insight.open(path, use_cache=use_cache).scope(**scope) as trace:
+            for pack in packs.built_in():
+                trace.run(pack, **({"tokens": 32} if pack == "per-token" else {}))
+        assert content(tmp_path) == before
+        assert path.stat().st_mtime_ns == changed
+
+    def test_without_being_asked_for_no_cache_is_built(self, sample, cache_folder_of_its_own):
+        with nsys_insight.open(sample("churn")) as trace:
+            trace.top()
+        assert list(cache_folder_of_its_own.iterdir()) == []
+
+    @pytest.mark.parametrize("name", ["it's.sqlite", 'a "b" c.sqlite', "x; DROP TABLE y;--.sqlite", "100%20#?&.sqlite", "käse [1].sqlite"])
+    @pytest.mark.parametrize("use_cache", [False, True])
+    def test_the_file_may_be_called_anything(self, sample, tmp_path, name, use_cache):
+        folder = tmp_path / f"folder of {name}"
+        folder.mkdir()
+        path = folder / name
+        path.write_bytes(sample("churn").read_bytes())
+        with nsys_insight.open(path, use_cache=use_cache) as trace:
+            assert trace.top()["calls"].sum() == 500
+        assert [file.name for file in folder.iterdir()] == [name]
+
+
+class TestCache:
+    @pytest.mark.parametrize("damage", [lambda size: slice(0, 100), lambda size: slice(size // 2, size)])
+    def test_a_damaged_file_is_built_again(self, sample, cache_folder_of_its_own, damage):
+        for _ in range(2):
+            with nsys_insight.open(sample("churn"), use_cache=True) as trace:
+                assert trace.top()["calls"].sum() == 500
+            (cached,) = cache_folder_of_its_own.glob("*.duckdb")
+            whole = bytearray(cached.read_bytes())
+            assert len(whole) > 10_000
+            del whole[damage(len(whole))]
+            cached.write_bytes(whole)
+
+    def test_another_content_under_the_same_name_is_another_trace(self, sample, tmp_path):
+        path = tmp_path / "trace.sqlite"
+        for name, kernels in (("churn", 500), ("decode_eager", 6_469), ("churn", 500)):
+            path.write_bytes(sample(name).read_bytes())
+            with nsys_insight.open(path, use_cache=True) as trace:
+                assert trace.top()["calls"].sum() == kernels
+
+    def test_two_processes_at_once_on_an_empty_cache(self, sample, cache_folder_of_its_own):
+        program = (
+            f"import nsys_insight; t = nsys_insight.open({str(sample('decode_eager'))!r}, use_cache=True);"
+            "print(t.top()['total_ns'].sum(), t.launches().height)"
+        )
+        started = [
+            subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, cwd=REPOSITORY) for _ in range(2)
+        ]
+        printed = {process.communicate(timeout=120)[0] for process in started}
+        assert [process.returncode for process in started] == [0, 0]
+        with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:
+            assert printed == {f"{trace.top()['total_ns'].sum()} {trace.launches().height}\n"}
+        assert len(list(cache_folder_of_its_own.iterdir())) == 1
