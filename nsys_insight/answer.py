@@ -85,8 +85,6 @@ def store(connection: duckdb.DuckDBPyConnection, table: str, select: str) -> lis
     Returns the names and DuckDB types of its columns. Row numbers are kept in a column `row_` of their own, because
     the connection does not preserve insertion order (that is what lets a SQLite file be scanned in parallel).
     """
-    connection.execute(
-        f"CREATE OR REPLACE TABLE {table} AS SELECT row_number() OVER () AS row_, * FROM (\n{select}\n)"
-    )
+    connection.execute(f"CREATE OR REPLACE TABLE {table} AS SELECT row_number() OVER () AS row_, * FROM (\n{select}\n)")
     described = connection.execute(f"DESCRIBE {table}").fetchall()
     return [(name, kind) for name, kind, *_ in described[1:]]

@@ -20,8 +20,8 @@ from nsys_insight.render import FORMATS
 # What the demo asks: the report, its flags as typed, the scope, the parameters.
 DEMO: tuple[tuple[str, str, dict[str, Any], dict[str, Any]], ...] = (
     ("info", "", {}, {}),
-    ("top", "", {}, {}),
-    ("launches", "", {}, {}),
+    ("top", " --limit 8", {}, {}),
+    ("launches", " --limit 8", {}, {}),
     ("syncs", " --nvtx decode_step", {"nvtx": "decode_step"}, {}),
     ("gap-sizes", "", {}, {}),
     ("per-token", " --tokens 32 --nvtx decode_step", {"nvtx": "decode_step"}, {"tokens": 32}),
@@ -84,7 +84,7 @@ def demo() -> None:
         for report, flags, scope, params in DEMO:
             print(f"$ nsys-insight {report} {path.name}{flags}\n", flush=True)
             with trace.scope(**scope) as scoped:
-                show(scoped.answer(report, **params), limit=8)
+                show(scoped.answer(report, **params), limit=8 if "--limit" in flags else None)
             print(flush=True)
 
 
@@ -126,21 +126,26 @@ def main() -> None:
     # Whoever is told to end has temporary files to remove, and perhaps an nsys to stop.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(Exit.TERMINATED))
     try:
-        code = app(standalone_mode=False)
+        code = app(standalone_mode=False, prog_name="nsys-insight")
     except InsightError as error:
         terminal.complain(error)
         code = error.exit_code
     except BrokenPipeError:
         # Whoever read our output has enough, such as head; Python must not try to flush the rest at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = Exit.FAILED
+        code = Exit.OK
+    except RuntimeError as error:
+        if str(error) != "Query interrupted":  # what DuckDB makes of Ctrl-C
+            raise
+        code = Exit.INTERRUPTED
     except Exception as error:
         # Typer's own complaints about the command line; their class is not public.
         if getattr(error, "exit_code", None) != Exit.USAGE or not hasattr(error, "format_message"):
             raise
         context = getattr(error, "ctx", None)
-        terminal.complain(
-            UsageError(error.format_message(), f"{context.command_path if context else 'nsys-insight'} --help")
-        )
+        hint = f"{context.command_path if context else 'nsys-insight'} --help"
+        if len(sys.argv) > 1 and Path(sys.argv[1]).exists():
+            hint = f"the report comes first: nsys-insight top {sys.argv[1]}"
+        terminal.complain(UsageError(error.format_message(), hint))
         code = Exit.USAGE
     sys.exit(code or Exit.OK)

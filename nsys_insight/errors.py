@@ -13,6 +13,7 @@ class Exit(IntEnum):
     USAGE = 2
     TRACE = 3
     TOOL = 4
+    INTERRUPTED = 130
     TERMINATED = 143
 
 

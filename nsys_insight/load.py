@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from nsys_insight import extents
 from nsys_insight.errors import TraceError
 from nsys_insight.paths import queries_folder
-from nsys_insight.scope import WHOLE_TRACE, Scope, condition
+from nsys_insight.scope import WHOLE_TRACE, Scope, condition, cut
 from nsys_insight.sqltext import identifier, literal
 
 if TYPE_CHECKING:
@@ -141,14 +141,14 @@ def sqlite_columns(path: Path) -> dict[str, set[str]]:
     return found
 
 
-def cell(name: str, kind: str) -> str:
+def cell(name: str, kind: str, expression: str = "") -> str:
     """SQL for a column of a trace as the type that the contract gives it.
 
     Text in a trace need not be UTF-8 (SQLite does not look), and DuckDB takes it for granted that it is: bytes that are
     not come out in hexadecimal.
     """
     column = identifier(name)
-    value = f"{column}::{kind}"
+    value = f"{expression or column}::{kind}"
     if kind == "VARCHAR":
         value = f"coalesce(try(decode(encode({value}))), encode({value})::VARCHAR)"
     return f"{value} AS {column}"
@@ -160,7 +160,8 @@ def create_raw_views(connection: duckdb.DuckDBPyConnection, source: Source, scop
     for table, types in contract().items():
         has = source.columns.get(table, set())
         select = ", ".join(
-            cell(name, kind) if name in has else f"NULL::{kind} AS {identifier(name)}" for name, kind in types.items()
+            cell(name, kind, cut(scope, table, name)) if name in has else f"NULL::{kind} AS {identifier(name)}"
+            for name, kind in types.items()
         )
         rows = f"FROM {source.relations[table]}" if has else "WHERE false"
         test = condition(scope, table, set(types) & has) if has else ""

@@ -31,6 +31,7 @@ class Param:
     default: Any
     help: str
     choices: tuple[str, ...] = ()
+    least: float | None = None
     required_without: str = ""
 
     @property
@@ -51,9 +52,14 @@ class Param:
         if self.choices and given not in self.choices:
             raise UsageError(f"{self.flag} cannot be {given!r}", f"choose one of: {', '.join(self.choices)}")
         try:
-            return self.kind(given)
+            value = self.kind(given)
         except (TypeError, ValueError):
-            raise UsageError(f"{self.flag} takes {self.kind.__name__}, not {given!r}") from None
+            raise UsageError(
+                f"{self.flag} takes a value of type {self.kind.__name__}, not {given!r}", self.help
+            ) from None
+        if self.least is not None and value < self.least:
+            raise UsageError(f"{self.flag} cannot be {value}", f"it is {self.least} or more: {self.help}")
+        return value
 
 
 @dataclass(frozen=True)
@@ -177,6 +183,7 @@ def _param(name: str, entry: dict[str, Any]) -> Param:
         default=default,
         help=_flow(entry["help"]),
         choices=tuple(entry.get("choices", ())),
+        least=entry.get("least"),
         required_without=entry.get("required_without", ""),
     )
 

@@ -30,8 +30,9 @@ class Scope:
     """What to look at; None does not narrow.
 
     An event is in a window of time if it begins there (`from_ns` included, `to_ns` not), so that the windows of a
-    partition add up. A GPU operation is in an NVTX range if its launch call began inside the range, on its thread.
-    `nvtx` is a range's name; `*` and `?` in it stand for anything.
+    partition add up; an NVTX range is in it as far as it reaches into it. A GPU operation is in an NVTX range if its
+    launch call began inside the range, on its thread. `nvtx` is a range's name, or its path such as
+    ``decode_step/layer_0``; `*` and `?` in it stand for anything.
     """
 
     nvtx: str | None = None
@@ -61,6 +62,16 @@ class Scope:
 WHOLE_TRACE = Scope()
 
 
+def cut(scope: Scope, table: str, column: str) -> str:
+    """Write the SQL for a column of a raw table as the scope leaves it: a window of time cuts the ranges of NVTX."""
+    value = identifier(column)
+    if table == "NVTX_EVENTS" and column == "start" and scope.from_ns is not None:
+        return f"greatest({value}, {scope.from_ns})"
+    if table == "NVTX_EVENTS" and column == "end" and scope.to_ns is not None:
+        return f"least(coalesce({value}, {scope.to_ns}), {scope.to_ns})"
+    return value
+
+
 def condition(scope: Scope, table: str, columns: set[str]) -> str:
     """Write the SQL condition that keeps the rows of a raw table which are in scope; empty if all are.
 
@@ -77,7 +88,9 @@ def condition(scope: Scope, table: str, columns: set[str]) -> str:
         tests.append(f"streamId = {scope.stream}")
     if scope.process is not None and pid:
         tests.append(f"{pid} = {scope.process}")
-    if scope.from_ns is not None and time:
+    if scope.from_ns is not None and table == "NVTX_EVENTS":
+        tests.append(f'("end" IS NULL OR "end" > {scope.from_ns})')
+    elif scope.from_ns is not None and time:
         tests.append(f"{time} >= {scope.from_ns}")
     if scope.to_ns is not None and time:
         tests.append(f"{time} < {scope.to_ns}")
@@ -135,14 +148,24 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
     """Make the tables of an NVTX scope and return how many ranges it means."""
     in_window = " AND ".join(
         ["true"]
-        + ([f"start_ns >= {scope.from_ns}"] if scope.from_ns is not None else [])
+        + ([f"coalesce(end_ns, start_ns + 1) > {scope.from_ns}"] if scope.from_ns is not None else [])
         + ([f"start_ns < {scope.to_ns}"] if scope.to_ns is not None else [])
         + ([f"process_id = {scope.process}"] if scope.process is not None else [])
     )
+    wanted = literal(scope.nvtx)
     connection.execute(
         f"""CREATE OR REPLACE TABLE scope_found AS
-            SELECT process_id, thread_id, start_ns, coalesce(end_ns, 9223372036854775807) AS end_ns
-            FROM nvtx_ranges WHERE name GLOB {literal(scope.nvtx)} AND {in_window}"""
+            SELECT process_id, thread_id,
+                greatest(start_ns, {literal(scope.from_ns)}::BIGINT) AS start_ns,
+                least(coalesce(end_ns, 9223372036854775807), {literal(scope.to_ns)}::BIGINT) AS end_ns
+            FROM (
+                SELECT process_id, thread_id, start_ns, end_ns FROM nvtx_ranges
+                WHERE name = {wanted} OR name GLOB {wanted}
+                UNION ALL
+                SELECT process_id, thread_id, start_ns, end_ns FROM nvtx_nesting
+                WHERE contains({wanted}, '/') AND (path GLOB {wanted} OR path GLOB '*/' || {wanted})
+            )
+            WHERE {in_window}"""
     )
     count = connection.execute("SELECT count(*) FROM scope_found").fetchall()[0][0]
     if not count:
@@ -192,10 +215,15 @@ def _near_ranges(connection: duckdb.DuckDBPyConnection, wanted: str) -> str:
     names = [
         name
         for (name,) in connection.execute(
-            "SELECT name FROM nvtx_ranges GROUP BY name ORDER BY count(*) DESC LIMIT 1000"
+            "SELECT name FROM nvtx_ranges GROUP BY name ORDER BY count(*) DESC, name LIMIT 1000"
         ).fetchall()
     ]
     if not names:
-        return "the trace has no NVTX ranges; capture with -t cuda,nvtx and mark ranges in the program"
-    near = difflib.get_close_matches(wanted, names, n=3) or names[:3]
-    return "ranges here are called " + ", ".join(repr(name) for name in near) + "; see them with: nsys-insight nvtx"
+        return "there are no NVTX ranges here; capture with -t cuda,nvtx and mark ranges in the program"
+    near = difflib.get_close_matches(wanted, names, n=3)
+    if near:
+        return (
+            f"did you mean {' or '.join(repr(name) for name in near)}? nsys-insight nvtx lists them; * matches anything"
+        )
+    some = ", ".join(repr(name) for name in names[:3]) + (" …" if len(names) > 3 else "")
+    return f"there are {some}; nsys-insight nvtx lists them; * matches anything"

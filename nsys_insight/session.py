@@ -64,7 +64,7 @@ class Session:
             except (duckdb.Error, UnicodeDecodeError) as error:
                 broken = self._cached_file is not None and isinstance(error, duckdb.IOException | duckdb.FatalException)
                 if not broken and not _is_unreadable_cell(error):
-                    raise QueryError(str(error)) from None
+                    raise _failed(error) from None
                 self._get_over(error)
             self._open()
 
@@ -91,7 +91,7 @@ class Session:
                 load.create_raw_views(self.connection, source, WHOLE_TRACE)
                 describe(self.connection)
                 if self.scope != WHOLE_TRACE:
-                    self._create_views("SELECT * FROM wall, nvtx_ranges, gpu_ops")
+                    self._create_views("SELECT * FROM wall, nvtx_ranges, nvtx_nesting, gpu_ops")
                     prepare(self.connection, self.scope)
                     load.create_raw_views(self.connection, source, self.scope)
             except (duckdb.Error, UnicodeDecodeError) as error:
@@ -131,6 +131,19 @@ class Session:
 
     def _as_folder(self) -> load.Source | None:
         return load.attach_parquet(self.connection, self.file)
+
+
+def _failed(error: Exception) -> QueryError:
+    """Say what is wrong with a query: DuckDB's own words, but for a view that is not there."""
+    import difflib
+    import re
+
+    missing = re.search(r"Table with name (\w+) does not exist", str(error))
+    if missing:
+        near = difflib.get_close_matches(missing[1], model.views(), n=1)
+        hint = f"did you mean {near[0]}?" if near else "nsys-insight schema lists the views"
+        return QueryError(f"there is no view {missing[1]!r}", hint)
+    return QueryError(str(error).partition("\n\nLINE ")[0], "nsys-insight schema VIEW lists a view's columns")
 
 
 def _is_unreadable_cell(error: Exception) -> bool:

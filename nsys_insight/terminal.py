@@ -18,8 +18,13 @@ PIPE_WIDTH = 160
 
 
 def note(text: str) -> None:
-    """Tell the user something about the data, on stderr."""
-    print(f"note: {_plain(text)}", file=sys.stderr)
+    """Tell the user something about the data, on stderr; in a terminal in lines of whole words."""
+    line = f"note: {_plain(text)}"
+    if sys.stderr.isatty():
+        import textwrap
+
+        line = textwrap.fill(line, width(), subsequent_indent="      ", break_long_words=False, break_on_hyphens=False)
+    print(line, file=sys.stderr)
 
 
 def complain(error: InsightError) -> None:

@@ -63,11 +63,29 @@ class Trace:
             file = settled(self.path, note)
         self._session = Session(file, kind, scope, memory, use_cache=use_cache)
 
-    def scope(self, **parts: Any) -> Trace:
-        """Return this trace narrowed: ``trace.scope(nvtx="decode_step", device=0)``.
+    def scope(  # noqa: PLR0913 - the parts of a scope, by keyword
+        self,
+        *,
+        nvtx: str | None = None,
+        from_ns: int | None = None,
+        to_ns: int | None = None,
+        device: int | None = None,
+        process: int | None = None,
+        stream: int | None = None,
+    ) -> Trace:
+        """Return this trace narrowed: ``trace.scope(nvtx="decode_step", device=0)``; see `nsys_insight.scope.Scope`.
 
-        Parts: nvtx, from_ns, to_ns, device, process, stream; those that are not given stay as they are.
+        What is not given stays as it is.
         """
+        asked = {
+            "nvtx": nvtx,
+            "from_ns": from_ns,
+            "to_ns": to_ns,
+            "device": device,
+            "process": process,
+            "stream": stream,
+        }
+        parts = {name: value for name, value in asked.items() if value is not None}
         return Trace(self.path, scope=self._scope.narrowed(**parts), **self._options)
 
     def run(self, report: str, **params: Any) -> pl.DataFrame:
@@ -90,7 +108,7 @@ class Trace:
             title=pack.title,
             params=values,
             notes=tuple(notes),
-            empty=pack.empty,
+            empty=self._empty(pack),
             trace=self.facts(),
         )
 
@@ -114,6 +132,12 @@ class Trace:
         """A few facts that an answer carries: the file's name and the scope."""
         scope = {name: value for name, value in vars(self._scope).items() if value is not None}
         return {"file": self.path.name, "scope": scope}
+
+    def _empty(self, pack: packs.Pack) -> str:
+        if self._scope == WHOLE_TRACE:
+            return pack.empty
+        scope = " ".join(f"{name.removesuffix('_ns')} {value}" for name, value in self.facts()["scope"].items())
+        return f"Nothing in this scope ({scope}). In a whole trace that would mean: {pack.empty}"
 
     def close(self) -> None:
         """Close the trace; its answers cannot be read afterwards."""

@@ -18,6 +18,7 @@ empty = "No CUDA events in this scope; if the program did use the GPU, capture w
 [params.tokens]
 type = "integer"
 required_without = "nvtx"
+least = 1
 help = "How many tokens (steps, frames) the trace or scope holds; under --nvtx, one per range if not given"
 
 [columns]

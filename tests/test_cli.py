@@ -258,7 +258,7 @@ def test_every_error_has_its_exit_code(folder, demo_trace, arguments, code):
 def test_an_empty_answer_is_a_success_that_says_what_it_means(folder, demo_trace):
     result = run("top", demo_trace, "--device", "7")
     assert result.returncode == 0
-    assert "No kernels ran in this scope" in result.stdout
+    assert "Nothing in this scope (device 7)" in result.stdout
 
 
 def test_a_closed_pipe_is_no_drama(folder, demo_trace):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import oracle
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from strategies import RANGES, traces
 from synthetic import Trace
@@ -23,7 +23,7 @@ from nsys_insight.errors import UsageError
 REPOSITORY = Path(__file__).parents[1]
 SAMPLES = REPOSITORY / "sample_traces"
 EVENTS = ("kernels", "api_calls", "memcpys", "memsets", "graph_launches", "memory_events", "nvtx_ranges", "os_calls")
-quickly = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quickly = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def rows(trace, query):
@@ -32,7 +32,8 @@ def rows(trace, query):
 
 def counts(trace):
     """Give how many events of each kind there are."""
-    return {view: rows(trace, f"SELECT count(*) FROM {view}")[0][0] for view in EVENTS}
+    (found,) = rows(trace, "SELECT " + ", ".join(f"(SELECT count(*) FROM {view}) AS {view}" for view in EVENTS))
+    return dict(zip(EVENTS, found, strict=True))
 
 
 def ids(trace, view="kernels"):
@@ -44,6 +45,7 @@ class TestWindow:
     @given(trace=traces(), cuts=st.lists(st.integers(-5_000, 40_000), max_size=3, unique=True).map(sorted))
     def test_windows_of_a_partition_add_up_to_the_whole(self, trace, cuts, tmp_path):
         with nsys_insight.open(trace.write(tmp_path / "trace.sqlite"), use_cache=False) as whole:
+            assume(oracle.wall(oracle.read(whole.path)))
             parts = []
             for start, end in zip([None, *cuts], [*cuts, None], strict=True):
                 with whole.scope(from_ns=start, to_ns=end) as part:
@@ -188,16 +190,17 @@ class TestNothingIsLeftBehind:
 
 
 class TestCache:
-    @pytest.mark.parametrize("damage", [lambda size: slice(0, 100), lambda size: slice(size // 2, size)])
-    def test_a_damaged_file_is_built_again(self, sample, cache_folder_of_its_own, damage):
-        for _ in range(2):
+    @pytest.mark.parametrize("keep", [slice(100, None), slice(None, 6_000)])
+    def test_a_damaged_file_is_not_used_and_built_again_later(self, sample, cache_folder_of_its_own, keep):
+        def ask():
             with nsys_insight.open(sample("churn"), use_cache=True) as trace:
                 assert trace.top()["calls"].sum() == 500
-            (cached,) = cache_folder_of_its_own.glob("*.duckdb")
-            whole = bytearray(cached.read_bytes())
-            assert len(whole) > 10_000
-            del whole[damage(len(whole))]
-            cached.write_bytes(whole)
+            return list(cache_folder_of_its_own.glob("*.duckdb"))
+
+        (cached,) = ask()
+        cached.write_bytes(cached.read_bytes()[keep])
+        assert ask() == []
+        assert ask() == [cached]
 
     def test_another_content_under_the_same_name_is_another_trace(self, sample, tmp_path):
         path = tmp_path / "trace.sqlite"
@@ -211,9 +214,8 @@ class TestCache:
             f"import nsys_insight; t = nsys_insight.open({str(sample('decode_eager'))!r}, use_cache=True);"
             "print(t.top()['total_ns'].sum(), t.launches().height)"
         )
-        started = [
-            subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, cwd=REPOSITORY) for _ in range(2)
-        ]
+        command = [sys.executable, "-c", program]
+        started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY) for _ in range(2)]
         printed = {process.communicate(timeout=120)[0] for process in started}
         assert [process.returncode for process in started] == [0, 0]
         with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:

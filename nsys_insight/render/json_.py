@@ -22,6 +22,7 @@ def write(answer: Answer, stream: TextIO, limit: int | None) -> None:
         "trace": plain(answer.trace),
         "params": plain(answer.params),
         "notes": list(answer.notes),
+        "row_count": answer.row_count,
     }
     columns = (
         {"name": column.name, "unit": unit_of(column.name), "description": column.description}
