@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -44,7 +45,7 @@ def sql_command() -> Callable[..., None]:
 
     def run(trace: Path | None, query: str | None, **given: Any) -> None:
         # One argument that is no file is the question, about the trace that would be used anyway.
-        if query is None and trace is not None and not trace.exists():
+        if query is None and trace is not None and not os.path.exists(trace):  # noqa: PTH110 - a query may be too long a name
             trace, query = None, str(trace)
         if query is None:
             raise UsageError(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from nsys_insight.packs import Param
 
 DEFAULT_LIMIT = 20
+_ID = {"min": 0, "max": 2**63 - 1}
 
 TraceArgument = Annotated[
     Path | None,
@@ -88,7 +89,14 @@ def _scope() -> list[inspect.Parameter]:
         "stream": (int, "Only this CUDA stream."),
     }
     return [
-        _flag(f"scope_{name}", kind | None, f"--{name}", help=text, rich_help_panel="Scope")
+        _flag(
+            f"scope_{name}",
+            kind | None,
+            f"--{name}",
+            help=text,
+            rich_help_panel="Scope",
+            **(_ID if kind is int else {}),
+        )
         for name, (kind, text) in flags.items()
     ]
 

@@ -59,5 +59,6 @@ def create_views(connection: duckdb.DuckDBPyConnection, wanted: list[View], *, c
 
 @cache
 def _words(sql: str) -> frozenset[str]:
-    """The names in a statement, and more; but no words of its comments."""
-    return frozenset(re.findall(r"\w+", re.sub(r"--[^\n]*|/\*.*?\*/", "", sql, flags=re.DOTALL)))
+    """The names in a statement, and more; but no words of its comments and texts. SQL does not care for case."""
+    bare = re.sub(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", " ", sql, flags=re.DOTALL)
+    return frozenset(re.findall(r"\w+", bare.lower()))

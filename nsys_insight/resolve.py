@@ -87,7 +87,7 @@ def _memory(folder: Path) -> Path:
 
 def _only(path: Path, why: str) -> tuple[Path, str]:
     """Return `path`, or the one trace in it if it is a folder."""
-    if not path.is_dir() or is_parquet_folder(path):
+    if not os.path.isdir(path) or is_parquet_folder(path):  # noqa: PTH112 - a name may be too long for a file system
         return path, ""
     traces = candidates(path)
     if len(traces) != 1:

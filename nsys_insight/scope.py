@@ -152,7 +152,8 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
         + ([f"start_ns < {scope.to_ns}"] if scope.to_ns is not None else [])
         + ([f"process_id = {scope.process}"] if scope.process is not None else [])
     )
-    wanted = literal(scope.nvtx)
+    # Only * and ? match anything; a bracket is a bracket.
+    wanted, pattern = literal(scope.nvtx), literal(str(scope.nvtx).replace("[", "[[]"))
     connection.execute(
         f"""CREATE OR REPLACE TABLE scope_found AS
             SELECT process_id, thread_id,
@@ -160,10 +161,10 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
                 least(coalesce(end_ns, 9223372036854775807), {literal(scope.to_ns)}::BIGINT) AS end_ns
             FROM (
                 SELECT process_id, thread_id, start_ns, end_ns FROM nvtx_ranges
-                WHERE name = {wanted} OR name GLOB {wanted}
-                UNION ALL
+                WHERE {wanted} IN (name, domain || ':' || name) OR name GLOB {pattern}
+                UNION
                 SELECT process_id, thread_id, start_ns, end_ns FROM nvtx_nesting
-                WHERE contains({wanted}, '/') AND (path GLOB {wanted} OR path GLOB '*/' || {wanted})
+                WHERE contains({wanted}, '/') AND (path GLOB {pattern} OR path GLOB '*/' || {pattern})
             )
             WHERE {in_window}"""
     )
@@ -171,14 +172,14 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
     if not count:
         raise UsageError(f"no NVTX range is called {scope.nvtx!r}", _near_ranges(connection, str(scope.nvtx)))
     connection.execute("CREATE OR REPLACE TABLE scope_ranges AS " + _merged("process_id, thread_id", "scope_found"))
+    # An open range lasts to the end of the trace: of its CUDA events, or else of its ranges.
     last = connection.execute(
-        """SELECT max("end") FROM (FROM (SELECT "end" FROM raw.CUPTI_ACTIVITY_KIND_RUNTIME)
-           UNION ALL SELECT end_ns FROM gpu_ops)"""
+        """SELECT coalesce(
+               (SELECT max(end_ns) FROM wall),
+               (SELECT max(greatest(start_ns, coalesce(end_ns, start_ns))) FROM nvtx_ranges))"""
     ).fetchall()[0][0]
-    # An open range lasts to the end of the trace.
     connection.execute(
-        f"""UPDATE scope_ranges SET end_ns = greatest(start_ns, least(end_ns, {literal(last)}::BIGINT + 1))
-            WHERE end_ns = 9223372036854775807"""
+        f"UPDATE scope_ranges SET end_ns = greatest(start_ns, {last}) WHERE end_ns = 9223372036854775807"
     )
     connection.execute("CREATE OR REPLACE TABLE scope_windows AS " + _merged("", "scope_ranges"))
     connection.execute(
@@ -187,7 +188,7 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
            FROM raw.CUPTI_ACTIVITY_KIND_RUNTIME AS c
            ASOF JOIN scope_ranges AS s
                ON s.process_id = pid_of(c.globalTid) AND s.thread_id = tid_of(c.globalTid) AND s.start_ns <= c.start
-           WHERE c.start < s.end_ns AND c.correlationId IS NOT NULL"""
+           WHERE c.start < s.end_ns AND c.correlationId IS NOT NULL AND c.eventClass IS DISTINCT FROM 67"""
     )
     return int(count)
 

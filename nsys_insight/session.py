@@ -39,6 +39,7 @@ class Session:
         self._views: set[str] = set()
         self._cached_file: Path | None = None
         parquet, sqlite = [self._as_folder], [self._cached, self._in_place, self._copied]
+        self._way: Callable[[], load.Source | None]
         self._ways: list[Callable[[], load.Source | None]] = parquet if kind is Kind.PARQUET else sqlite
         self._open()
 
@@ -52,17 +53,24 @@ class Session:
         import duckdb
 
         name = f"answer_{next(self._numbers)}"
+        again = True
         while True:
             try:
                 self._create_views(query)
                 return name, store(self.connection, name, query)
             except duckdb.OutOfMemoryException:
-                raise QueryError(
-                    f"the query needs more memory than the limit of {self.memory or load.DEFAULT_MEMORY}",
-                    "raise the limit: --memory 4GB",
-                ) from None
+                raise self._out_of_memory() from None
+            except (duckdb.InternalException, duckdb.FatalException) as error:
+                # DuckDB's own fault, seen once in hundreds of runs, makes its connection useless: ask once more anew.
+                if not again and self._cached_file is None:
+                    raise _failed(error) from None
+                if not again:
+                    self._get_over(error)
+                else:
+                    self._ways.insert(0, self._way)
+                again = False
             except (duckdb.Error, UnicodeDecodeError) as error:
-                broken = self._cached_file is not None and isinstance(error, duckdb.IOException | duckdb.FatalException)
+                broken = self._cached_file is not None and isinstance(error, duckdb.IOException)
                 if not broken and not _is_unreadable_cell(error):
                     raise _failed(error) from None
                 self._get_over(error)
@@ -79,12 +87,12 @@ class Session:
         import duckdb
 
         while True:
-            way = self._ways.pop(0)
+            self._way = self._ways.pop(0)
             self.connection = load.connect(self.memory)
             self._views.clear()
             self._cached_file = None
             try:
-                source = way()
+                source = self._way()
                 if source is None:
                     continue
                 model.create_macros(self.connection)
@@ -94,10 +102,16 @@ class Session:
                     self._create_views("SELECT * FROM wall, nvtx_ranges, nvtx_nesting, gpu_ops")
                     prepare(self.connection, self.scope)
                     load.create_raw_views(self.connection, source, self.scope)
+            except duckdb.OutOfMemoryException:
+                raise self._out_of_memory() from None
             except (duckdb.Error, UnicodeDecodeError) as error:
                 self._get_over(error)
             else:
                 return
+
+    def _out_of_memory(self) -> QueryError:
+        limit = self.memory or load.DEFAULT_MEMORY
+        return QueryError(f"this needs more memory than the limit of {limit}", "raise the limit: --memory 4GB")
 
     def _get_over(self, error: Exception) -> None:
         """Raise, unless the next way may do better."""

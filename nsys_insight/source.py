@@ -128,7 +128,7 @@ def _head(path: Path) -> bytes:
     try:
         if path.is_dir():
             raise TraceError(f"{path} is a folder, not a trace", "name the .nsys-rep or .sqlite file")
-        if path.exists() and not path.is_file():
+        if os.path.exists(path) and not path.is_file():  # noqa: PTH110 - the same
             raise TraceError(f"{path} is not a regular file", "write the trace to a file and name that")
         with path.open("rb") as stream:
             return stream.read(_HEAD_BYTES)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from nsys_insight import packs
 from nsys_insight.answer import Answer, Column
+from nsys_insight.errors import QueryError
 from nsys_insight.scope import WHOLE_TRACE, Scope
 from nsys_insight.session import Session
 from nsys_insight.source import Kind, identify, settled
@@ -118,7 +119,7 @@ class Trace:
 
     def query(self, query: str) -> Answer:
         """Answer an SQL query over the model's views."""
-        table, columns = self._session.table(query.strip().rstrip(";"))
+        table, columns = self._session.table(one_query(query))
         return Answer(
             connection=self._session.connection,
             table=table,
@@ -165,3 +166,26 @@ class Trace:
         """Show what is opened."""
         scope = ", ".join(f"{name}={value!r}" for name, value in vars(self._scope).items() if value is not None)
         return f"<Trace {str(self.path)!r}{' ' + scope if scope else ''}>"
+
+
+def one_query(text: str) -> str:
+    """Return the one query that `text` holds, without its semicolon and what follows.
+
+    Raises:
+        QueryError: It is no SQL, or not one query.
+    """
+    import duckdb
+
+    try:
+        statements = duckdb.extract_statements(text)
+    except duckdb.Error as error:
+        raise QueryError(
+            str(error).partition("\n\nLINE ")[0], "nsys-insight schema lists what can be queried"
+        ) from None
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        raise QueryError(
+            "one SELECT is asked at a time", 'nsys-insight sql trace.sqlite "SELECT * FROM kernels LIMIT 5"'
+        )
+    sql = statements[0].query.encode()  # the tokenizer counts bytes, and leaves comments out
+    end = duckdb.tokenize(sql.decode())[-1][0]
+    return (sql[:end] if sql[end : end + 1] == b";" else sql).decode()

@@ -53,8 +53,8 @@ SELECT
     min_ns,
     max_ns,
     stddev_ns,
-    100 * total_ns / nullif(sum(total_ns) OVER (), 0) AS api_time_pct,
-    100 * total_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
+    100.0 * total_ns / nullif((SELECT sum(total_ns) FROM measured), 0) AS api_time_pct,
+    100.0 * total_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
     failed_count,
     api_group(name) AS call_group
 FROM measured

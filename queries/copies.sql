@@ -1,6 +1,6 @@
 /*
 title = "Copies and memsets on the GPU"
-aliases = ["cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum"]
+aliases = ["cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum", "cuda_memcpy_async", "cuda_memcpy_sync"]
 description = """
 Adds up the copies and memsets that GPUs carried out, by the call that asked for them, the kind, and the memory that they
 read and wrote. A row of the trace counts once, also where it stands for a batch of copies. bandwidth is all bytes divided
@@ -89,8 +89,8 @@ SELECT
     name,
     count(*) AS calls,
     sum(duration_ns)::BIGINT AS total_ns,
-    100 * sum(duration_ns)::BIGINT / nullif(sum(sum(duration_ns)) OVER ()::BIGINT, 0) AS copy_time_pct,
-    100 * sum(duration_ns)::BIGINT / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
+    100.0 * sum(duration_ns)::BIGINT / nullif((SELECT sum(duration_ns) FROM named)::BIGINT, 0) AS copy_time_pct,
+    100.0 * sum(duration_ns)::BIGINT / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
     sum(size_bytes)::BIGINT AS size_bytes,
     1e9 * sum(size_bytes)::BIGINT / nullif(sum(duration_ns), 0)::BIGINT AS bandwidth_bytes_per_s,
     avg(size_bytes) AS avg_bytes,

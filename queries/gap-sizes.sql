@@ -51,8 +51,8 @@ SELECT
     s.length,
     c.gaps,
     c.total_ns,
-    100 * c.total_ns / sum(c.total_ns) OVER (PARTITION BY c.gpu_id) AS idle_pct,
-    100 * c.total_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
+    100.0 * c.total_ns / sum(c.total_ns) OVER (PARTITION BY c.gpu_id) AS idle_pct,
+    100.0 * c.total_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
     c.total_ns / c.gaps AS avg_ns,
     c.max_ns
 FROM counted AS c

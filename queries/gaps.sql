@@ -1,5 +1,6 @@
 /*
 title = "The longest times in which the GPU was idle"
+aliases = ["gpu_gaps"]
 description = """
 A gap is the time on one GPU from the end of all operations so far (kernels, copies, memsets, whole graphs, on any stream
 and of any process) to the start of the next. The gaps and the busy time add up to the time from the first operation to
@@ -79,15 +80,21 @@ after_gap AS (
     LEFT JOIN strings AS s ON s.name_id = o.name_id
     QUALIFY row_number() OVER (PARTITION BY g.gap_id ORDER BY o.correlation_id, o.process_id, o.end_ns, name) = 1
 ),
+-- What may overlap is compared slice by slice: of a millisecond, or longer where the gaps are far apart.
+slicing AS MATERIALIZED (
+    SELECT min(start_ns) AS first_ns, max(end_ns) AS last_ns, greatest(1000000, (last_ns - first_ns) // 100000) AS slice_ns
+    FROM longest
+),
 -- One look at the millions of calls keeps those that launched these operations and those that begin or end within a
--- millisecond that a gap touches, or last longer than one: all that may overlap a gap.
-milliseconds AS MATERIALIZED (
-    SELECT DISTINCT unnest(range(start_ns // 1000000, end_ns // 1000000 + 1)) AS at_ms FROM longest
+-- slice that a gap touches, or last longer than one: all that may overlap a gap.
+slices AS MATERIALIZED (
+    SELECT DISTINCT unnest(range(start_ns // slice_ns, end_ns // slice_ns + 1)) AS slice FROM longest CROSS JOIN slicing
 ),
 calls AS MATERIALIZED (
     SELECT process_id, thread_id, start_ns, end_ns, call_group, name, correlation_id
     FROM api_calls
-    WHERE start_ns // 1000000 IN (FROM milliseconds) OR end_ns // 1000000 IN (FROM milliseconds) OR duration_ns >= 1000000
+    WHERE start_ns // (SELECT slice_ns FROM slicing) IN (FROM slices) OR end_ns // (SELECT slice_ns FROM slicing) IN (FROM slices)
+        OR duration_ns >= (SELECT slice_ns FROM slicing)
         OR (process_id, correlation_id) IN (SELECT process_id, correlation_id FROM edges)
 ),
 launched AS MATERIALIZED (
@@ -125,11 +132,17 @@ during AS MATERIALIZED (
             PARTITION BY g.gap_id ORDER BY a.start_ns, a.end_ns DESC, a.turn, a.host
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ), true) AS is_outermost
-    FROM (SELECT *, unnest(range(start_ns // 1000000, until_ns // 1000000 + 1)) AS at_ms FROM late) AS g
-    JOIN (SELECT *, unnest(range(start_ns // 1000000, end_ns // 1000000 + 1)) AS at_ms FROM activities) AS a
-        ON a.process_id = g.process_id AND a.thread_id = g.thread_id AND a.at_ms = g.at_ms
+    FROM (
+        SELECT late.*, slice_ns, unnest(range(start_ns // slice_ns, until_ns // slice_ns + 1)) AS slice
+        FROM late CROSS JOIN slicing
+    ) AS g
+    JOIN (
+        SELECT a.*, unnest(range(greatest(start_ns, first_ns) // slice_ns, least(end_ns, last_ns) // slice_ns + 1)) AS slice
+        FROM activities AS a CROSS JOIN slicing
+        WHERE a.start_ns < last_ns AND a.end_ns > first_ns
+    ) AS a ON a.process_id = g.process_id AND a.thread_id = g.thread_id AND a.slice = g.slice
     WHERE a.start_ns < g.until_ns AND a.end_ns > g.start_ns
-        AND g.at_ms = greatest(g.start_ns // 1000000, a.start_ns // 1000000)
+        AND g.slice = greatest(g.start_ns // slice_ns, a.start_ns // slice_ns)
 ),
 explanations AS (
     SELECT gap_id, host, sum(overlap_ns)::BIGINT AS host_ns FROM during WHERE is_outermost OR turn = 0 GROUP BY ALL
@@ -153,8 +166,8 @@ explained AS (
 SELECT
     g.start_ns,
     g.duration_ns,
-    100 * g.duration_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
-    100 * g.duration_ns / (SELECT sum(duration_ns) FROM gaps) AS idle_pct,
+    100.0 * g.duration_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
+    100.0 * g.duration_ns / (SELECT sum(duration_ns) FROM gaps) AS idle_pct,
     e.host,
     e.host_ns,
     g.before_name,

@@ -79,7 +79,7 @@ graphs AS MATERIALIZED (
         (SELECT sum(calls) FROM calls WHERE call_group = 'graph launch') AS calls,
         (SELECT count(*) FROM kernel_events WHERE graph_node_id > 0) AS node_kernels,
         (SELECT sum(ops) FROM ops WHERE kind = 'graph') AS wholes,
-        (SELECT 100 * sum(gpu_ns) FILTER (WHERE kind = 'graph') / sum(gpu_ns) FROM ops) AS whole_pct
+        (SELECT 100.0 * sum(gpu_ns) FILTER (WHERE kind = 'graph') / sum(gpu_ns) FROM ops) AS whole_pct
 ),
 found(place, rank, section, metric, value, detail) AS (
     SELECT 10, 0, 'capture', 'nsys_version', NULL, nsys_version || coalesce(', export schema ' || schema_version, '')
@@ -96,7 +96,7 @@ found(place, rank, section, metric, value, detail) AS (
     END
     FROM walls, scope WHERE wall_ns IS NOT NULL
     UNION ALL
-    SELECT 20, gpu_id, 'gpu', 'gpu_busy_pct', 100 * busy_ns / wall_ns, concat_ws(': ', 'GPU ' || gpu_id, nullif(facts, ''))
+    SELECT 20, gpu_id, 'gpu', 'gpu_busy_pct', 100.0 * busy_ns / wall_ns, concat_ws(': ', 'GPU ' || gpu_id, nullif(facts, ''))
     FROM all_gpus, walls WHERE busy_ns IS NOT NULL
     UNION ALL
     SELECT 21, 0, 'gpu', 'gpus_not_used', count(*), string_agg(DISTINCT name, ', ' ORDER BY name)

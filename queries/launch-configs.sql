@@ -89,7 +89,7 @@ shaped AS (
         registers_per_sm // 4 // ((registers_per_thread + 7) // 8 * 8 * warp_size) * 4 AS register_warps,
         (static_shared_bytes + dynamic_shared_bytes + CASE WHEN driver_takes_shared THEN 1024 ELSE 0 END + 127) // 128 * 128 AS shared_bytes
     FROM measured AS c
-    LEFT JOIN (FROM models WHERE gpu_id = model_id) AS g ON g.gpu_id = c.model_id
+    LEFT JOIN (SELECT DISTINCT ON (gpu_id) * FROM models WHERE gpu_id = model_id ORDER BY gpu_id) AS g ON g.gpu_id = c.model_id
 ),
 fitted AS (
     SELECT
@@ -109,7 +109,7 @@ SELECT
     f.med_ns,
     f.min_ns,
     f.max_ns,
-    100 * f.total_ns / nullif(sum(f.total_ns) OVER (), 0) AS kernel_time_pct,
+    100.0 * f.total_ns / nullif((SELECT sum(total_ns) FROM measured), 0) AS kernel_time_pct,
     f.blocks_count,
     f.threads_per_block,
     f.registers_per_thread,

@@ -40,7 +40,7 @@ SELECT any_value(answer.kernels) || ' kernels ran in ' || count(*) || ' launches
     || round(sum(g.duration_ns) / count(*) / 1e3, 1) || ' µs of host time each ('
     || round(sum(g.duration_ns) / any_value(answer.kernels) / 1e3, 2) || ' µs a kernel)'
 FROM api_calls AS g
-JOIN (SELECT api_name, sum(sum(calls)) OVER () AS kernels FROM answer WHERE api_name IS NOT NULL AND queued_count IS NULL GROUP BY ALL) AS answer
+JOIN (SELECT api_name, (SELECT sum(calls) FROM answer WHERE api_name IS NOT NULL AND queued_count IS NULL) AS kernels FROM answer WHERE api_name IS NOT NULL AND queued_count IS NULL GROUP BY ALL) AS answer
     ON answer.api_name = g.name
 HAVING count(*) > 0"""
 whole_graphs = """

@@ -38,7 +38,7 @@ peak = """
 SELECT 'peak of the device memory that nsys saw allocated: ' || string_agg(format_bytes(peak_bytes) || ' on device ' || device_id
     || CASE WHEN process_count > 1 THEN ' of process ' || process_id ELSE '' END, ', ' ORDER BY process_id, device_id)
 FROM (
-    SELECT process_id, device_id, max(live_bytes) AS peak_bytes, count(DISTINCT process_id) OVER () AS process_count
+    SELECT process_id, device_id, max(live_bytes) AS peak_bytes, (SELECT count(DISTINCT process_id) FROM memory_events) AS process_count
     FROM (
         SELECT process_id, device_id, (sum(sum(CASE operation WHEN 'allocation' THEN size_bytes WHEN 'deallocation' THEN -size_bytes END))
             OVER (PARTITION BY process_id, device_id ORDER BY start_ns))::BIGINT AS live_bytes
@@ -110,7 +110,7 @@ SELECT
     m.total_ns,
     m.total_ns / m.calls AS avg_ns,
     m.max_ns,
-    100 * m.total_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
+    100.0 * m.total_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
     m.size_bytes,
     m.max_size_bytes,
     m.failed_count,

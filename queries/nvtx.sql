@@ -46,7 +46,7 @@ SELECT CASE count(*) WHEN 1 THEN '1 range was' ELSE count(*) || ' ranges were' E
     || ' still open when the capture ended: counted, but without a host time'
 FROM nvtx_ranges WHERE end_ns IS NULL HAVING count(*) > 0"""
 outside = """
-SELECT round(100 - 100 * inside_ns / total_ns, 1) || ' % of GPU time was launched outside all push/pop ranges, or by calls that the trace does not have'
+SELECT round(100 - 100.0 * inside_ns / total_ns, 1) || ' % of GPU time was launched outside all push/pop ranges, or by calls that the trace does not have'
 FROM (SELECT sum(own_gpu_ns) AS inside_ns FROM answer WHERE style = 'push/pop') CROSS JOIN (SELECT sum(duration_ns) AS total_ns FROM gpu_ops)
 WHERE inside_ns < 0.99 * total_ns"""
 graphs = """
@@ -154,10 +154,10 @@ SELECT
     h.style,
     h.calls,
     h.host_ns,
-    100 * h.host_ns / wall.duration_ns AS wall_pct,
+    100.0 * h.host_ns / wall.duration_ns AS wall_pct,
     CASE WHEN h.style = 'push/pop' AND h.host_ns IS NOT NULL THEN coalesce(own.host_ns, 0) END AS own_host_ns,
     coalesce(g.gpu_ns, 0) AS gpu_ns,
-    100 * coalesce(g.gpu_ns, 0) / wall.duration_ns AS gpu_wall_pct,
+    100.0 * coalesce(g.gpu_ns, 0) / wall.duration_ns AS gpu_wall_pct,
     CASE WHEN h.style = 'push/pop' THEN coalesce(own.gpu_ns, 0) END AS own_gpu_ns,
     coalesce(j.projected_ns, 0) AS projected_ns,
     coalesce(g.kernels, 0) AS kernels,

@@ -30,8 +30,6 @@ wall_pct = "Share of the wall, for times: kernels that overlap, and calls of sev
 [notes]
 tokens = """
 SELECT 'one token per range: ' || range_count || ' ranges match ' || nvtx FROM scope WHERE $tokens IS NULL"""
-none = """
-SELECT 'per_token is unknown: there must be at least one token' WHERE $tokens < 1 AND EXISTS (FROM answer)"""
 whole = """
 SELECT 'the whole trace is divided, with its warm-up and prefill; narrow it with --nvtx RANGE or --from and --to'
 FROM scope WHERE nvtx IS NULL AND from_ns IS NULL AND to_ns IS NULL AND EXISTS (FROM answer)"""
@@ -102,8 +100,8 @@ SELECT
     m.total::BIGINT AS total,
     CASE
         WHEN m.metric = 'kernel_avg_ns' THEN k.kernel_ns / nullif(k.kernels, 0)
-        WHEN coalesce($tokens, scope.range_count) > 0 THEN m.total / coalesce($tokens, scope.range_count)
+        ELSE m.total / coalesce($tokens, scope.range_count)
     END AS per_token,
-    CASE WHEN m.metric IN ('wall_ns', 'gpu_busy_ns', 'gpu_idle_ns', 'kernel_ns', 'api_ns') THEN 100 * m.total / m.wall_ns END AS wall_pct
+    CASE WHEN m.metric IN ('wall_ns', 'gpu_busy_ns', 'gpu_idle_ns', 'kernel_ns', 'api_ns') THEN 100.0 * m.total / m.wall_ns END AS wall_pct
 FROM measured AS m, kernel_times AS k, scope
 ORDER BY m.place

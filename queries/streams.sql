@@ -106,10 +106,10 @@ SELECT
     m.copies,
     m.graphs,
     m.busy_ns,
-    100 * m.busy_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
-    100 * m.busy_ns / nullif(coalesce(g.busy_ns, m.busy_ns), 0) AS gpu_busy_pct,
+    100.0 * m.busy_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
+    100.0 * m.busy_ns / nullif(coalesce(g.busy_ns, m.busy_ns), 0) AS gpu_busy_pct,
     m.overlap_ns,
-    100 * m.overlap_ns / nullif(m.busy_ns, 0) AS overlap_pct,
+    100.0 * m.overlap_ns / nullif(m.busy_ns, 0) AS overlap_pct,
     m.span_ns,
     m.gpu_id
 FROM measured AS m

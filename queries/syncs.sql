@@ -1,5 +1,6 @@
 /*
 title = "Where the host waits for the GPU"
+aliases = ["cuda_api_sync"]
 description = """
 Counts the calls in which the host waits, by place: what it waits for, the NVTX path on the waiting thread, the call, and the
 thread. 'D2H copy' is a blocking device-to-host copy, or one into pageable memory, which blocks whatever its name says;
@@ -116,7 +117,7 @@ SELECT
     avg(p.wait_ns) AS avg_ns,
     max(p.wait_ns) AS max_ns,
     sum(p.idle_ns)::BIGINT AS gpu_idle_ns,
-    100 * sum(p.idle_ns)::BIGINT / (SELECT sum(duration_ns) FROM wall) AS gpu_idle_wall_pct,
+    100.0 * sum(p.idle_ns)::BIGINT / (SELECT sum(duration_ns) FROM wall) AS gpu_idle_wall_pct,
     avg(p.copy_bytes) FILTER (p.kind <> 'wait') AS avg_bytes,
     p.process_id,
     p.thread_id

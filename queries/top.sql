@@ -32,7 +32,7 @@ provenance = "Where the kernel comes from, told from its name"
 
 [notes]
 graphs = """
-SELECT 'CUDA graphs ran as a whole ' || count(*) || ' times (' || round(100 * sum(duration_ns) / nullif(sum(duration_ns) + coalesce((SELECT sum(total_ns) FROM answer), 0), 0), 1)
+SELECT 'CUDA graphs ran as a whole ' || count(*) || ' times (' || round(100.0 * sum(duration_ns) / nullif(sum(duration_ns) + coalesce((SELECT sum(total_ns) FROM answer), 0), 0), 1)
     || ' % of kernel and graph time): their kernels are not in this table; capture with --cuda-graph-trace=node to see them'
 FROM graph_launches HAVING count(*) > 0"""
 */
@@ -43,10 +43,10 @@ WITH grouped AS (
     UNION ALL
     SELECT mangled_name_id, NULL, duration_ns FROM kernel_events WHERE $group_by = 'mangled'
     UNION ALL
-    SELECT NULL, n.family, k.duration_ns FROM kernel_events AS k JOIN kernel_names AS n USING (name_id)
+    SELECT NULL, coalesce(n.family, 'other'), k.duration_ns FROM kernel_events AS k LEFT JOIN kernel_names AS n USING (name_id)
     WHERE $group_by = 'family'
     UNION ALL
-    SELECT NULL, n.provenance, k.duration_ns FROM kernel_events AS k JOIN kernel_names AS n USING (name_id)
+    SELECT NULL, coalesce(n.provenance, 'hand-written'), k.duration_ns FROM kernel_events AS k LEFT JOIN kernel_names AS n USING (name_id)
     WHERE $group_by = 'provenance'
     UNION ALL
     SELECT NULL, 'process ' || process_id || ' device ' || device_id, duration_ns FROM kernel_events
@@ -72,7 +72,7 @@ measured AS (
     GROUP BY ALL
 )
 SELECT
-    coalesce(m.label, s.name, '(no ' || $group_by || ' name)') AS name,
+    coalesce(m.label, nullif(s.name, ''), '(no ' || $group_by || ' name)') AS name,
     m.calls,
     m.total_ns,
     m.total_ns / m.calls AS avg_ns,
@@ -81,8 +81,8 @@ SELECT
     m.max_ns,
     m.stddev_ns,
     m.quantiles_ns[2] AS p95_ns,
-    100 * m.total_ns / nullif(sum(m.total_ns) OVER (), 0) AS kernel_time_pct,
-    100 * m.total_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
+    100.0 * m.total_ns / nullif((SELECT sum(total_ns) FROM measured), 0) AS kernel_time_pct,
+    100.0 * m.total_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
     CASE WHEN $group_by = 'family' THEN m.label ELSE kernel_family(s.name) END AS family,
     CASE WHEN $group_by = 'provenance' THEN m.label ELSE kernel_provenance(s.name) END AS provenance
 FROM measured AS m

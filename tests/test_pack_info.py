@@ -88,7 +88,11 @@ def test_how_graphs_were_traced_and_what_that_hides(sample, tmp_path):
     trace = Trace()
     trace.thread().graph_launch(whole=500).graph_launch(kernels=[("k", 5)]).graph_launch()
     mixed = ask(trace.write(tmp_path / "trace.sqlite"))["graphs"]
-    assert values(mixed) == {"graph_launch_calls": 3, "node_kernels": 1, "whole_graph_pct": pytest.approx(100 * 500 / 505)}
+    assert values(mixed) == {
+        "graph_launch_calls": 3,
+        "node_kernels": 1,
+        "whole_graph_pct": pytest.approx(100 * 500 / 505),
+    }
     assert "partly" in details(mixed)["graph_launch_calls"]
 
 
@@ -157,7 +161,13 @@ def test_warnings_and_errors_are_shown_once_each_errors_first(tmp_path):
 def test_environment_host_and_user_are_not_shown(version, tmp_path):
     trace = Trace()
     trace.thread().launch("k")
-    names = ("EXPORT_HOST", "EXPORT_USER", "DEVICE_DISPLAY_NAME", "PROCESS_0:USER_NAME", "PROCESS_0:ENVIRONMENT_VARIABLE")
+    names = (
+        "EXPORT_HOST",
+        "EXPORT_USER",
+        "DEVICE_DISPLAY_NAME",
+        "PROCESS_0:USER_NAME",
+        "PROCESS_0:ENVIRONMENT_VARIABLE",
+    )
     for table in ("META_DATA_EXPORT", "META_DATA_CAPTURE"):
         if version != "2022.2" or table == "META_DATA_EXPORT":
             for name in names:

@@ -83,7 +83,13 @@ class TestAgainstNsys:
         for row in rows:
             ours = answer[row["Range"].lstrip(":"), "push/pop"]
             assert (ours["calls"], ours["host_ns"]) == (int(row["Instances"]), int(row["Total Time (ns)"]))
-            for column, theirs in (("avg", "Avg"), ("med", "Med"), ("min", "Min"), ("max", "Max"), ("stddev", "StdDev")):
+            for column, theirs in (
+                ("avg", "Avg"),
+                ("med", "Med"),
+                ("min", "Min"),
+                ("max", "Max"),
+                ("stddev", "StdDev"),
+            ):
                 # nsys says 0 where a single range has no deviation.
                 assert (ours[f"{column}_ns"] or 0) == pytest.approx(float(row[f"{theirs} (ns)"]), abs=0.051)
 
@@ -221,7 +227,9 @@ def test_work_outside_all_ranges_is_told(tmp_path):
 
 def test_whole_graphs_are_gpu_time_but_no_kernels(tmp_path):
     trace = Trace()
-    trace.thread().range("step", 0, 30_000).graph_launch(whole=9_000, at=1_000).graph_launch(kernels=[("k", 5)], at=20_000)
+    trace.thread().range("step", 0, 30_000).graph_launch(whole=9_000, at=1_000).graph_launch(
+        kernels=[("k", 5)], at=20_000
+    )
     with nsys_insight.open(trace.write(tmp_path / "trace.sqlite")) as opened:
         answer = opened.answer("nvtx")
     row = ask(tmp_path / "trace.sqlite")["step", "push/pop"]

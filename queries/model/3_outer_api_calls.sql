@@ -14,14 +14,15 @@ nesting_threads AS (
     WHERE last_thread = globalTid AND last_end > start
 ),
 inside AS (
-    SELECT process_id, thread_id, start_ns, end_ns, api
+    SELECT process_id, thread_id, start_ns, end_ns, api, correlation_id
     FROM api_calls SEMI JOIN nesting_threads USING (process_id, thread_id)
-    QUALIFY end_ns <= max(end_ns) OVER (
-        PARTITION BY process_id, thread_id ORDER BY start_ns, end_ns DESC, api DESC
+    -- One that begins where the other ends is not inside it.
+    QUALIFY greatest(start_ns + 1, end_ns) <= max(end_ns) OVER (
+        PARTITION BY process_id, thread_id ORDER BY start_ns, end_ns DESC, api DESC, correlation_id
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     )
 )
-SELECT * FROM api_calls ANTI JOIN inside USING (process_id, thread_id, start_ns, end_ns, api);
+SELECT * FROM api_calls ANTI JOIN inside USING (process_id, thread_id, start_ns, end_ns, api, correlation_id);
 
 COMMENT ON VIEW outer_api_calls IS 'The rows of `api_calls` that are not inside another API call: a runtime call may contain its driver call, and their times must not be added.';
 COMMENT ON COLUMN outer_api_calls.start_ns IS 'When the host entered the call';

@@ -6,7 +6,7 @@ SELECT
     a.start_ns AS api_start_ns,
     p.range_id
 FROM gpu_ops AS o
-JOIN api_calls AS a
+LEFT JOIN api_calls AS a
     ON a.process_id = o.process_id AND a.correlation_id = o.correlation_id
     AND a.call_group IN ('launch', 'graph launch', 'copy', 'memset')
 ASOF LEFT JOIN nvtx_places AS p

@@ -1,0 +1,119 @@
+"""One trace with all that a trace may hold, written in many ways, for what must hold whatever the trace."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from synthetic import Trace
+
+SAMPLES = Path(__file__).parents[1] / "sample_traces"
+EARLIER, LATER = -1_000_000, 10**15
+# Columns that older versions of nsys lack.
+OPTIONAL = {
+    "greenContextId", "mangledName", "launchType", "sharedMemoryExecuted", "graphNodeId", "copyCount", "srcKind",
+    "dstKind", "memKind", "callchainId", "deprecatedSyncType", "eventSyncId", "endGlobalTid", "textId", "rangeId",
+    "CUDA_GPU_MEMORY_USAGE_EVENTS.streamId", "localMemoryPoolSize",
+}  # fmt: skip
+
+
+def write(folder: Path) -> dict[str, Path]:
+    """Write all of them, with two sample traces, and give the files by what is special about them."""
+    bare = without(everything(), OPTIONAL)
+    return {
+        "plain": everything().write(folder / "plain.sqlite"),
+        "shuffled": everything().write(folder / "shuffled.sqlite", shuffle=1),
+        "shuffled otherwise": everything().write(folder / "shuffled2.sqlite", shuffle=2),
+        "with empty tables": everything().write(folder / "empty_tables.sqlite", lazy=False),
+        "NULL columns": bare.write(folder / "null_columns.sqlite"),
+        "missing columns": bare.write(folder / "missing_columns.sqlite", without_columns=OPTIONAL),
+        "2025.3": everything(any_version=True).write(folder / "2025.sqlite"),
+        "2023.4": everything(any_version=True).write(folder / "2023.sqlite", version="2023.4"),
+        "2022.2": everything(any_version=True).write(folder / "2022.sqlite", version="2022.2"),
+        "earlier": everything().shifted(EARLIER).write(folder / "earlier.sqlite"),
+        "later": everything().shifted(LATER).write(folder / "later.sqlite"),
+        "sample": SAMPLES / "churn.sqlite",
+        "sample, shuffled": shuffled(SAMPLES / "churn.sqlite", folder / "churn.sqlite"),
+        "sample with graphs": SAMPLES / "decode_graph_node.sqlite",
+        "sample with graphs, shuffled": shuffled(SAMPLES / "decode_graph_node.sqlite", folder / "graph.sqlite"),
+        "nothing": Trace().write(folder / "nothing.sqlite"),
+        "calls only": calls_only().write(folder / "calls.sqlite"),
+        "kernels only": kernels_only().write(folder / "kernels.sqlite"),
+    }
+
+
+def everything(*, any_version: bool = False) -> Trace:
+    """Give a trace with all that a trace may hold, and many ties; or only what any version of nsys could write."""
+    trace = Trace()
+    for pid, device in ((100, 0), (200, 1)):
+        host = trace.thread(pid=pid)
+        host.range("epoch", host.now, None).range("request", 50_000, 400_000, style="start/end")
+        for _ in range(4):
+            with host.nvtx("step"):
+                host.copy("H2D", 4096, device=device, source="pageable")
+                with host.nvtx("layer", domain="model"):
+                    for stream in (7, 13):
+                        host.launch("void norm<float>(float *)", runs=2_000, stream=stream, device=device)
+                        host.launch(
+                            "gemm(float *)", runs=2_000, stream=stream, device=device, grid=(64, 1, 1), registers=200
+                        )
+                host.launch(
+                    "gemm(half *)",
+                    runs=2_000,
+                    device=device,
+                    driver="cuLaunchKernelEx",
+                    launch_type="Coop Single Device",
+                )
+                host.memset(256, device=device).malloc(1 << 20, device=device).free()
+                host.graph_launch(kernels=[("gemm(float *)", 2_000), ("relu", 0)], stream=13, device=device)
+                if not any_version:
+                    host.graph_launch(whole=3_000, device=device)
+                host.record(1, stream=13, device=device).sync("event", event=1, device=device)
+                host.copy("D2H", 64, device=device).sync("stream", device=device).sync("device", device=device)
+                host.copy("D2H", 64, device=device, target="pageable", blocking=True).copy("D2D", 512, device=device)
+            host.osrt("poll", takes=20_000).idle(5_000)
+        host.kernel("stray", at=host.now, device=device).call("cudaLaunchKernel_v7000").mark("here", host.now)
+        trace.overhead("CUPTI Buffer flush", 1_000, 9_000, host)
+    if not any_version:
+        trace.diagnostic("Not all CUDA events might have been collected.").diagnostic("No.", severity="Error")
+        for at in range(0, 100_000, 10_000):
+            trace.gpu_metric("SMs Active [Throughput %]", at=at, value=50).gpu_metric("DRAM Read", at=at, value=7)
+    return trace
+
+
+def without(trace: Trace, columns: set[str]) -> Trace:
+    """Give the same trace with these columns NULL."""
+    for table, rows in trace.rows.items():
+        for row in rows:
+            for column in columns:
+                owner, _, name = column.rpartition(".")
+                if owner in ("", table):
+                    row.pop(name, None)
+    return trace
+
+
+def shuffled(source: Path, target: Path) -> Path:
+    """Copy a real export with the rows of each table in another order."""
+    target.write_bytes(source.read_bytes())
+    with closing(sqlite3.connect(target)) as database, database:
+        for (table,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            database.execute(
+                f'CREATE TEMP TABLE kept AS SELECT * FROM main."{table}" ORDER BY rowid * 7919 % 10007, rowid'
+            )
+            database.execute(f'DELETE FROM main."{table}"')
+            database.execute(f'INSERT INTO main."{table}" SELECT * FROM kept ORDER BY rowid')
+            database.execute("DROP TABLE kept")
+    return target
+
+
+def calls_only() -> Trace:
+    trace = Trace()
+    trace.thread().call("cudaLaunchKernel_v7000").call("cudaGetDevice")
+    return trace
+
+
+def kernels_only() -> Trace:
+    trace = Trace()
+    trace.thread().kernel("k", at=0).kernel("k", at=5_000)
+    return trace

@@ -1,0 +1,201 @@
+"""What the model's views make of the habits of nsys: ids, enums, renamed columns, odd times, odd text."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import oracle
+import pytest
+from hypothesis import HealthCheck, given, settings
+from strategies import traces
+from synthetic import Trace
+from synthetic_schema import ENUMS
+
+import nsys_insight
+
+SAMPLES = Path(__file__).parents[1] / "sample_traces"
+
+
+def ask(path, query, **options):
+    with nsys_insight.open(path, **options) as trace:
+        return trace.sql(query).rows()
+
+
+def edit(path, *statements):
+    with closing(sqlite3.connect(path)) as database, database:
+        for statement in statements:
+            database.execute(statement)
+    return path
+
+
+class TestLaunches:
+    def test_correlation_ids_repeat_across_processes(self, tmp_path):
+        trace = Trace()
+        trace.thread(pid=1, tid=1).launch("a", at=0, api=1_000, queue=50)
+        trace.thread(pid=2, tid=2).launch("b", at=500, api=2_000, queue=70)
+        path = trace.write(tmp_path / "trace.sqlite")
+        assert ask(path, "SELECT count(DISTINCT correlation_id) FROM kernels") == [(1,)]
+        columns = "process_id, thread_id, name, api_duration_ns, queue_ns"
+        assert ask(path, f"SELECT {columns} FROM launches JOIN strings USING (name_id) ORDER BY 1") == [
+            (1, 1, "a", 1_000, 50),
+            (2, 2, "b", 2_000, 70),
+        ]
+
+    @pytest.mark.parametrize("name", sorted(path.stem for path in SAMPLES.glob("*.sqlite")))
+    def test_each_kernel_is_there_once_with_its_own_call(self, name):
+        path = SAMPLES / f"{name}.sqlite"
+        expected = [
+            (pair["kernel"]["start"], pair["kernel_ns"], pair["api_name"], pair["api_ns"], pair["queue_ns"])
+            for pair in oracle.launches(oracle.read(path))
+        ]
+        found = ask(path, "SELECT start_ns, duration_ns, api_name, api_duration_ns, queue_ns FROM launches")
+        assert sorted(found) == sorted(expected)
+
+    def test_the_kernels_of_a_graph_launch_share_one_call_and_are_not_multiplied(self, tmp_path):
+        trace = Trace()
+        trace.thread().graph_launch(kernels=[("a", 10), ("b", 20), ("c", 30)]).graph_launch(kernels=[("a", 10)])
+        path = trace.write(tmp_path / "trace.sqlite")
+        assert ask(path, "SELECT count(*), count(DISTINCT api_start_ns), sum(duration_ns)::INT FROM launches") == [
+            (4, 2, 70)
+        ]
+        assert ask(path, "SELECT DISTINCT call_group FROM launches") == [("graph launch",)]
+        assert ask(path, "SELECT count(*) FROM graph_launches") == [(0,)]
+
+    def test_a_call_without_a_kernel_and_a_kernel_without_a_call(self, tmp_path):
+        trace = Trace()
+        trace.thread().call("cudaLaunchKernel_v7000").kernel("stray", at=9_000).launch("k", at=20_000)
+        path = trace.write(tmp_path / "trace.sqlite")
+        assert ask(path, "SELECT count(*), count(api_name) FROM launches") == [(2, 1)]
+        assert ask(path, "SELECT count(*) FROM api_calls WHERE call_group = 'launch'") == [(2,)]
+
+
+# Not the numbers that nsys uses: whoever hard-codes those reads the wrong words.
+RENUMBERED = {name: {key + 20: label for key, label in labels.items()} for name, labels in ENUMS.items()}
+
+
+class TestEnums:
+    @pytest.fixture
+    def trace(self):
+        trace = Trace()
+        host = trace.thread().copy("H2D", 8, source="pageable").copy("D2H", 8).copy("P2P", 8).malloc(8).free()
+        host.launch("k", launch_type="Coop Single Device")
+        return trace
+
+    @staticmethod
+    def assert_words(path):
+        assert ask(path, "SELECT copy_kind, source_memory, target_memory FROM memcpys ORDER BY start_ns") == [
+            ("H2D", "pageable", "device"), ("D2H", "device", "pinned"), ("P2P", "device", "device"),
+        ]  # fmt: skip
+        assert ask(path, "SELECT operation, memory FROM memory_events ORDER BY start_ns") == [
+            ("allocation", "device"), ("deallocation", "device"),
+        ]  # fmt: skip
+        assert ask(path, "SELECT launch_type FROM kernels") == [("coop single device",)]
+
+    def test_numbers_mean_what_the_file_says(self, trace, tmp_path):
+        self.assert_words(trace.write(tmp_path / "trace.sqlite", enums=RENUMBERED))
+
+    def test_a_misspelt_table_is_read(self, trace, tmp_path):
+        renamed = {"ENUM_CUDA_KERNEL_LAUNCH_TYPE": "ENUM_CUDA_KRENEL_LAUNCH_TYPE"}
+        self.assert_words(trace.write(tmp_path / "trace.sqlite", renamed_tables=renamed, enums=RENUMBERED))
+
+    def test_without_tables_the_documented_numbers_hold(self, trace, tmp_path):
+        self.assert_words(trace.write(tmp_path / "trace.sqlite", without_tables=list(ENUMS)))
+
+    def test_an_unknown_number_is_shown_as_it_is(self, trace, tmp_path):
+        path = trace.write(tmp_path / "trace.sqlite")
+        edit(path, "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET copyKind = 99, srcKind = 98")
+        assert set(ask(path, "SELECT copy_kind, source_memory FROM memcpys")) == {("kind 99", "memory 98")}
+
+
+class TestRenamedColumns:
+    @pytest.mark.parametrize("version", ["2025.3", "2023.4", "2022.2"])
+    def test_what_was_waited_for_is_told_in_every_version_with_and_without_the_call(self, version, tmp_path):
+        trace = Trace()
+        trace.thread().launch("k").record(3).sync("stream").sync("event", event=3).sync("device")
+        path = trace.write(tmp_path / "trace.sqlite", version=version)
+        query = "SELECT sync_type FROM syncs ORDER BY start_ns"
+        assert ask(path, query) == [("stream",), ("event",), ("context",)]
+        edit(path, "DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME")
+        assert ask(path, query) == [("stream",), ("event",), ("context",)]
+
+    @pytest.mark.parametrize("version", ["2025.3", "2023.4", "2022.2"])
+    def test_the_version_of_nsys_is_found_under_both_names_of_its_table(self, version, tmp_path):
+        trace = Trace()
+        trace.thread().launch("k")
+        path = trace.write(tmp_path / "trace.sqlite", version=version)
+        ((found,),) = ask(path, "SELECT value FROM capture WHERE name = 'EXPORT_PRODUCT_VERSION'")
+        assert found.startswith(version)
+
+    def test_gpus_are_found_in_the_table_of_2020(self, tmp_path):
+        trace = Trace()
+        trace.thread().launch("k")
+        path = edit(
+            trace.write(tmp_path / "trace.sqlite", without_tables=["TARGET_INFO_GPU"]),
+            "CREATE TABLE TARGET_INFO_CUDA_GPU (deviceId INT, name TEXT, numMultiprocessors INT, globalMemorySize INT)",
+            "INSERT INTO TARGET_INFO_CUDA_GPU VALUES (0, 'Quadro RTX 6000', 72, 25396838400)",
+        )
+        query = "SELECT gpu_id, name, sm_count, memory_bytes, memory_bytes_per_s FROM gpus"
+        assert ask(path, query) == [(0, "Quadro RTX 6000", 72, 25396838400, None)]
+
+    def test_two_processes_may_call_two_gpus_device_0(self, tmp_path):
+        trace = Trace()
+        trace.thread(pid=1, gpus=[3]).launch("k", at=0, api=10, queue=0, runs=100)
+        trace.thread(pid=2, gpus=[5]).launch("k", at=0, api=10, queue=0, runs=300)
+        path = trace.write(tmp_path / "trace.sqlite")
+        assert ask(path, "SELECT gpu_id, duration_ns FROM gpu_busy ORDER BY 1") == [(3, 100), (5, 300)]
+
+
+class TestOddTimes:
+    @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(trace=traces())
+    def test_busy_and_gaps_equal_plain_loops(self, trace, tmp_path):
+        path = trace.write(tmp_path / "trace.sqlite")
+        tables = oracle.read(path)
+        for view, expected in (("gpu_busy", oracle.busy_intervals(tables)), ("gpu_gaps", oracle.idle_gaps(tables))):
+            spans = [(gpu, *span) for gpu, spans in sorted(expected.items()) for span in spans]
+            assert ask(path, f"SELECT gpu_id, start_ns, end_ns FROM {view} ORDER BY ALL", use_cache=False) == spans
+
+    def test_before_zero_backwards_at_once_and_inside_each_other(self, tmp_path):
+        trace = Trace()
+        host = trace.thread()
+        host.kernel("long", at=-1_000, runs=1_500).kernel("inside", at=-500, runs=100, stream=13)
+        host.kernel("backwards", at=800, runs=-300).kernel("instant", at=900, runs=0).kernel("last", at=1_000, runs=10)
+        path = trace.write(tmp_path / "trace.sqlite")
+        # The gap before 800 begins where the long kernel ends, at 500, not where the one before in time does, at -400.
+        gaps = "SELECT start_ns, end_ns FROM gpu_gaps ORDER BY 1"
+        assert ask(path, gaps) == [(500, 800), (800, 900), (900, 1_000)]
+        assert ask(path, "SELECT sum(duration_ns)::INT FROM gpu_busy") == [(1_510,)]
+        assert ask(path, "SELECT start_ns, end_ns FROM wall") == [(-1_000, 1_010)]
+
+    def test_streams_and_events_of_no_number_are_unknown(self, tmp_path):
+        trace = Trace()
+        trace.thread().launch("k").sync("device")
+        path = trace.write(tmp_path / "trace.sqlite")
+        assert ask(path, "SELECT stream_id, event_id FROM syncs") == [(None, None)]
+
+
+class TestOddText:
+    @pytest.mark.parametrize("use_cache", [False, True])
+    def test_text_that_is_not_utf8_is_shown_and_nothing_is_dropped(self, tmp_path, use_cache):
+        trace = Trace().gpu(0, name=b"GPU \xe9").diagnostic(b"lost \x80\x81 events")
+        host = trace.thread(process=b"./app\xff", name=b"worker \xfe").range(b"step \xff", 0, 90_000)
+        host.range("naïve", 0, 95_000, domain=b"dom\xc3").range(b"registered \xff", 0, 99_000, registered=True)
+        host.launch(b"kernel\xff(int)").launch("grün(int)").launch("plain(int)").osrt(b"poll\xf0")
+        path = trace.write(tmp_path / "trace.sqlite")
+
+        def names(view, column="name"):
+            return {text for (text,) in ask(path, f"SELECT {column} FROM {view}", use_cache=use_cache)}
+
+        assert names("kernels") == {r"kernel\xFF(int)", "grün(int)", "plain(int)"}
+        assert names("nvtx_ranges") == {r"step \xFF", "naïve", r"registered \xFF"}
+        assert names("nvtx_ranges", "domain") == {"", r"dom\xC3"}
+        assert names("gpus") == {r"GPU \xE9"}
+        assert names("processes") == {r"./app\xFF"}
+        assert names("threads") == {r"worker \xFE"}
+        assert names("diagnostics", "message") == {r"lost \x80\x81 events"}
+        assert names("os_calls") == {r"poll\xF0"}
+        with nsys_insight.open(path, use_cache=use_cache) as opened:
+            assert opened.top()["calls"].sum() == 3
+            assert opened.info().height > 5
