@@ -274,6 +274,7 @@ def test_json_is_one_object_that_says_what_its_columns_mean(connection):
         "trace": {"file": "t.sqlite", "scope": {}},
         "params": {"group_by": "full"},
         "notes": ["half of it"],
+        "row_count": 1,
         "columns": [
             {"name": "name", "unit": "", "description": "The kernel"},
             {"name": "total_ns", "unit": "ns", "description": "Sum"},

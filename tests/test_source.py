@@ -114,7 +114,7 @@ class TestWhatIsRefused:
             ("trace.json", b'{"schemaVersion": 1, "traceEvents": []}', "Chrome trace"),
             ("trace.json", b'[{"name": "a", "ph": "X"}]', "Chrome trace"),
             ("trace.json", b'{"data": []}', "is a JSON file"),
-            ("trace.nsys-rep.gz", gzip.compress(b"x"), "gunzip --keep trace.nsys-rep.gz", mtime=0),
+            ("trace.nsys-rep.gz", gzip.compress(b"x", mtime=0), "gunzip --keep trace.nsys-rep.gz"),
             ("trace.zip", b"PK\x03\x04\x14\0", "unzip trace.zip"),
             ("trace.h5", b"\x89HDF\r\n\x1a\n", "HDF5"),
             ("StringIds.parquet", b"PAR1\x15\x04", "give the folder"),
