@@ -19,8 +19,8 @@ def nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     """Forget the user's settings and have a cache folder for fixtures that live longer than a test."""
     with pytest.MonkeyPatch.context() as patch:
         for name in os.environ:
-            # The last one says which command to test, not how it behaves.
-            if name.startswith("NSYS_INSIGHT_") and name != "NSYS_INSIGHT_COMMAND":
+            # These two say what to test with, not how it behaves.
+            if name.startswith("NSYS_INSIGHT_") and name not in ("NSYS_INSIGHT_COMMAND", "NSYS_INSIGHT_NSYS"):
                 patch.delenv(name)
         patch.setenv("NSYS_INSIGHT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield
