@@ -10,7 +10,8 @@ off by --nvtx: before it), up to the end of that launch call: an API call by its
 the operating system (captured with -t osrt), or CPU work outside all of these. It is 'launch latency' if most of the gap
 came after the launch call had returned, 'launched before the gap' if the call had returned before the gap began: then the
 host was not late, the operation waited on the GPU (for another stream, or for the next node of its graph); and 'profiler: …'
-if the profiler itself held the thread up for half of the gap."""
+if the profiler itself held the thread up for half of the gap.
+A scope counts only its own work as busy: what other threads, processes or streams run at the time looks idle here."""
 reading = """
 CPU work: the program does something else before it launches (sampling, tokenising, Python): do it later, on another
 thread, or with a CUDA graph. sync: the host waited and launched nothing meanwhile, see syncs. alloc or free: use a memory

@@ -7,7 +7,8 @@ wall_ns is the scope's own time: the ranges of --nvtx, the window of --from and 
 event. gpu_busy_ns is the part of it in which a GPU worked on what is in scope (the union of kernels, copies, memsets and
 whole graphs, the mean over the GPUs that were used), gpu_idle_ns the rest. launch_calls are the calls that put kernels on
 the GPU, graph launches among them: one graph launch runs many kernels. Calls inside other calls are not counted, nor
-their time added to api_ns."""
+their time added to api_ns.
+A scope counts only its own work as busy: what other threads, processes or streams run at the time looks idle here."""
 reading = """
 gpu_idle_ns is what can be won without making a kernel faster: see gaps and syncs. Hundreds of launch calls per token at
 a kernel_avg_ns of a few microseconds are launch-bound: use a CUDA graph (torch.compile mode reduce-overhead) or fuse.
