@@ -22,6 +22,17 @@ if TYPE_CHECKING:
 # 1 GB for the whole process, and none slowed by more than a third (docs/performance.md).
 DEFAULT_MEMORY = "512MB"
 
+# The tables of which the whole is read to say when a GPU was idle, and why.
+WHOLE = (
+    "CUPTI_ACTIVITY_KIND_KERNEL",
+    "CUPTI_ACTIVITY_KIND_MEMCPY",
+    "CUPTI_ACTIVITY_KIND_MEMSET",
+    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+    "CUPTI_ACTIVITY_KIND_RUNTIME",
+    "OSRT_API",
+    "PROFILER_OVERHEAD",
+)
+
 
 @cache
 def contract() -> dict[str, dict[str, str]]:
@@ -155,21 +166,29 @@ def cell(name: str, kind: str, expression: str = "") -> str:
 
 
 def create_raw_views(connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope) -> None:
-    """Make the relations of the contract in the schema `raw`: each has exactly its columns, and the rows in scope."""
-    statements = ["CREATE SCHEMA IF NOT EXISTS raw"]
+    """Make the relations of the contract in the schema `raw`: each has exactly its columns, and the rows in scope.
+
+    The schema `whole` holds what explains why a GPU was idle, whatever part of it the scope is about.
+    """
+    statements = ["CREATE SCHEMA IF NOT EXISTS raw", "CREATE SCHEMA IF NOT EXISTS whole"]
     for table, types in contract().items():
-        has = source.columns.get(table, set())
-        select = ", ".join(
-            cell(name, kind, cut(scope, table, name)) if name in has else f"NULL::{kind} AS {identifier(name)}"
-            for name, kind in types.items()
-        )
-        rows = f"FROM {source.relations[table]}" if has else "WHERE false"
-        test = condition(scope, table, set(types) & has) if has else ""
-        statements.append(
-            f"CREATE OR REPLACE VIEW raw.{identifier(table)} AS SELECT {select} {rows}"
-            + (f" WHERE {test}" if test else "")
-        )
-    # A scope leaves only a part of a table's rows.
-    known = source.extents if scope == WHOLE_TRACE else {}
-    statements.append(f"CREATE OR REPLACE VIEW raw.extents AS {extents.select(known)}")
+        statements.append(_raw_view("raw", source, table, types, scope))
+        if table in WHOLE:
+            statements.append(_raw_view("whole", source, table, types, Scope(device=scope.device)))
+    # A scope has written down its own time; see `nsys_insight.scope`.
+    wall = extents.select(source.extents) if scope == WHOLE_TRACE else "FROM scope_windows"
+    statements.append(f"CREATE OR REPLACE VIEW raw.wall AS {wall}")
     connection.execute(";\n".join(statements))
+
+
+def _raw_view(schema: str, source: Source, table: str, types: dict[str, str], scope: Scope) -> str:
+    """SQL that creates the relation of one table of the contract."""
+    has = source.columns.get(table, set())
+    select = ", ".join(
+        cell(name, kind, cut(scope, table, name)) if name in has else f"NULL::{kind} AS {identifier(name)}"
+        for name, kind in types.items()
+    )
+    rows = f"FROM {source.relations[table]}" if has else "WHERE false"
+    test = condition(scope, table, set(types) & has) if has else ""
+    where = f" WHERE {test}" if test else ""
+    return f"CREATE OR REPLACE VIEW {schema}.{identifier(table)} AS SELECT {select} {rows}{where}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
+from nsys_insight import extents
 from nsys_insight.errors import UsageError
 from nsys_insight.sqltext import identifier, literal
 
@@ -109,7 +110,7 @@ def condition(scope: Scope, table: str, columns: set[str]) -> str:
 def prepare(connection: duckdb.DuckDBPyConnection, scope: Scope) -> None:
     """Create what the model and `condition` refer to: `scope`, `scope_windows`, `scope_ranges`, `scope_calls`.
 
-    The views `wall`, `nvtx_ranges` and `gpu_ops` must be there, over the whole trace, and `describe` called for it.
+    The views `wall`, `nvtx_ranges` and `nvtx_nesting` must be there, over the whole trace, and `describe` called.
 
     Raises:
         UsageError: No NVTX range has the name.
@@ -123,7 +124,25 @@ def prepare(connection: duckdb.DuckDBPyConnection, scope: Scope) -> None:
             end = last if end is None else max(min(end, last), start)
     if scope.nvtx is not None:
         ranges = _find_ranges(connection, scope)
+    elif start is not None and end is not None and end > start:
+        connection.execute(f"INSERT INTO scope_windows VALUES ({start}, {end})")
     describe(connection, scope, start, end, ranges)
+
+
+def settle(connection: duckdb.DuckDBPyConnection, scope: Scope) -> None:
+    """Write down, once the raw relations are narrowed, which GPUs the work in scope used, and from when to when.
+
+    The GPUs go into the table `scope_gpus`; the time into `scope_windows`, where no window or range gives it. The view
+    `gpu_ops` must be there.
+    """
+    if scope.flags & {"nvtx", "process", "stream"}:
+        connection.execute(
+            """INSERT INTO scope_gpus SELECT DISTINCT coalesce(d.gpu_id, o.device_id)
+               FROM (SELECT DISTINCT process_id, device_id FROM gpu_ops) AS o
+               LEFT JOIN devices AS d ON d.process_id = o.process_id AND d.device_id = o.device_id"""
+        )
+    if not scope.flags & {"nvtx", "from", "to"}:
+        connection.execute(f"INSERT INTO scope_windows FROM ({extents.select({})}) WHERE end_ns > start_ns")
 
 
 def describe(
@@ -136,11 +155,12 @@ def describe(
     """Write the one-row table `scope`, with the window cut to the trace and the number of NVTX ranges meant."""
     connection.execute(
         f"""CREATE TABLE IF NOT EXISTS scope_windows (start_ns BIGINT, end_ns BIGINT);
+            CREATE TABLE IF NOT EXISTS scope_gpus (gpu_id BIGINT);
             CREATE OR REPLACE TABLE scope AS SELECT
             {literal(scope.nvtx)}::VARCHAR AS nvtx, {ranges}::BIGINT AS range_count,
             {literal(start)}::BIGINT AS from_ns, {literal(end)}::BIGINT AS to_ns,
             {literal(scope.device)}::BIGINT AS device_id, {literal(scope.process)}::BIGINT AS process_id,
-            {literal(scope.stream)}::BIGINT AS stream_id"""
+            {literal(scope.stream)}::BIGINT AS stream_id, {scope == WHOLE_TRACE} AS is_whole"""
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nsys_insight import cache, load, model
 from nsys_insight.answer import store
 from nsys_insight.errors import QueryError, TraceError
-from nsys_insight.scope import WHOLE_TRACE, Scope, describe, prepare
+from nsys_insight.scope import WHOLE_TRACE, Scope, describe, prepare, settle
 from nsys_insight.source import Kind
 
 if TYPE_CHECKING:
@@ -99,9 +99,10 @@ class Session:
                 load.create_raw_views(self.connection, source, WHOLE_TRACE)
                 describe(self.connection)
                 if self.scope != WHOLE_TRACE:
-                    self._create_views("SELECT * FROM wall, nvtx_ranges, nvtx_nesting, gpu_ops")
+                    self._create_views("SELECT * FROM wall, nvtx_ranges, nvtx_nesting, gpu_ops, devices")
                     prepare(self.connection, self.scope)
                     load.create_raw_views(self.connection, source, self.scope)
+                    settle(self.connection, self.scope)
             except duckdb.OutOfMemoryException:
                 raise self._out_of_memory() from None
             except (duckdb.Error, UnicodeDecodeError) as error:

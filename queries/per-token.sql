@@ -4,11 +4,11 @@ aliases = ["per-step"]
 description = """
 Divides what happened in scope by the number of tokens (training steps, frames): --tokens, or one per range under --nvtx.
 wall_ns is the scope's own time: the ranges of --nvtx, the window of --from and --to, else from the first to the last CUDA
-event. gpu_busy_ns is the part of it in which a GPU worked on what is in scope (the union of kernels, copies, memsets and
-whole graphs, the mean over the GPUs that were used), gpu_idle_ns the rest. launch_calls are the calls that put kernels on
+event. gpu_busy_ns is the part of it in which a GPU worked (the union of kernels, copies, memsets and whole graphs, the
+mean over the GPUs that were used), gpu_idle_ns the rest. launch_calls are the calls that put kernels on
 the GPU, graph launches among them: one graph launch runs many kernels. Calls inside other calls are not counted, nor
 their time added to api_ns.
-A scope counts only its own work as busy: what other threads, processes or streams run at the time looks idle here."""
+A GPU is busy with whatever it does, also with what is not in scope."""
 reading = """
 gpu_idle_ns is what can be won without making a kernel faster: see gaps and syncs. Hundreds of launch calls per token at
 a kernel_avg_ns of a few microseconds are launch-bound: use a CUDA graph (torch.compile mode reduce-overhead) or fuse.
@@ -34,9 +34,6 @@ SELECT 'one token per range: ' || range_count || ' ranges match ' || nvtx FROM s
 whole = """
 SELECT 'the whole trace is divided, with its warm-up and prefill; narrow it with --nvtx RANGE or --from and --to'
 FROM scope WHERE nvtx IS NULL AND from_ns IS NULL AND to_ns IS NULL AND EXISTS (FROM answer)"""
-outside = """
-SELECT 'the GPU worked another ' || round(total / 1e6, 3) || ' ms on what was launched in scope, outside the scope''s own time (gpu_outside_ns): it is in neither gpu_busy_ns nor wall_ns'
-FROM answer WHERE metric = 'gpu_outside_ns' AND total > 0"""
 gpus = """
 SELECT 'gpu_busy_ns and gpu_idle_ns are means over the ' || count(DISTINCT coalesce(d.gpu_id, o.device_id)) || ' GPUs that were used'
 FROM (SELECT DISTINCT process_id, device_id FROM gpu_ops) AS o LEFT JOIN devices AS d USING (process_id, device_id)
@@ -49,7 +46,7 @@ WITH walls AS (
     SELECT sum(duration_ns)::BIGINT AS wall_ns FROM wall
 ),
 gpus AS (
-    SELECT coalesce(avg(busy_ns), 0)::BIGINT AS busy_ns, coalesce(avg(outside_ns), 0)::BIGINT AS outside_ns FROM used_gpus
+    SELECT coalesce(avg(busy_ns), 0)::BIGINT AS busy_ns FROM used_gpus
 ),
 calls AS (
     SELECT
@@ -79,7 +76,6 @@ measured AS (
             (1, 'wall_ns', w.wall_ns),
             (2, 'gpu_busy_ns', g.busy_ns),
             (3, 'gpu_idle_ns', w.wall_ns - g.busy_ns),
-            (4, 'gpu_outside_ns', g.outside_ns),
             (5, 'kernel_ns', k.kernel_ns),
             (6, 'kernel_avg_ns', NULL),
             (7, 'kernels', k.kernels),
