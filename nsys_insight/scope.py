@@ -152,7 +152,10 @@ def describe(
     end: int | None = None,
     ranges: int = 0,
 ) -> None:
-    """Write the one-row table `scope`, with the window cut to the trace and the number of NVTX ranges meant."""
+    """Write the one-row table `scope`, with the window cut to the trace and the number of NVTX ranges meant.
+
+    The macro `in_scope` cuts a GPU's intervals to the scope's own time.
+    """
     connection.execute(
         f"""CREATE TABLE IF NOT EXISTS scope_windows (start_ns BIGINT, end_ns BIGINT);
             CREATE TABLE IF NOT EXISTS scope_gpus (gpu_id BIGINT);
@@ -160,7 +163,9 @@ def describe(
             {literal(scope.nvtx)}::VARCHAR AS nvtx, {ranges}::BIGINT AS range_count,
             {literal(start)}::BIGINT AS from_ns, {literal(end)}::BIGINT AS to_ns,
             {literal(scope.device)}::BIGINT AS device_id, {literal(scope.process)}::BIGINT AS process_id,
-            {literal(scope.stream)}::BIGINT AS stream_id, {scope == WHOLE_TRACE} AS is_whole"""
+            {literal(scope.stream)}::BIGINT AS stream_id;
+            CREATE OR REPLACE MACRO in_scope(intervals) AS TABLE
+            {"FROM query_table(intervals)" if scope == WHOLE_TRACE else "FROM cut_to(intervals, 'scope_windows')"}"""
     )
 
 
@@ -174,6 +179,11 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
     )
     # Only * and ? match anything; a bracket is a bracket.
     wanted, pattern = literal(scope.nvtx), literal(str(scope.nvtx).replace("[", "[[]"))
+    paths = f"""
+                UNION
+                SELECT process_id, thread_id, start_ns, end_ns FROM nvtx_nesting
+                WHERE path GLOB {pattern} OR path GLOB '*/' || {pattern}"""
+    paths = paths if "/" in str(scope.nvtx) else ""  # to find all paths takes seconds on a big trace
     connection.execute(
         f"""CREATE OR REPLACE TABLE scope_found AS
             SELECT process_id, thread_id,
@@ -181,10 +191,7 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
                 least(coalesce(end_ns, 9223372036854775807), {literal(scope.to_ns)}::BIGINT) AS end_ns
             FROM (
                 SELECT process_id, thread_id, start_ns, end_ns FROM nvtx_ranges
-                WHERE {wanted} IN (name, domain || ':' || name) OR name GLOB {pattern}
-                UNION
-                SELECT process_id, thread_id, start_ns, end_ns FROM nvtx_nesting
-                WHERE contains({wanted}, '/') AND (path GLOB {pattern} OR path GLOB '*/' || {pattern})
+                WHERE {wanted} IN (name, domain || ':' || name) OR name GLOB {pattern} {paths}
             )
             WHERE {in_window}"""
     )

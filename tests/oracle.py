@@ -252,17 +252,25 @@ def wall(tables: Tables) -> Interval | None:
 
 
 def busy_intervals(tables: Tables) -> dict[int, list[Interval]]:
-    """Give when each GPU was busy: the union of its kernels, copies, memsets and whole graphs, as disjoint intervals.
+    """Give when each GPU was busy: the union of its kernels, copies, memsets and whole graphs, as disjoint intervals."""
+    return {
+        gpu: union((row["start"], max(row["start"], row["end"])) for row in work)
+        for gpu, work in work_of_gpus(tables).items()
+    }
+
+
+def work_of_gpus(tables: Tables) -> dict[int, list[Row]]:
+    """Give the operations of each GPU.
 
     A process numbers its devices itself; the key is the machine's GPU where the trace says which one a device is.
     """
     gpus = {(row["pid"], row["cudaId"]): row["gpuId"] for row in tables["TARGET_INFO_CUDA_DEVICE"]}
-    work: dict[int, list[Interval]] = defaultdict(list)
+    work: dict[int, list[Row]] = defaultdict(list)
     for table in GPU_WORK:
         for row in tables[table]:
             device = int(row["deviceId"])
-            work[gpus.get((pid_of(row), device), device)].append((row["start"], max(row["start"], row["end"])))
-    return {gpu: union(intervals) for gpu, intervals in work.items()}
+            work[gpus.get((pid_of(row), device), device)].append(row)
+    return work
 
 
 def union(intervals: Iterable[Interval]) -> list[Interval]:

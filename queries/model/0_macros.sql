@@ -25,3 +25,22 @@ END;
 -- nsys says 'Host-to-Device'; everybody else says H2D.
 CREATE MACRO copy_kind_word(label) AS
     replace(replace(replace(replace(replace(replace(label, 'Unified ', 'UM '), 'Host', 'H'), 'Device', 'D'), 'Array', 'A'), 'Peer', 'P'), '-to-', '2');
+
+-- The parts of a GPU's intervals (gpu_id, start_ns, end_ns and more; disjoint for each GPU) that lie in windows (start_ns,
+-- end_ns; disjoint): with the start of their window as window_ns. An interval's first part begins with the interval, in a
+-- window that began before; all others begin with a window. So two lookups do, where comparing all with all would not end.
+CREATE MACRO cut_to(intervals, windows) AS TABLE
+WITH i AS MATERIALIZED (
+    FROM query_table(intervals)
+),
+w AS MATERIALIZED (
+    SELECT start_ns, end_ns FROM query_table(windows) WHERE end_ns > start_ns
+)
+SELECT i.* REPLACE (least(i.end_ns, w.end_ns) AS end_ns), w.start_ns AS window_ns
+FROM i ASOF JOIN w ON w.start_ns <= i.start_ns
+WHERE w.end_ns > i.start_ns
+UNION ALL
+SELECT i.* REPLACE (w.start_ns AS start_ns, least(i.end_ns, w.end_ns) AS end_ns), w.start_ns
+FROM (FROM w CROSS JOIN (SELECT DISTINCT gpu_id FROM i)) AS w
+ASOF JOIN i ON i.gpu_id = w.gpu_id AND i.start_ns < w.start_ns
+WHERE i.end_ns > w.start_ns;

@@ -22,15 +22,9 @@ busy AS (
     SELECT
         gpu_id, start_ns, coalesce(lead(reached_ns) OVER (PARTITION BY gpu_id ORDER BY start_ns), last_ns) AS end_ns
     FROM starts
-),
-cut AS (
-    SELECT b.gpu_id, greatest(b.start_ns, w.start_ns) AS start_ns, least(b.end_ns, w.end_ns) AS end_ns
-    FROM busy AS b
-    LEFT JOIN scope_windows AS w ON w.start_ns < b.end_ns AND w.end_ns > b.start_ns
-    WHERE w.start_ns IS NOT NULL OR (SELECT is_whole FROM scope)
 )
 SELECT gpu_id, start_ns, end_ns, end_ns - start_ns AS duration_ns
-FROM cut;
+FROM in_scope('busy');
 
 COMMENT ON VIEW gpu_busy IS 'When each GPU was busy, with whatever it was: the union of its kernels, copies, memsets and whole-graph launches as disjoint intervals, cut to the scope''s own time.';
 COMMENT ON COLUMN gpu_busy.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';

@@ -10,16 +10,13 @@ WITH reach AS (
         ) AS reached_ns
     FROM gpu_work
 ),
-cut AS (
-    SELECT
-        r.gpu_id, greatest(r.reached_ns, w.start_ns) AS start_ns, least(r.next_ns, w.end_ns) AS end_ns,
-        r.reached_ns, r.next_ns
-    FROM reach AS r
-    LEFT JOIN scope_windows AS w ON w.start_ns < r.next_ns AND w.end_ns > r.reached_ns
-    WHERE r.next_ns > r.reached_ns AND (w.start_ns IS NOT NULL OR (SELECT is_whole FROM scope))
+gaps AS (
+    SELECT gpu_id, reached_ns AS start_ns, next_ns AS end_ns, reached_ns, next_ns
+    FROM reach
+    WHERE next_ns > reached_ns
 )
 SELECT gpu_id, start_ns, end_ns, end_ns - start_ns AS duration_ns, reached_ns, next_ns
-FROM cut;
+FROM in_scope('gaps');
 
 COMMENT ON VIEW gpu_gaps IS 'When each GPU was idle between two operations: all of its time from first to last operation that is not in `gpu_busy`, cut to the scope''s own time.';
 COMMENT ON COLUMN gpu_gaps.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';

@@ -14,16 +14,10 @@ pieces AS (
     FROM reach
     WHERE reached_ns IS NULL OR end_ns > reached_ns
 )
-SELECT
-    p.gpu_id,
-    coalesce(sum(CASE
-        WHEN w.start_ns IS NOT NULL THEN least(p.end_ns, w.end_ns) - greatest(p.start_ns, w.start_ns)
-        WHEN s.is_whole THEN p.end_ns - p.start_ns
-    END), 0)::BIGINT AS busy_ns
-FROM pieces AS p
-LEFT JOIN scope_windows AS w ON w.start_ns < p.end_ns AND w.end_ns > p.start_ns
-CROSS JOIN scope AS s
-GROUP BY p.gpu_id;
+SELECT g.gpu_id, coalesce(sum(p.end_ns - p.start_ns), 0)::BIGINT AS busy_ns
+FROM (SELECT DISTINCT gpu_id FROM gpu_work) AS g
+LEFT JOIN in_scope('pieces') AS p USING (gpu_id)
+GROUP BY g.gpu_id;
 
 COMMENT ON VIEW used_gpus IS 'The GPUs in scope, and how long each was busy: the sum of `gpu_busy`.';
 COMMENT ON COLUMN used_gpus.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
