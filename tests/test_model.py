@@ -120,6 +120,13 @@ class TestRenamedColumns:
         edit(path, "DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME")
         assert ask(path, query) == [("stream",), ("event",), ("context",)]
 
+    def test_a_schema_version_that_is_no_number_is_unknown(self, tmp_path):
+        trace = Trace()
+        trace.thread().launch("k").sync("stream")
+        path = trace.write(tmp_path / "trace.sqlite")
+        edit(path, "UPDATE META_DATA_EXPORT SET value = 'beta' WHERE name LIKE 'EXPORT_SCHEMA_VERSION_M%'")
+        assert ask(path, "SELECT sync_type FROM syncs") == [("stream",)]
+
     @pytest.mark.parametrize("version", ["2025.3", "2023.4", "2022.2"])
     def test_the_version_of_nsys_is_found_under_both_names_of_its_table(self, version, tmp_path):
         trace = Trace()

@@ -31,8 +31,8 @@ FROM sync_events AS y
 LEFT JOIN api_calls AS a ON a.process_id = y.process_id AND a.correlation_id = y.correlation_id
 -- Schema 3.17 brought the column and the new numbers.
 CROSS JOIN (
-    SELECT coalesce(min(CASE WHEN name = 'EXPORT_SCHEMA_VERSION_MAJOR' THEN value::BIGINT * 1000 END)
-        + min(CASE WHEN name = 'EXPORT_SCHEMA_VERSION_MINOR' THEN value::BIGINT END) >= 3017, false) AS is_new
+    SELECT coalesce(min(CASE WHEN name = 'EXPORT_SCHEMA_VERSION_MAJOR' THEN try_cast(value AS BIGINT) * 1000 END)
+        + min(CASE WHEN name = 'EXPORT_SCHEMA_VERSION_MINOR' THEN try_cast(value AS BIGINT) END) >= 3017, false) AS is_new
     FROM raw.META_DATA_EXPORT WHERE name LIKE 'EXPORT_SCHEMA_VERSION_M%OR'
 ) AS v;
 
