@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
@@ -93,7 +94,8 @@ def attach_sqlite(connection: duckdb.DuckDBPyConnection, path: Path) -> Source |
         return None
     connection.execute(f"ATTACH {literal(str(path))} AS trace (TYPE sqlite, READ_ONLY)")
     columns = sqlite_columns(path)
-    return Source({table: f"trace.{identifier(table)}" for table in columns}, columns, extents.known(path, columns))
+    in_order = extents.known(path, sqlite_columns(path, views=False))  # a view has no row numbers to look at
+    return Source({table: f"trace.{identifier(table)}" for table in columns}, columns, in_order)
 
 
 def attach_database(connection: duckdb.DuckDBPyConnection, path: Path) -> Source:
@@ -118,8 +120,8 @@ def attach_parquet(connection: duckdb.DuckDBPyConnection, folder: Path) -> Sourc
     return Source(relations, columns)
 
 
-def sqlite_columns(path: Path) -> dict[str, set[str]]:
-    """The tables of a SQLite file with their columns.
+def sqlite_columns(path: Path, *, views: bool = True) -> dict[str, set[str]]:
+    """The tables of a SQLite file with their columns, and the views, but for those over what is not there.
 
     Raises:
         TraceError: The file is damaged.
@@ -134,6 +136,11 @@ def sqlite_columns(path: Path) -> dict[str, set[str]]:
                 "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table'"
             ):
                 found.setdefault(table, set()).add(column)
+            named = "SELECT name FROM sqlite_master WHERE type = 'view'"
+            for (view,) in database.execute(named).fetchall() if views else ():
+                with suppress(sqlite3.OperationalError):
+                    columns = database.execute("SELECT name FROM pragma_table_info(?)", (view,)).fetchall()
+                    found[view] = {column for (column,) in columns}
         finally:
             database.close()
     except sqlite3.Error as error:
