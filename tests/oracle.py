@@ -87,8 +87,8 @@ def plain_name(api_name: str) -> str:
 
 
 def duration(row: Row) -> int:
-    """Give a row's length, negative when it ends before it starts."""
-    return int(row["end"]) - int(row["start"])
+    """Give a row's length: none when it ends before it starts."""
+    return max(0, int(row["end"]) - int(row["start"]))
 
 
 def statistics(values: Sequence[float]) -> Statistics:

@@ -14,8 +14,17 @@ from synthetic import Trace
 from synthetic_schema import ENUMS
 
 import nsys_insight
+from nsys_insight import model
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
+
+
+DISJOINT = {"wall", "gpu_busy", "gpu_gaps"}  # these are made of several events, and have only what lasts
+
+
+def columns_of(path, view):
+    with nsys_insight.open(path) as trace:
+        return trace.sql(f"FROM {view} LIMIT 0").columns
 
 
 def ask(path, query, **options):
@@ -175,6 +184,30 @@ class TestOddTimes:
         assert ask(path, gaps) == [(500, 800), (800, 900), (900, 1_000)]
         assert ask(path, "SELECT sum(duration_ns)::INT FROM gpu_busy") == [(1_510,)]
         assert ask(path, "SELECT start_ns, end_ns FROM wall") == [(-1_000, 1_010)]
+
+    @pytest.mark.parametrize("whole", [None, 500])
+    def test_what_ends_before_it_starts_took_no_time_and_is_shown_as_recorded(self, whole, tmp_path):
+        trace = Trace()
+        host = trace.thread().launch("k").copy("H2D", 4).memset(4).sync("stream").osrt("poll").graph_launch(whole=whole)
+        trace.overhead("CUPTI Buffer flush", 10, 20, host)
+        host.range("step", 0, host.now).range("open", 1, None)
+        swapped = [
+            row
+            for rows in trace.rows.values()
+            for row in rows
+            if row.get("end") is not None and row["end"] > row["start"]
+        ]
+        for row in swapped:
+            row["start"], row["end"] = row["end"], row["start"]
+        path = trace.write(tmp_path / "trace.sqlite")
+        timed = [view for view in model.views() if view not in DISJOINT and "duration_ns" in columns_of(path, view)]
+        assert {"kernels", "api_calls", "nvtx_ranges", "syncs", "os_calls"} <= set(timed)
+        for view in timed:
+            rows = ask(path, f"SELECT start_ns, end_ns, duration_ns FROM {view}")
+            assert [row for row in rows if row[2] != (None if row[1] is None else 0)] == [], view
+            assert [row for row in rows if row[1] is not None and row[1] > row[0]] == [], view
+        assert ask(path, "SELECT api_duration_ns FROM launches") == [(0,)]
+        assert ask(path, "SELECT duration_ns FROM nvtx_ranges WHERE name = 'open'") == [(None,)]
 
     def test_streams_and_events_of_no_number_are_unknown(self, tmp_path):
         trace = Trace()

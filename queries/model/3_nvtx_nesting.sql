@@ -6,7 +6,7 @@ WITH RECURSIVE ranges AS (
     SELECT
         row_number() OVER (ORDER BY process_id, thread_id, start_ns, end_ns DESC NULLS FIRST, name) AS range_id,
         process_id, thread_id, start_ns, end_ns, name, domain,
-        coalesce(end_ns, 9223372036854775807) AS close_ns
+        greatest(start_ns, coalesce(end_ns, 9223372036854775807)) AS close_ns
     FROM nvtx_ranges
     WHERE style = 'push/pop'
 ),
@@ -34,7 +34,7 @@ paths AS (
 )
 SELECT
     range_id, parent_id, depth::BIGINT AS depth, path, name, domain, process_id, thread_id, start_ns, end_ns,
-    end_ns - start_ns AS duration_ns
+    duration(start_ns, end_ns) AS duration_ns
 FROM parented JOIN paths USING (range_id);
 
 COMMENT ON VIEW nvtx_nesting IS 'Push/pop ranges with their place in the nesting of their thread.';
@@ -48,4 +48,4 @@ COMMENT ON COLUMN nvtx_nesting.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN nvtx_nesting.thread_id IS 'Thread that opened it';
 COMMENT ON COLUMN nvtx_nesting.start_ns IS 'When it was opened';
 COMMENT ON COLUMN nvtx_nesting.end_ns IS 'When it was closed; NULL when the capture ended first';
-COMMENT ON COLUMN nvtx_nesting.duration_ns IS 'end_ns - start_ns';
+COMMENT ON COLUMN nvtx_nesting.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';

@@ -39,7 +39,7 @@ CROSS JOIN (
 COMMENT ON VIEW syncs IS 'One row per wait that CUPTI recorded. Not every waiting call has one (cudaDeviceSynchronize seldom does): to count waits, use `api_calls` with call_group sync.';
 COMMENT ON COLUMN syncs.start_ns IS 'When the wait began';
 COMMENT ON COLUMN syncs.end_ns IS 'When it was over';
-COMMENT ON COLUMN syncs.duration_ns IS 'end_ns - start_ns';
+COMMENT ON COLUMN syncs.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
 COMMENT ON COLUMN syncs.sync_type IS 'What was waited for: stream, event, context, stream wait (on the GPU), unknown';
 COMMENT ON COLUMN syncs.api_name IS 'The call that waited';
 COMMENT ON COLUMN syncs.device_id IS 'CUDA device number within the process';
