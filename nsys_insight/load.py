@@ -161,6 +161,28 @@ def cell(name: str, kind: str, expression: str = "") -> str:
     return f"{value} AS {column}"
 
 
+def _relation(connection: duckdb.DuckDBPyConnection, source: Source, table: str) -> str:
+    """SQL for where a table's rows are, with at most one API call to a correlation id.
+
+    A capture of runtime and driver calls may give both one id. GPU work belongs to the outer one; the inner ones get
+    theirs negated, which joins with nothing. Such a capture has it from the start: to look at more than the first calls
+    would double the cost of `launches` on a big trace.
+    """
+    rows = source.relations[table]
+    needed = {"start", "end", "globalTid", "correlationId", "eventClass"}
+    if table != "CUPTI_ACTIVITY_KIND_RUNTIME" or not needed <= source.columns[table]:
+        return rows
+    first = f"""SELECT globalTid >> 24 AS process, correlationId FROM {rows}
+        WHERE correlationId IS NOT NULL AND eventClass IS DISTINCT FROM 67 LIMIT 10000"""
+    repeats = f"SELECT count(*) > count(DISTINCT (process, correlationId)) FROM ({first})"
+    if not connection.execute(repeats).fetchall()[0][0]:
+        return rows
+    return f"""(SELECT * REPLACE (CASE WHEN row_number() OVER (
+        PARTITION BY globalTid >> 24, correlationId, eventClass IS NOT DISTINCT FROM 67
+        ORDER BY start, "end" DESC, eventClass
+    ) = 1 THEN correlationId ELSE -correlationId END AS correlationId) FROM {rows})"""
+
+
 def create_raw_views(connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope) -> None:
     """Make the relations of the contract in the schema `raw`: each has exactly its columns, and the rows in scope."""
     statements = ["CREATE SCHEMA IF NOT EXISTS raw"]
@@ -170,7 +192,7 @@ def create_raw_views(connection: duckdb.DuckDBPyConnection, source: Source, scop
             cell(name, kind, cut(scope, table, name)) if name in has else f"NULL::{kind} AS {identifier(name)}"
             for name, kind in types.items()
         )
-        rows = f"FROM {source.relations[table]}" if has else "WHERE false"
+        rows = f"FROM {_relation(connection, source, table)}" if has else "WHERE false"
         test = condition(scope, table, set(types) & has) if has else ""
         statements.append(
             f"CREATE OR REPLACE VIEW raw.{identifier(table)} AS SELECT {select} {rows}"

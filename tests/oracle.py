@@ -293,10 +293,12 @@ def idle_gaps(tables: Tables) -> dict[int, list[Interval]]:
 
 
 def call_of(tables: Tables) -> dict[tuple[int, int], Row]:
-    """Give the API call of each process and correlation id."""
-    return {
-        (pid_of(call), call["correlationId"]): call for call in api_calls(tables) if call["correlationId"] is not None
-    }
+    """Give the API call of each process and correlation id: the outermost, where calls inside each other share one."""
+    found: dict[tuple[int, int], Row] = {}
+    for call in sorted(api_calls(tables), key=lambda call: (call["start"], -call["end"], call["eventClass"])):
+        if call["correlationId"] is not None:
+            found.setdefault((pid_of(call), call["correlationId"]), call)
+    return found
 
 
 def launches(tables: Tables) -> list[dict[str, Any]]:

@@ -72,6 +72,35 @@ class TestLaunches:
         assert ask(path, "SELECT DISTINCT call_group FROM launches") == [("graph launch",)]
         assert ask(path, "SELECT count(*) FROM graph_launches") == [(0,)]
 
+    @pytest.mark.parametrize("use_cache", [False, True])
+    @pytest.mark.parametrize("driver_first", [False, True])
+    def test_of_calls_that_share_an_id_the_outer_one_launched_the_kernel(self, driver_first, use_cache, tmp_path):
+        trace = Trace()
+        host = trace.thread()
+        with host.nvtx("step"):
+            host.launch("a", api=1_000, queue=50, runs=10, driver="cuLaunchKernel").copy("D2H", 4, blocking=True)
+            host.launch("b", api=2_000, queue=70, runs=20)
+        calls = trace.rows[oracle.RUNTIME]
+        calls[1]["correlationId"] = calls[0]["correlationId"]
+        calls.append({**calls[2], "start": calls[2]["start"] + 10, "end": calls[2]["end"] - 10, "nameId": "cuMemcpy"})
+        if driver_first:
+            calls.reverse()
+        path = trace.write(tmp_path / "trace.sqlite")
+        columns = "name, api_name, api_duration_ns, queue_ns"
+        found = ask(
+            path, f"SELECT {columns} FROM launches JOIN strings USING (name_id) ORDER BY 1", use_cache=use_cache
+        )
+        assert found == [("a", "cudaLaunchKernel", 1_000, 50), ("b", "cudaLaunchKernel", 2_000, 70)]
+        assert ask(path, "SELECT name FROM outer_api_calls ORDER BY start_ns", use_cache=use_cache) == [
+            ("cudaLaunchKernel",), ("cudaMemcpy",), ("cudaLaunchKernel",)
+        ]  # fmt: skip
+        with nsys_insight.open(path, use_cache=use_cache) as opened:
+            assert opened.nvtx().select("kernels", "gpu_ns").rows() == [(2, 1_030)]
+            assert opened.syncs().select("name", "calls").rows() == [("cudaMemcpy", 1)]
+            assert "all with their launch call" in str(opened.info().to_dicts())
+        scoped = nsys_insight.open(path, use_cache=use_cache).scope(nvtx="step")
+        assert scoped.top()["calls"].sum() == 2
+
     def test_a_call_without_a_kernel_and_a_kernel_without_a_call(self, tmp_path):
         trace = Trace()
         trace.thread().call("cudaLaunchKernel_v7000").kernel("stray", at=9_000).launch("k", at=20_000)
