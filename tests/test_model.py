@@ -9,6 +9,7 @@ from pathlib import Path
 import oracle
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from strategies import traces
 from synthetic import Trace
 from synthetic_schema import ENUMS
@@ -190,6 +191,65 @@ class TestRenamedColumns:
         trace.thread(pid=2, gpus=[5]).launch("k", at=0, api=10, queue=0, runs=300)
         path = trace.write(tmp_path / "trace.sqlite")
         assert ask(path, "SELECT gpu_id, duration_ns FROM gpu_busy ORDER BY 1") == [(3, 100), (5, 300)]
+
+
+@st.composite
+def stacks_of_domains(draw):
+    """Strategy of traces of one thread that pushes and pops ranges of three domains, at instants that often coincide."""
+    trace = Trace()
+    host = trace.thread()
+    for domain in draw(st.sampled_from([(None,), (None, "x"), (None, "x", "y")])):
+        now, opened = draw(st.integers(0, 3)), []
+        for name, later in draw(st.lists(st.tuples(st.sampled_from(["a", "b", None]), st.integers(0, 2)), max_size=8)):
+            now += later
+            if name is not None:
+                opened.append((name, now))
+            elif opened:
+                host.range(*opened.pop(), now, domain=domain)
+        unclosed = draw(st.integers(0, len(opened)))  # a range that stays open keeps those around it open
+        for level, (name, start) in enumerate(opened):
+            host.range(name, start, None if level < unclosed else now + len(opened) - level, domain=domain)
+    return trace
+
+
+class TestNvtxDomains:
+    @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(trace=stacks_of_domains())
+    def test_nesting_and_places_equal_plain_loops(self, trace, tmp_path):
+        path = trace.write(tmp_path / "trace.sqlite")
+        tables = oracle.read(path)
+        nested = oracle.nvtx_nesting(tables)
+        columns = "start_ns, end_ns, domain, name, depth, path"
+        with nsys_insight.open(path, use_cache=False) as opened:
+            found = opened.sql(f"SELECT {columns} FROM nvtx_nesting").rows()
+            places = dict(
+                opened.sql(
+                    "SELECT p.start_ns, n.name FROM nvtx_places AS p LEFT JOIN nvtx_nesting AS n USING (range_id)"
+                ).rows()
+            )
+        expected = [
+            (row["start"], row["end"], row["domain"], row["name"], row["depth"], "/".join(row["path"]))
+            for row in nested
+        ]
+        assert sorted(map(str, found)) == sorted(map(str, expected))
+        ranges, place = oracle.nvtx_ranges(tables), None
+        for instant in range(40):
+            place = places.get(instant, place)
+            around = oracle.open_at(ranges, trace.rows["NVTX_EVENTS"][0]["globalTid"], instant) if ranges else []
+            assert place == (around[0]["name"] if around else None), instant
+
+    def test_a_path_goes_through_domains_and_names_only_what_is_around_all_of_a_range(self, tmp_path):
+        trace = Trace()
+        trace.thread().range("step", 0, 100).range("all_reduce", 10, 40, domain="NCCL").range("copy", 20, 30).range(
+            "request", 50, 150, domain="server"
+        ).range("late", 90, 100).range("next", 100, 140).range("scan", 110, 120, domain="CUB")
+        path = trace.write(tmp_path / "trace.sqlite")
+        assert ask(path, "SELECT path FROM nvtx_nesting ORDER BY start_ns") == [
+            ("step",), ("step/all_reduce",), ("step/all_reduce/copy",), ("request",), ("request/late",),
+            ("request/next",), ("request/next/scan",),
+        ]  # fmt: skip
+        scoped = nsys_insight.open(path).scope(nvtx="request/next")
+        assert scoped.sql("SELECT name FROM nvtx_ranges ORDER BY 1").rows() == [("next",), ("scan",)]
 
 
 class TestOddTimes:

@@ -6,6 +6,7 @@ SELECT
     duration(n.start, n."end") AS duration_ns,
     coalesce(n.text, s.value, '') AS name,
     coalesce(d.name, '') AS domain,
+    n.domainId AS domain_id,
     CASE n.eventType WHEN 59 THEN 'push/pop' WHEN 70 THEN 'push/pop' ELSE 'start/end' END AS style,
     pid_of(n.globalTid) AS process_id,
     tid_of(n.globalTid) AS thread_id,
@@ -26,6 +27,7 @@ COMMENT ON COLUMN nvtx_ranges.end_ns IS 'When it was closed; NULL when the captu
 COMMENT ON COLUMN nvtx_ranges.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
 COMMENT ON COLUMN nvtx_ranges.name IS 'Its text';
 COMMENT ON COLUMN nvtx_ranges.domain IS 'Its NVTX domain; empty for the default domain';
+COMMENT ON COLUMN nvtx_ranges.domain_id IS 'Number of the domain in its process; 0 is the default domain';
 COMMENT ON COLUMN nvtx_ranges.style IS 'push/pop (nested, one thread) or start/end (free)';
 COMMENT ON COLUMN nvtx_ranges.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN nvtx_ranges.thread_id IS 'Thread that opened it';
