@@ -54,18 +54,23 @@ SELECT 'CUDA graphs ran as a whole ' || count(*) || ' times: gpu_ns includes the
 FROM graph_launches HAVING count(*) > 0"""
 */
 -- Each thread's time is cut wherever a range opens or closes, and its GPU work summed up by piece: a piece lies wholly
--- inside or wholly outside of every range. What is in a range, or in one of the stretches of time that a name's ranges
--- make together, is then a window over the pieces, however many ranges overlap.
+-- inside or wholly outside of every range. So what is in one is the difference of two running sums, and its first and last
+-- operation are those of a window, however many ranges overlap.
 WITH ranges AS MATERIALIZED (
     SELECT
         *,
         greatest(start_ns, coalesce(end_ns, (SELECT max(greatest(start_ns, coalesce(end_ns, start_ns))) + 1 FROM nvtx_ranges))) AS close_ns,
         dense_rank() OVER (ORDER BY name, style) AS group_id
     FROM (
-        SELECT
-            CASE WHEN $by = 'path' THEN path WHEN domain = '' THEN name ELSE domain || ':' || name END AS name,
-            'push/pop' AS style, range_id, process_id << 24 | thread_id AS thread, start_ns, end_ns, duration_ns
+        SELECT path AS name, 'push/pop' AS style, range_id, process_id << 24 | thread_id AS thread, start_ns, end_ns, duration_ns
         FROM nvtx_nesting
+        WHERE $by = 'path'
+        UNION ALL
+        SELECT
+            CASE WHEN domain = '' THEN name ELSE domain || ':' || name END,
+            'push/pop', range_id, process_id << 24 | thread_id, start_ns, end_ns, duration(start_ns, end_ns)
+        FROM nvtx_stacks
+        WHERE $by = 'name'
         UNION ALL
         SELECT
             CASE WHEN domain = '' THEN name ELSE domain || ':' || name END,
@@ -98,42 +103,42 @@ work AS MATERIALIZED (
     ASOF JOIN pieces AS p ON p.thread = l.thread AND p.start_ns <= l.api_start_ns
     GROUP BY p.thread, p.start_ns
 ),
+running AS (
+    SELECT thread, start_ns, sum(gpu_ns) OVER along AS gpu_ns, sum(kernels) OVER along AS kernels
+    FROM work
+    WINDOW along AS (PARTITION BY thread ORDER BY start_ns ROWS UNBOUNDED PRECEDING)
+),
 -- Ranges of one name may overlap: what is in two of them counts once.
 stretches AS (
     SELECT group_id, thread, min(start_ns) AS start_ns, max(close_ns) AS close_ns
     FROM (
-        SELECT *, count(*) FILTER (WHERE begins) OVER (PARTITION BY group_id, thread ORDER BY start_ns, close_ns ROWS UNBOUNDED PRECEDING) AS stretch
+        SELECT *, sum(begins) OVER (PARTITION BY group_id, thread ORDER BY start_ns, close_ns ROWS UNBOUNDED PRECEDING) AS stretch
         FROM (
             SELECT
                 group_id, thread, start_ns, close_ns,
-                start_ns > max(close_ns) OVER (
+                CASE WHEN start_ns <= max(close_ns) OVER (
                     PARTITION BY group_id, thread ORDER BY start_ns, close_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-                ) AS begins
+                ) THEN 0 ELSE 1 END AS begins
             FROM ranges
         )
     )
     GROUP BY group_id, thread, stretch
 ),
 gpus AS (
-    SELECT
-        group_id,
-        sum(gpu_ns) FILTER (WHERE is_stretch)::BIGINT AS gpu_ns,
-        sum(kernels) FILTER (WHERE is_stretch)::BIGINT AS kernels,
-        sum(last_ns - first_ns) FILTER (WHERE NOT is_stretch)::BIGINT AS projected_ns
+    SELECT i.group_id, sum(i.sign * r.gpu_ns)::BIGINT AS gpu_ns, sum(i.sign * r.kernels)::BIGINT AS kernels
+    FROM (SELECT group_id, thread, unnest([start_ns, close_ns]) AS at_ns, unnest([-1, 1]) AS sign FROM stretches) AS i
+    ASOF JOIN running AS r ON r.thread = i.thread AND r.start_ns < i.at_ns
+    GROUP BY i.group_id
+),
+projections AS (
+    SELECT group_id, sum(last_ns - first_ns)::BIGINT AS projected_ns
     FROM (
-        SELECT
-            group_id, is_stretch,
-            sum(gpu_ns) OVER inside AS gpu_ns, sum(kernels) OVER inside AS kernels,
-            min(first_ns) OVER inside AS first_ns, max(last_ns) OVER inside AS last_ns
+        SELECT group_id, min(first_ns) OVER inside AS first_ns, max(last_ns) OVER inside AS last_ns
         FROM (
-            SELECT group_id, true AS is_stretch, thread, start_ns, close_ns - 1 - start_ns AS reach_ns, NULL AS gpu_ns, NULL AS kernels, NULL AS first_ns, NULL AS last_ns
-            FROM stretches WHERE close_ns > start_ns
-            UNION ALL
-            SELECT group_id, false, thread, start_ns, close_ns - 1 - start_ns, NULL, NULL, NULL, NULL
+            SELECT group_id, thread, start_ns, close_ns - 1 - start_ns AS reach_ns, NULL AS first_ns, NULL AS last_ns
             FROM ranges WHERE close_ns > start_ns
             UNION ALL
-            SELECT NULL, NULL, thread, start_ns, 0, gpu_ns, kernels, first_ns, last_ns
-            FROM work
+            SELECT NULL, thread, start_ns, 0, first_ns, last_ns FROM work
         )
         WINDOW inside AS (PARTITION BY thread ORDER BY start_ns RANGE BETWEEN CURRENT ROW AND reach_ns FOLLOWING)
     )
@@ -185,7 +190,7 @@ SELECT
     coalesce(g.gpu_ns, 0) AS gpu_ns,
     100.0 * coalesce(g.gpu_ns, 0) / wall.duration_ns AS gpu_wall_pct,
     CASE WHEN h.style = 'push/pop' THEN coalesce(own.gpu_ns, 0) END AS own_gpu_ns,
-    coalesce(g.projected_ns, 0) AS projected_ns,
+    coalesce(j.projected_ns, 0) AS projected_ns,
     coalesce(g.kernels, 0) AS kernels,
     coalesce(g.kernels, 0) / h.calls AS kernels_per_call,
     h.avg_ns,
@@ -197,4 +202,5 @@ FROM hosts AS h
 CROSS JOIN (SELECT sum(duration_ns) AS duration_ns FROM wall) AS wall
 LEFT JOIN own USING (group_id)
 LEFT JOIN gpus AS g USING (group_id)
+LEFT JOIN projections AS j USING (group_id)
 ORDER BY h.host_ns DESC NULLS LAST, gpu_ns DESC, h.name, h.style
