@@ -80,7 +80,7 @@ WITH ranges AS MATERIALIZED (
     )
 ),
 pieces AS (
-    SELECT thread, start_ns FROM ranges UNION SELECT thread, close_ns FROM ranges
+    SELECT thread, start_ns FROM ranges UNION SELECT thread, close_ns FROM ranges WHERE end_ns IS NOT NULL
 ),
 launched AS (
     SELECT o.start_ns, o.end_ns, o.duration_ns, o.is_kernel, a.thread, a.start_ns AS api_start_ns
