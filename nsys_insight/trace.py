@@ -111,7 +111,9 @@ class Trace:
         return Answer(
             connection=self._session.connection,
             table=table,
-            columns=tuple(Column(name, kind, pack.columns.get(name, "")) for name, kind in columns),
+            columns=tuple(
+                Column(name, kind, pack.columns.get(name, ""), name in pack.details) for name, kind in columns
+            ),
             report=pack.name,
             title=pack.title,
             params=values,

@@ -16,6 +16,8 @@ take little time are candidates for fusion or a CUDA graph. Work that another th
 does, is in that thread's ranges."""
 empty = "No NVTX ranges in this scope: capture with nsys profile -t cuda,nvtx, and mark ranges in the program (torch.cuda.nvtx.range_push, nvtx.annotate, nvtxRangePush)"
 
+details = ["gpu_wall_pct", "med_ns", "min_ns", "max_ns", "stddev_ns"]
+
 [params.by]
 default = "name"
 choices = ["name", "path"]
