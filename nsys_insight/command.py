@@ -110,7 +110,7 @@ def show(  # noqa: PLR0913 - the output flags, one by one
         output or sys.stdout,
         fmt,
         limit=limit or None,
-        width=None if output or full_names else terminal.width(),
+        width=None if output else terminal.width(),
         color=terminal.color(wanted=not no_color and not output),
         full_names=full_names,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
@@ -104,7 +105,8 @@ def attach_sqlite(connection: duckdb.DuckDBPyConnection, path: Path) -> Source |
         return None
     connection.execute(f"ATTACH {literal(str(path))} AS trace (TYPE sqlite, READ_ONLY)")
     columns = sqlite_columns(path)
-    return Source({table: f"trace.{identifier(table)}" for table in columns}, columns, extents.known(path, columns))
+    in_order = extents.known(path, sqlite_columns(path, views=False))  # a view has no row numbers to look at
+    return Source({table: f"trace.{identifier(table)}" for table in columns}, columns, in_order)
 
 
 def attach_database(connection: duckdb.DuckDBPyConnection, path: Path) -> Source:
@@ -129,8 +131,8 @@ def attach_parquet(connection: duckdb.DuckDBPyConnection, folder: Path) -> Sourc
     return Source(relations, columns)
 
 
-def sqlite_columns(path: Path) -> dict[str, set[str]]:
-    """The tables of a SQLite file with their columns.
+def sqlite_columns(path: Path, *, views: bool = True) -> dict[str, set[str]]:
+    """The tables of a SQLite file with their columns, and the views, but for those over what is not there.
 
     Raises:
         TraceError: The file is damaged.
@@ -145,6 +147,11 @@ def sqlite_columns(path: Path) -> dict[str, set[str]]:
                 "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table'"
             ):
                 found.setdefault(table, set()).add(column)
+            named = "SELECT name FROM sqlite_master WHERE type = 'view'"
+            for (view,) in database.execute(named).fetchall() if views else ():
+                with suppress(sqlite3.OperationalError):
+                    columns = database.execute("SELECT name FROM pragma_table_info(?)", (view,)).fetchall()
+                    found[view] = {column for (column,) in columns}
         finally:
             database.close()
     except sqlite3.Error as error:
@@ -165,30 +172,53 @@ def cell(name: str, kind: str, expression: str = "") -> str:
     return f"{value} AS {column}"
 
 
+def _relation(connection: duckdb.DuckDBPyConnection, source: Source, table: str) -> str:
+    """SQL for where a table's rows are, with at most one API call to a correlation id.
+
+    A capture of runtime and driver calls may give both one id. GPU work belongs to the outer one; the inner ones get
+    theirs negated, which joins with nothing. Such a capture has it from the start: to look at more than the first calls
+    would double the cost of `launches` on a big trace.
+    """
+    rows = source.relations[table]
+    needed = {"start", "end", "globalTid", "correlationId", "eventClass"}
+    if table != "CUPTI_ACTIVITY_KIND_RUNTIME" or not needed <= source.columns[table]:
+        return rows
+    first = f"""SELECT globalTid >> 24 AS process, correlationId FROM {rows}
+        WHERE correlationId IS NOT NULL AND eventClass IS DISTINCT FROM 67 LIMIT 10000"""
+    repeats = f"SELECT count(*) > count(DISTINCT (process, correlationId)) FROM ({first})"
+    if not connection.execute(repeats).fetchall()[0][0]:
+        return rows
+    return f"""(SELECT * REPLACE (CASE WHEN row_number() OVER (
+        PARTITION BY globalTid >> 24, correlationId, eventClass IS NOT DISTINCT FROM 67
+        ORDER BY start, "end" DESC, eventClass
+    ) = 1 THEN correlationId ELSE -correlationId END AS correlationId) FROM {rows})"""
+
+
 def create_raw_views(connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope) -> None:
     """Make the relations of the contract in the schema `raw`: each has exactly its columns, and the rows in scope.
 
     The schema `whole` holds what explains why a GPU was idle, whatever part of it the scope is about.
     """
     statements = ["CREATE SCHEMA IF NOT EXISTS raw", "CREATE SCHEMA IF NOT EXISTS whole"]
-    for table, types in contract().items():
-        statements.append(_raw_view("raw", source, table, types, scope))
+    for table in contract():
+        columns = source.columns.get(table, set())
+        rows = f"FROM {_relation(connection, source, table)}" if columns else "WHERE false"
+        statements.append(_raw_view("raw", table, columns, rows, scope))
         if table in WHOLE:
-            statements.append(_raw_view("whole", source, table, types, Scope(device=scope.device)))
+            statements.append(_raw_view("whole", table, columns, rows, Scope(device=scope.device)))
     # A scope has written down its own time; see `nsys_insight.scope`.
     wall = extents.select(source.extents) if scope == WHOLE_TRACE else "FROM scope_windows"
     statements.append(f"CREATE OR REPLACE VIEW raw.wall AS {wall}")
     connection.execute(";\n".join(statements))
 
 
-def _raw_view(schema: str, source: Source, table: str, types: dict[str, str], scope: Scope) -> str:
-    """SQL that creates the relation of one table of the contract."""
-    has = source.columns.get(table, set())
+def _raw_view(schema: str, table: str, columns: set[str], rows: str, scope: Scope) -> str:
+    """SQL that creates the relation of one table of the contract, from rows that have these columns."""
+    types = contract()[table]
     select = ", ".join(
-        cell(name, kind, cut(scope, table, name)) if name in has else f"NULL::{kind} AS {identifier(name)}"
+        cell(name, kind, cut(scope, table, name)) if name in columns else f"NULL::{kind} AS {identifier(name)}"
         for name, kind in types.items()
     )
-    rows = f"FROM {source.relations[table]}" if has else "WHERE false"
-    test = condition(scope, table, set(types) & has) if has else ""
+    test = condition(scope, table, set(types) & columns) if columns else ""
     where = f" WHERE {test}" if test else ""
     return f"CREATE OR REPLACE VIEW {schema}.{identifier(table)} AS SELECT {select} {rows}{where}"

@@ -64,7 +64,10 @@ class Param:
 
 @dataclass(frozen=True)
 class Pack:
-    """One report. The name is the file's name; everything else is in the file."""
+    """One report. The name is the file's name; everything else is in the file.
+
+    `details` are the columns that a table leaves out, and says so, where a row does not fit on one line.
+    """
 
     name: str
     path: Path
@@ -77,6 +80,7 @@ class Pack:
     columns: dict[str, str]
     aliases: tuple[str, ...] = ()
     notes: dict[str, str] = field(default_factory=dict)
+    details: tuple[str, ...] = ()
 
     def statement(self, given: dict[str, Any], scope_flags: frozenset[str] = frozenset()) -> tuple[str, dict[str, Any]]:
         """Return the SQL with its parameters written in, and the parameters' values.
@@ -142,6 +146,7 @@ def parse(path: Path) -> Pack:
             columns=facts["columns"],
             aliases=tuple(facts.get("aliases", ())),
             notes=facts.get("notes", {}),
+            details=tuple(facts.get("details", ())),
         )
     except (tomllib.TOMLDecodeError, KeyError) as error:
         raise UsageError(f"the header of {path.name} is not complete: {error}") from None

@@ -32,7 +32,8 @@ class Trace:
         memory: What a query may hold in memory before it spills to disk, such as ``"2GB"``.
         use_cache: True builds a DuckDB copy in the cache folder first, which makes further questions on a big trace
             faster; None uses one if it is there; False does not look.
-        note: Called with every sentence that the user should know.
+        note: Called with every sentence that the user should know, of the trace and of every report's answer:
+            ``nsys_insight.open(path, note=print)``.
         progress: Called with the percentage while nsys exports a report.
 
     Raises:
@@ -90,8 +91,14 @@ class Trace:
         return Trace(self.path, scope=self._scope.narrowed(**parts), **self._options)
 
     def run(self, report: str, **params: Any) -> pl.DataFrame:
-        """Answer a report as a polars frame: ``trace.run("gaps", min_gap_ns=5000)``."""
-        return self.answer(report, **params).frame()
+        """Answer a report as a polars frame: ``trace.run("gaps", min_gap_ns=5000)``.
+
+        What must be known beside the numbers goes to the `note` that the trace was opened with.
+        """
+        answer = self.answer(report, **params)
+        for text in answer.notes:
+            self._options["note"](text)
+        return answer.frame()
 
     def answer(self, report: str, **params: Any) -> Answer:
         """Answer a report, with its notes and what its columns mean."""
@@ -104,7 +111,9 @@ class Trace:
         return Answer(
             connection=self._session.connection,
             table=table,
-            columns=tuple(Column(name, kind, pack.columns.get(name, "")) for name, kind in columns),
+            columns=tuple(
+                Column(name, kind, pack.columns.get(name, ""), name in pack.details) for name, kind in columns
+            ),
             report=pack.name,
             title=pack.title,
             params=values,

@@ -82,7 +82,9 @@ class Scale:
             return UNKNOWN
         if not self.thousands:
             return str(value)
-        return _number(value if self.divisor == 1 else value / self.divisor, self.decimals)
+        # A count beside a mean (1 beside 0.031) is a whole number all the same.
+        decimals = 0 if isinstance(value, int) and not self.unit else self.decimals
+        return _number(value if self.divisor == 1 else value / self.divisor, decimals)
 
 
 def scale_for(name: str, values: Iterable[Number | None]) -> Scale:

@@ -14,6 +14,8 @@ arrays: lower the pressure (__launch_bounds__, smaller tiles). One kernel with v
 graph cannot be reused. Occupancy follows from blocks_per_sm; verify with ncu before changing anything."""
 empty = "No kernels ran in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
+details = ["min_ns", "max_ns", "blocks_count", "threads_per_block", "static_shared_bytes", "local_per_thread_bytes", "cluster", "gpu"]
+
 [columns]
 name = "The kernel"
 grid = "Blocks in the grid, x × y × z"

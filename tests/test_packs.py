@@ -120,6 +120,10 @@ class TestHeader:
             assert re.fullmatch(r"\S.+[^.\s]", text), text
 
     @every_pack
+    def test_details_are_columns(self, pack):
+        assert set(pack.details) < set(pack.columns)
+
+    @every_pack
     def test_parameters_are_those_of_the_statement(self, pack):
         used = set(re.findall(r"\$(\w+)", re.sub(r"--[^\n]*|'[^']*'", "", pack.sql)))
         assert used == set(pack.params)

@@ -3,6 +3,10 @@ CREATE MACRO pid_of(global_id) AS (global_id >> 24) & 16777215;
 
 CREATE MACRO tid_of(global_id) AS global_id & 16777215;
 
+-- Clocks of host and GPU are fitted to each other, so an event may end before it starts: then it lasted no time at all.
+-- What was recorded stays in start_ns and end_ns. No end, no duration.
+CREATE MACRO duration(start_ns, end_ns) AS CASE WHEN end_ns < start_ns THEN 0 ELSE end_ns - start_ns END;
+
 -- cudaMemcpyAsync_ptsz_v10000 is cudaMemcpyAsync to everybody but the linker.
 CREATE MACRO api_name(recorded) AS regexp_replace(recorded, '(_ptsz|_ptds)?(_v[0-9]+)?(_ptsz|_ptds)?$', '');
 
