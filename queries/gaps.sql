@@ -8,9 +8,10 @@ the last; what of the wall is before and after is no gap. A scope cuts gaps to i
 in that time is no gap. Without --min-gap the 1,000 longest gaps are listed. host is what took most of the gap on the
 thread that launched the operation after it, up to the end of that launch call: an API call by its name (the sum of its
 calls), a call of the operating system (captured with -t osrt), or CPU work outside all of these. It is 'launch latency'
-if most of the gap came after the launch call had returned, 'launched before the gap' if the call had returned before the
+if most of the gap came after the launch call had returned; 'launched before the gap' if the call had returned before the
 gap began: then the host was not late, the operation waited on the GPU (for another stream, or for the next node of its
-graph); and 'profiler: …' if the profiler itself held the thread up for half of the gap."""
+graph); 'launch call under way' if the call had begun before the gap and not returned; and 'profiler: …' if the profiler
+itself held the thread up for half of the gap."""
 reading = """
 CPU work: the program does something else before it launches (sampling, tokenising, Python): do it later, on another
 thread, or with a CUDA graph. sync: the host waited and launched nothing meanwhile, see syncs. alloc or free: use a memory
@@ -27,6 +28,7 @@ start_ns = "When the GPU became idle"
 duration_ns = "How long it was idle"
 wall_pct = "Share of the wall"
 idle_pct = "Share of the idle time of all gaps in scope"
+cause = "What most of the gap is owed to, in the words of idle: starved, blocked, allocation, dependency, profiler, unknown"
 host = "What the host did for most of the gap; NULL when the trace does not have the launch call"
 host_ns = "How much of the gap that was"
 before_name = "The operation before the gap"
@@ -97,7 +99,11 @@ launched AS MATERIALIZED (
         g.gap_id, g.gpu_id, g.start_ns, g.end_ns, g.duration_ns, b.name AS before_name, a.name AS after_name,
         c.process_id, c.thread_id, c.start_ns AS call_start_ns,
         least(c.end_ns, g.end_ns) AS until_ns,
-        c.end_ns <= g.reached_ns OR (a.process_id, a.correlation_id) = (b.process_id, b.correlation_id) AS is_early
+        CASE
+            WHEN c.end_ns <= g.reached_ns OR (a.process_id, a.correlation_id) = (b.process_id, b.correlation_id)
+                THEN 'launched before the gap'
+            WHEN c.start_ns < g.reached_ns THEN 'launch call under way'
+        END AS in_time
     FROM longest AS g
     LEFT JOIN before_gap AS b USING (gap_id)
     LEFT JOIN after_gap AS a USING (gap_id)
@@ -107,7 +113,7 @@ launched AS MATERIALIZED (
     ) AS c ON c.process_id = a.process_id AND c.correlation_id = a.correlation_id
 ),
 late AS MATERIALIZED (
-    FROM launched WHERE NOT is_early AND thread_id IS NOT NULL
+    FROM launched WHERE in_time IS NULL AND thread_id IS NOT NULL
 ),
 named AS (
     SELECT
@@ -150,7 +156,7 @@ explanations AS (
     UNION ALL
     SELECT gap_id, 'launch latency', end_ns - greatest(until_ns, start_ns) FROM late
     UNION ALL
-    SELECT gap_id, 'launched before the gap', duration_ns FROM launched WHERE is_early
+    SELECT gap_id, in_time, duration_ns FROM launched WHERE in_time IS NOT NULL
 ),
 explained AS (
     SELECT gap_id, host, host_ns
@@ -182,6 +188,14 @@ SELECT
     g.duration_ns,
     100.0 * g.duration_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
     100.0 * g.duration_ns / (SELECT sum(duration_ns) FROM gaps) AS idle_pct,
+    CASE
+        WHEN e.host IS NULL THEN 'unknown'
+        WHEN g.in_time IS NOT NULL THEN 'dependency'
+        WHEN e.host LIKE 'profiler: %' THEN 'profiler'
+        WHEN e.host LIKE 'sync: %' OR e.host LIKE 'copy: %' AND e.host NOT LIKE '%Async%' THEN 'blocked'
+        WHEN e.host LIKE 'alloc: %' OR e.host LIKE 'free: %' THEN 'allocation'
+        ELSE 'starved'
+    END AS cause,
     e.host,
     e.host_ns,
     g.before_name,

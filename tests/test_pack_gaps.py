@@ -90,6 +90,8 @@ def explanations(tables, row):
         return {}
     if call["end"] <= row["start_ns"] or after["correlationId"] == before["correlationId"]:
         return {"launched before the gap": row["duration_ns"]}
+    if call["start"] < row["start_ns"]:
+        return {"launch call under way": row["duration_ns"]}
     until = min(call["end"], row["end_ns"])
     times, covered = Counter(), []
     named = oracle.strings(tables)
