@@ -1,0 +1,25 @@
+-- How evenly each operation comes back: `period` operations after it was there last, or nearly so (a fifth more or less)
+-- in the share `regular` of its gaps, and those hold covered_ns of the stream's GPU time.
+WITH gaps AS (
+    SELECT
+        token, kind, pos, duration_ns,
+        pos - lag(pos) OVER (PARTITION BY token ORDER BY pos) AS gap,
+        done_ns - lag(done_ns) OVER (PARTITION BY token ORDER BY pos) AS gpu_ns
+    FROM step_stream
+),
+periods AS (
+    SELECT token, quantile_disc(gap, 0.5) AS period FROM gaps GROUP BY token HAVING count(*) >= 3
+)
+SELECT
+    p.token,
+    any_value(g.kind) AS kind,
+    count(*) AS occurrences,
+    p.period,
+    coalesce(sum(g.gpu_ns) FILTER (abs(g.gap - p.period) <= p.period // 5), 0)::BIGINT AS covered_ns,
+    sum(g.duration_ns)::BIGINT AS own_ns,
+    min(g.pos) AS first_pos
+FROM gaps AS g JOIN periods AS p USING (token)
+GROUP BY p.token, p.period
+HAVING count(*) FILTER (abs(g.gap - p.period) <= p.period // 5) >= $regular * (count(*) - 1)
+    AND covered_ns >= $covered * (SELECT max(done_ns) FROM step_stream)
+ORDER BY p.period, first_pos
