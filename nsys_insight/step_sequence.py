@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from nsys_insight.packs import bind
-from nsys_insight.paths import queries_folder
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import duckdb
+    from typing import Any
 
 # An operation marks a step if most of its gaps are alike and the step holds at least half of the stream's GPU time.
 REGULAR, COVERED = 0.75, 0.5
@@ -43,11 +39,12 @@ class Rhythm(NamedTuple):
     covered_ns: int
     own_ns: int
     first_pos: int
+    waited_ns: int
 
 
 @dataclass(frozen=True)
 class Repeat:
-    """The operations that come once a step, how many operations a step has, and what they cover."""
+    """The operations that come once in a period."""
 
     anchors: tuple[Rhythm, ...]
 
@@ -66,38 +63,45 @@ class Repeat:
         """Whether a device-to-host copy is among them."""
         return any(rhythm.kind == "D2H" for rhythm in self.anchors)
 
+    def mark(self) -> tuple[Rhythm, bool]:
+        """Choose which operation begins a step, or ends it (True).
+
+        A copy to the host ends a step. Else a step begins where the GPU waits longest for it, or else with what came
+        first.
+        """
+        most = max(rhythm.occurrences for rhythm in self.anchors)
+        anchors = [rhythm for rhythm in self.anchors if rhythm.occurrences >= 0.9 * most]
+        for rhythm in anchors:
+            if rhythm.kind == "D2H":
+                return rhythm, True
+        return max(anchors, key=lambda rhythm: (rhythm.waited_ns, -rhythm.first_pos)), False
+
     @property
     def count(self) -> int:
         """How often it comes, at least."""
         return min(rhythm.occurrences for rhythm in self.anchors)
 
 
-def find(
-    connection: duckdb.DuckDBPyConnection, stream: Stream, prepare: Callable[[str], None], *, graphs: bool, asked: bool
-) -> str | None:
+def find(run: Callable[..., list[Any]], stream: Stream, *, graphs: bool, asked: bool) -> str | None:
     """Fill the table `step_pieces` from what repeats on a stream; say what marks a step, or None if nothing does.
 
     Args:
-        connection: Where the model is.
+        run: Runs a statement of `queries/steps`.
         stream: The stream to look at.
-        prepare: Creates the views that a statement names.
         graphs: Whether a CUDA graph must be among what repeats.
         asked: Whether the user wants this method, and not another that might fit better.
     """
     place: dict[str, Any] = {**stream._asdict(), "whole_graphs": graphs}
     for shapes in (True, False):
-        run(connection, "stream", prepare, **place, shapes=shapes)
-        from_ns, to_ns = _window(connection, stream.ops)
-        run(connection, "window", prepare, from_ns=from_ns, to_ns=to_ns)
-        rhythms = [Rhythm(*row) for row in run(connection, "rhythms", prepare, regular=REGULAR, covered=COVERED)]
-        total, in_graphs = connection.execute(
-            "SELECT sum(duration_ns)::BIGINT, coalesce(sum(duration_ns) FILTER (kind = 'graph'), 0)::BIGINT FROM step_stream"
-        ).fetchall()[0]
+        run("stream", **place, shapes=shapes)
+        run("window", **_window(run, stream.ops))
+        rhythms = [Rhythm(*row) for row in run("rhythms", regular=REGULAR, covered=COVERED)]
+        ((total, in_graphs),) = run("graph_time")
         if graphs and not in_graphs >= (1 if asked else GRAPHS * total):
             return None
         repeat = choose(rhythms, total, graphs=graphs)
         if repeat:
-            return _cut(connection, stream, repeat, prepare)
+            return _cut(run, stream.process, repeat)
     return None
 
 
@@ -130,67 +134,19 @@ def choose(rhythms: list[Rhythm], total_ns: int, *, graphs: bool = False) -> Rep
     return chosen
 
 
-def _window(connection: duckdb.DuckDBPyConnection, count: int) -> tuple[int | None, int | None]:
-    """Choose which part of a long stream to look at: when it begins and ends."""
+def _window(run: Callable[..., list[Any]], count: int) -> dict[str, int | None]:
+    """Choose which part of a long stream to look at."""
     if count <= WINDOW:
-        return None, None
-    half = WINDOW / count / 2
-    # One operation in a few hundred tells where the middle is; the same ones each time.
-    bounds = connection.execute(
-        f"SELECT quantile_disc(start_ns, [{0.5 - half}, {0.5 + half}]) FROM step_ops WHERE hash(start_ns) % 256 = 0"
-    ).fetchall()[0][0]
-    return bounds[0], bounds[1]
+        return {"from_ns": None, "to_ns": None}
+    (from_ns,), (to_ns,) = run("middle", share=WINDOW / count)
+    return {"from_ns": from_ns, "to_ns": to_ns}
 
 
-def _cut(connection: duckdb.DuckDBPyConnection, stream: Stream, repeat: Repeat, prepare: Callable[[str], None]) -> str:
+def _cut(run: Callable[..., list[Any]], process: int, repeat: Repeat) -> str:
     """Cut the stream into steps, and say where."""
-    anchor, ends = _mark(connection, repeat)
-    typical = connection.execute(
-        f"""SELECT quantile_disc(pos, 0.5) + {int(ends)}
-            FROM (SELECT pos, lead(pos) OVER (ORDER BY pos) - pos AS gap FROM step_stream WHERE token = {anchor.token})
-            WHERE gap = {anchor.period}"""
-    ).fetchall()[0][0]
-    marks = {"ends": ends, "period": anchor.period}
-    run(connection, "cut", prepare, mark=anchor.token, typical_pos=typical, **marks)
-    run(connection, "pieces", prepare, process=stream.process, **marks)
-    connection.execute("DROP TABLE step_cut")
-    prepare("SELECT * FROM strings")
-    name = connection.execute(
-        f"""SELECT coalesce(any_value(n.name), any_value(s.kind))
-            FROM step_stream AS s
-            LEFT JOIN kernel_events AS k ON k.correlation_id = s.correlation_id AND k.start_ns = s.start_ns
-                AND k.process_id = {stream.process} AND s.kind = 'kernel'
-            LEFT JOIN strings AS n USING (name_id)
-            WHERE s.pos = {anchor.first_pos}"""
-    ).fetchall()[0][0]
-    what = {"D2H": "D2H copy", "H2D": "H2D copy", "D2D": "D2D copy", "graph": "CUDA graph"}.get(name, name)
-    return f"{'after' if ends else 'from'} each {what}"
-
-
-def _mark(connection: duckdb.DuckDBPyConnection, repeat: Repeat) -> tuple[Rhythm, bool]:
-    """Choose which operation begins a step, or ends it (True).
-
-    A copy to the host ends a step. Else a step begins where the GPU has waited longest for it, or else with what came
-    first.
-    """
-    most = max(rhythm.occurrences for rhythm in repeat.anchors)
-    anchors = [rhythm for rhythm in repeat.anchors if rhythm.occurrences >= 0.9 * most]
-    for rhythm in anchors:
-        if rhythm.kind == "D2H":
-            return rhythm, True
-    idle = dict(
-        connection.execute(
-            f"""SELECT s.token, quantile_disc(s.start_ns - b.end_ns, 0.5)
-                FROM step_stream AS s JOIN step_stream AS b ON b.pos = s.pos - 1
-                WHERE s.token IN ({", ".join(str(rhythm.token) for rhythm in anchors)})
-                GROUP BY s.token"""
-        ).fetchall()
-    )
-    return max(anchors, key=lambda rhythm: (idle.get(rhythm.token, 0), -rhythm.first_pos)), False
-
-
-def run(connection: duckdb.DuckDBPyConnection, name: str, prepare: Callable[[str], None], **values: Any) -> list[Any]:
-    """Run a statement of `queries/steps`, with the views that it names."""
-    sql = (queries_folder() / "steps" / f"{name}.sql").read_text(encoding="utf-8")
-    prepare(sql)
-    return connection.execute(bind(sql, values)).fetchall()
+    mark, ends = repeat.mark()
+    ((typical,),) = run("typical", mark=mark.token, period=mark.period)
+    run("cut", mark=mark.token, ends=ends, period=mark.period, typical_pos=typical + ends)
+    run("pieces", process=process, ends=ends, period=mark.period)
+    ((name,),) = run("mark_name", process=process, pos=mark.first_pos)
+    return f"{'after' if ends else 'from'} each {name}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from nsys_insight import packs
+from nsys_insight import packs, steps
 from nsys_insight.answer import Answer, Column
 from nsys_insight.errors import QueryError
 from nsys_insight.scope import WHOLE_TRACE, Scope
@@ -94,10 +94,14 @@ class Trace:
         return self.answer(report, **params).frame()
 
     def answer(self, report: str, **params: Any) -> Answer:
-        """Answer a report, with its notes and what its columns mean."""
+        """Answer a report, with its notes and what its columns mean.
+
+        Reports about steps also take the options of `nsys_insight.steps.StepOptions`.
+        """
         pack = packs.find(report)
+        asked = {name: params.pop(name) for name in steps.PARAMS if name in params} if steps.needed(pack.sql) else {}
         statement, values = pack.statement(params, self._scope.flags)
-        table, columns = self._session.table(statement)
+        table, columns = self._session.table(statement, steps.options(asked))
         notes = [
             text for note in pack.notes.values() for text in self._session.sentences(packs.bind(note, values), table)
         ]
@@ -107,7 +111,7 @@ class Trace:
             columns=tuple(Column(name, kind, pack.columns.get(name, "")) for name, kind in columns),
             report=pack.name,
             title=pack.title,
-            params=values,
+            params=values | asked,
             notes=tuple(notes),
             empty=self._empty(pack),
             trace=self.facts(),

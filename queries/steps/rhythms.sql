@@ -3,6 +3,7 @@
 WITH gaps AS (
     SELECT
         token, kind, pos, duration_ns,
+        coalesce(start_ns - lag(end_ns) OVER (ORDER BY pos), 0) AS waited_ns,
         pos - lag(pos) OVER (PARTITION BY token ORDER BY pos) AS gap,
         done_ns - lag(done_ns) OVER (PARTITION BY token ORDER BY pos) AS gpu_ns
     FROM step_stream
@@ -17,7 +18,8 @@ SELECT
     p.period,
     coalesce(sum(g.gpu_ns) FILTER (abs(g.gap - p.period) <= p.period // 5), 0)::BIGINT AS covered_ns,
     sum(g.duration_ns)::BIGINT AS own_ns,
-    min(g.pos) AS first_pos
+    min(g.pos) AS first_pos,
+    quantile_disc(g.waited_ns, 0.5) AS waited_ns
 FROM gaps AS g JOIN periods AS p USING (token)
 GROUP BY p.token, p.period
 HAVING count(*) FILTER (abs(g.gap - p.period) <= p.period // 5) >= $regular * (count(*) - 1)
