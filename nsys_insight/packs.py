@@ -36,8 +36,13 @@ class Param:
 
     @property
     def flag(self) -> str:
-        """The flag on the command line; a duration's flag takes units, so it does not carry one: ``--min-gap 5us``."""
-        return "--" + self.name.removesuffix("_ns").replace("_", "-")
+        """The flag on the command line; one that takes units does not carry them: ``--min-gap 5us``."""
+        return "--" + self.name.removesuffix("_ns").removesuffix("_bytes_per_s").replace("_", "-")
+
+    @property
+    def has_unit(self) -> bool:
+        """Whether the value is written with its unit: a duration, a size, a bandwidth."""
+        return self.kind is int and self.name.endswith(("_ns", "_bytes", "_bytes_per_s"))
 
     def value(self, given: object) -> Any:
         """Check a value that was given for this parameter, and convert it to its type.
@@ -45,10 +50,10 @@ class Param:
         Raises:
             UsageError: The value is not one of the choices, or not of the type.
         """
-        if self.kind is int and self.name.endswith("_ns"):
-            from nsys_insight.units import parse_duration
+        if self.has_unit:
+            from nsys_insight.units import parse_bytes, parse_duration
 
-            return parse_duration(str(given), flag=self.flag)
+            given = (parse_duration if self.name.endswith("_ns") else parse_bytes)(str(given), flag=self.flag)
         if self.choices and given not in self.choices:
             raise UsageError(f"{self.flag} cannot be {given!r}", f"choose one of: {', '.join(self.choices)}")
         try:

@@ -34,8 +34,6 @@ def find(run: Callable[..., list[Any]], process: int, *, wanted: str | None, sco
     """
     run("scoped" if scoped else "named", process=process, wanted=wanted)
     names = run("range_names")
-    if names:
-        run("launched", process=process)
     for pattern, thread, occurrences, texts, is_nested in names:
         counts = texts == 1 or texts >= DIFFERENT * occurrences
         if wanted is None and (occurrences < REPEATS or is_nested or not counts):

@@ -119,9 +119,9 @@ def find(connection: duckdb.DuckDBPyConnection, asked: StepOptions, prepare: Cal
     if not busiest:
         return
     stream = step_sequence.Stream(*busiest[0])
+    run("launched", process=stream.process)
     method = _method(run, stream, asked)
     if method.method:
-        run("launched", process=stream.process)
         run("totals", process=stream.process)
         run("judged")
     run(
@@ -130,7 +130,7 @@ def find(connection: duckdb.DuckDBPyConnection, asked: StepOptions, prepare: Cal
         tokens=asked.tokens, tokens_per_step=(asked.tokens_per_step or 1) * (asked.batch or 1),
         high_steps=HIGH[0], high=HIGH[1], medium_steps=MEDIUM[0], medium=MEDIUM[1], process=stream.process,
     )  # fmt: skip
-    for name in ("stream", "cut", "pieces", "ranges", "totals"):
+    for name in ("launched", "stream", "cut", "pieces", "ranges", "totals"):
         connection.execute(f"DROP TABLE IF EXISTS step_{name}")
 
 
@@ -143,7 +143,7 @@ def _method(run: Callable[..., list[Any]], stream: step_sequence.Stream, asked: 
         scoped = bool(scope_name) and not asked.step_range
         ranges = step_ranges.find(run, stream.process, wanted=wanted, scoped=scoped)
         if ranges:
-            reason = f"ranges named {ranges.pattern} hold {100 * ranges.inside:.1f} % of the GPU time launched around them"
+            reason = f"{100 * ranges.inside:.1f} % of the GPU time from the first to the last is launched in them"
             return Method("nvtx", ranges.pattern, reason, ranges.inside, named=wanted is not None)
         if asked.step_range:
             raise UsageError(
@@ -157,5 +157,5 @@ def _method(run: Callable[..., list[Any]], stream: step_sequence.Stream, asked: 
                 return Method(name, mark)
     if asked.tokens and asked.step_method in ("auto", "count"):
         run("whole", process=stream.process)
-        return Method("count", None, "the whole scope is divided by the number of tokens given")
+        return Method("count", None, "the whole scope is divided by the number of tokens, with what it holds of warm-up and prefill")
     return Method(None, None, "nothing repeats that holds most of the GPU time")

@@ -24,19 +24,19 @@ compared AS (
         CASE WHEN is_step THEN count(*) FILTER (is_step) OVER (ORDER BY piece ROWS UNBOUNDED PRECEDING) - 1 END AS step,
         is_step AND NOT is_open AND abs(t.duration_ns - u.duration_ns) > u.tolerance_ns AS is_unlike,
         is_step AND t.mallocs + t.frees > u.allocations AS allocates_more,
-        CASE WHEN is_step THEN concat_ws(', ',
+        CASE WHEN is_step THEN concat_ws('; ',
             CASE WHEN abs(t.duration_ns - u.duration_ns) > u.tolerance_ns
                 THEN round(t.duration_ns / u.duration_ns, 2) || ' times the median' END,
             CASE WHEN abs(t.gpu_idle_ns - u.gpu_idle_ns) > u.tolerance_ns / 2
                 THEN round(abs(t.gpu_idle_ns - u.gpu_idle_ns) / 1e3, 1) || ' µs ' || if(t.gpu_idle_ns > u.gpu_idle_ns, 'more', 'less') || ' idle' END,
             CASE WHEN abs(t.gpu_busy_ns - u.gpu_busy_ns) > u.tolerance_ns / 2
                 THEN round(abs(t.gpu_busy_ns - u.gpu_busy_ns) / 1e3, 1) || ' µs ' || if(t.gpu_busy_ns > u.gpu_busy_ns, 'more', 'less') || ' busy' END,
-            CASE WHEN t.kernels <> u.kernels THEN t.kernels || ' kernels, usually ' || u.kernels END,
+            CASE WHEN t.kernels <> u.kernels THEN 'kernels: ' || t.kernels || ', usually ' || u.kernels END,
             CASE WHEN t.launch_calls <> u.launch_calls AND t.kernels IS NULL
-                THEN t.launch_calls || ' launch calls, usually ' || u.launch_calls END,
+                THEN 'launch calls: ' || t.launch_calls || ', usually ' || u.launch_calls END,
             CASE WHEN t.mallocs + t.frees <> u.allocations
-                THEN t.mallocs + t.frees || ' allocations and frees, usually ' || u.allocations END,
-            CASE WHEN t.sync_points <> u.sync_points THEN t.sync_points || ' sync points, usually ' || u.sync_points END
+                THEN 'allocations and frees: ' || (t.mallocs + t.frees) || ', usually ' || u.allocations END,
+            CASE WHEN t.sync_points <> u.sync_points THEN 'sync points: ' || t.sync_points || ', usually ' || u.sync_points END
         ) END AS differs,
         t.ops BETWEEN 0.5 * u.ops AND 2 * u.ops AND t.gpu_ns > u.gpu_ns AS is_like_prefill,
         u.steps

@@ -38,10 +38,10 @@ work AS (
         coalesce(sum(o.end_ns - o.start_ns) FILTER (o.kind = 'kernel'), 0)::BIGINT AS kernel_ns,
         quantile_cont(o.end_ns - o.start_ns, 0.5) FILTER (o.kind = 'kernel') AS kernel_med_ns,
         count(*) FILTER (o.kind = 'graph') AS graphs,
-        count(*) FILTER (o.label = 'H2D copy') AS h2d_copies,
-        coalesce(sum(o.size_bytes) FILTER (o.label = 'H2D copy'), 0)::BIGINT AS h2d_bytes,
-        count(*) FILTER (o.label = 'D2H copy') AS d2h_copies,
-        coalesce(sum(o.size_bytes) FILTER (o.label = 'D2H copy'), 0)::BIGINT AS d2h_bytes
+        count(*) FILTER (o.kind = 'H2D') AS h2d_copies,
+        coalesce(sum(o.size_bytes) FILTER (o.kind = 'H2D'), 0)::BIGINT AS h2d_bytes,
+        count(*) FILTER (o.kind = 'D2H') AS d2h_copies,
+        coalesce(sum(o.size_bytes) FILTER (o.kind = 'D2H'), 0)::BIGINT AS d2h_bytes
     FROM step_launched AS o
     ASOF JOIN clocks AS p ON p.is_host = (o.call_ns IS NOT NULL) AND p.from_ns <= coalesce(o.call_ns, o.start_ns)
     WHERE coalesce(o.call_ns, o.start_ns) < p.to_ns
