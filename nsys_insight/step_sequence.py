@@ -9,13 +9,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-# An operation marks a step if most of its gaps are alike and the step holds at least half of the stream's GPU time.
+# An operation may mark a step if most of its gaps are alike, and those hold half of the operations or of the GPU time.
 REGULAR, COVERED = 0.75, 0.5
 # A longer period is the step if what comes once in it takes this share of the GPU time: a decoder's head and sampling do;
 # a value that is logged every ten steps does not.
 WEIGHT = 0.01
 # Of a long stream, so many operations in its middle are looked at.
 WINDOW = 400_000
+# Layers fill a step but for so many times one of them: what comes before and after them.
+REST = 4
 # CUDA graphs mark steps if they hold at least half of the stream's GPU time.
 GRAPHS = 0.5
 
@@ -36,7 +38,6 @@ class Rhythm(NamedTuple):
     kind: str
     occurrences: int
     period: int
-    covered_ns: int
     own_ns: int
     first_pos: int
     waited_ns: int
@@ -66,15 +67,17 @@ class Repeat:
     def mark(self) -> tuple[Rhythm, bool]:
         """Choose which operation begins a step, or ends it (True).
 
-        A copy to the host ends a step. Else a step begins where the GPU waits longest for it, or else with what came
-        first.
+        A copy to the host ends a step. Else a step begins with the first operation for which the GPU waits about as long
+        as it does for any.
         """
         most = max(rhythm.occurrences for rhythm in self.anchors)
         anchors = [rhythm for rhythm in self.anchors if rhythm.occurrences >= 0.9 * most]
         for rhythm in anchors:
             if rhythm.kind == "D2H":
                 return rhythm, True
-        return max(anchors, key=lambda rhythm: (rhythm.waited_ns, -rhythm.first_pos)), False
+        longest = max(rhythm.waited_ns for rhythm in anchors)
+        waited = [rhythm for rhythm in anchors if 2 * rhythm.waited_ns >= longest]
+        return min(waited, key=lambda rhythm: rhythm.first_pos), False
 
     @property
     def count(self) -> int:
@@ -109,8 +112,8 @@ def choose(rhythms: list[Rhythm], total_ns: int, *, graphs: bool = False) -> Rep
     """Tell the period of the steps from those of what is inside a step (layers) and around it (requests, logging).
 
     Of the periods found, from short to long, a longer one is the step if it reads data back to the host and the shorter
-    one does not; or if neither does, the shorter one fills it but for less than one more of itself (layers, with what
-    comes before and after them), and what comes once in it is worth a hundredth of the GPU time.
+    one does not; or if neither does, the shorter one (layers) fills most of it, and what comes once in it is worth a
+    hundredth of the GPU time.
     """
     least = 1 if graphs else 2
     rhythms = sorted((rhythm for rhythm in rhythms if rhythm.period >= least), key=lambda r: r.period)
@@ -126,7 +129,7 @@ def choose(rhythms: list[Rhythm], total_ns: int, *, graphs: bool = False) -> Rep
             chosen = level
             continue
         rest = level.period - chosen.count // level.count * chosen.period
-        fills = level.own_ns >= WEIGHT * total_ns and rest < chosen.period
+        fills = level.own_ns >= WEIGHT * total_ns and rest < REST * chosen.period
         if level.reads_back or (fills and not chosen.reads_back):
             chosen = level
     if chosen and graphs and not any(rhythm.kind == "graph" for rhythm in chosen.anchors):

@@ -139,7 +139,7 @@ class Loop:
         self.host.copy(kind, size, at=start, api=api, queue=queue, runs=runs, blocking=blocking)
         self._count(f"{kind.lower()}_copies")
         self._count(f"{kind.lower()}_bytes", number=size)
-        if blocking and kind == "D2H":
+        if blocking:
             self._count("sync_points")
 
     def sync(self, wakes: int = 1_000) -> None:

@@ -70,7 +70,7 @@ SELECT
         WHEN phase = 'tail' THEN 'no step follows, so its end is that of its last operation'
         WHEN phase = 'warm-up' OR is_unlike THEN nullif(differs, '')
     END AS reason,
-    greatest(host_start_ns, (SELECT min(start_ns) FROM wall)) AS host_start_ns,
-    least(host_end_ns, (SELECT max(end_ns) FROM wall)) AS host_end_ns,
+    CASE WHEN host_start_ns > -9223372036854775807 THEN host_start_ns ELSE (SELECT min(start_ns) FROM wall) END AS host_start_ns,
+    CASE WHEN host_end_ns < 9223372036854775807 THEN host_end_ns ELSE (SELECT max(end_ns) FROM wall) END AS host_end_ns,
     * EXCLUDE (step, phase, host_start_ns, host_end_ns, piece, is_step, is_open, ops, gpu_ns, is_unlike, allocates_more, differs, is_like_prefill, steps, first_steady)
 FROM phased

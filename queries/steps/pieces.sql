@@ -44,7 +44,10 @@ SELECT
     host_start_ns,
     coalesce(lead(host_start_ns) OVER (ORDER BY start_ns), 9223372036854775807) AS host_end_ns,
     start_ns,
-    coalesce(lead(start_ns) OVER (ORDER BY start_ns), end_ns) AS end_ns,
+    -- The last one lasts until all is done that was launched in it, on whichever stream.
+    coalesce(lead(start_ns) OVER (ORDER BY start_ns), greatest(end_ns, (
+        SELECT max(end_ns) FROM step_launched WHERE coalesce(call_ns, start_ns) >= (SELECT max(host_start_ns) FROM called)
+    ))) AS end_ns,
     lead(start_ns) OVER (ORDER BY start_ns) IS NULL AS is_open,
     ops,
     gpu_ns

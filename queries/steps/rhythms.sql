@@ -1,5 +1,5 @@
--- How evenly each operation comes back: `period` operations after it was there last, or nearly so (a fifth more or less)
--- in the share `regular` of its gaps, and those hold covered_ns of the stream's GPU time.
+-- Which operations come back evenly: `period` operations after they were there last, or nearly so (a fifth more or less) in
+-- the share $regular of their gaps; and those hold the share $covered of the stream's operations, or of its GPU time.
 WITH gaps AS (
     SELECT
         token, kind, pos, duration_ns,
@@ -16,12 +16,14 @@ SELECT
     any_value(g.kind) AS kind,
     count(*) AS occurrences,
     p.period,
-    coalesce(sum(g.gpu_ns) FILTER (abs(g.gap - p.period) <= p.period // 5), 0)::BIGINT AS covered_ns,
     sum(g.duration_ns)::BIGINT AS own_ns,
     min(g.pos) AS first_pos,
     quantile_disc(g.waited_ns, 0.5) AS waited_ns
 FROM gaps AS g JOIN periods AS p USING (token)
 GROUP BY p.token, p.period
 HAVING count(*) FILTER (abs(g.gap - p.period) <= p.period // 5) >= $regular * (count(*) - 1)
-    AND covered_ns >= $covered * (SELECT max(done_ns) FROM step_stream)
+    AND (
+        sum(g.gap) FILTER (abs(g.gap - p.period) <= p.period // 5) >= $covered * (SELECT max(pos) FROM step_stream)
+        OR sum(g.gpu_ns) FILTER (abs(g.gap - p.period) <= p.period // 5) >= $covered * (SELECT max(done_ns) FROM step_stream)
+    )
 ORDER BY p.period, first_pos
