@@ -32,7 +32,7 @@ def pack_command(pack: Pack) -> Callable[..., None]:
         asked = {name: given.pop(name) for name in about_steps}
         params = {name: given.pop(name) for name in pack.params}
         if given["explain"]:
-            statement, values = pack.statement(params, scope_of(given).flags)
+            statement, values = pack.statement(params)
             explain(statement, f"{pack.name}: {pack.title}", values)
         else:
             report(trace, given, lambda opened: opened.answer(pack.name, **params, **asked))

@@ -23,7 +23,6 @@ class Param:
     """A parameter of a pack: `$name` in its SQL, a flag on the command line, a keyword in Python.
 
     Its type follows from its default; without a default, `type` says it and the value is NULL until given.
-    `required_without` names a scope flag: without that flag the parameter must be given.
     """
 
     name: str
@@ -32,7 +31,6 @@ class Param:
     help: str
     choices: tuple[str, ...] = ()
     least: float | None = None
-    required_without: str = ""
 
     @property
     def flag(self) -> str:
@@ -83,11 +81,11 @@ class Pack:
     aliases: tuple[str, ...] = ()
     notes: dict[str, str] = field(default_factory=dict)
 
-    def statement(self, given: dict[str, Any], scope_flags: frozenset[str] = frozenset()) -> tuple[str, dict[str, Any]]:
+    def statement(self, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return the SQL with its parameters written in, and the parameters' values.
 
         Raises:
-            UsageError: A parameter does not exist, is missing, or has an impossible value.
+            UsageError: A parameter does not exist, or has an impossible value.
         """
         unknown = set(given) - set(self.params)
         if unknown:
@@ -97,11 +95,6 @@ class Pack:
         for name, param in self.params.items():
             value = given.get(name)
             values[name] = param.default if value is None else param.value(value)
-            if values[name] is None and param.required_without and param.required_without not in scope_flags:
-                raise UsageError(
-                    f"{self.name} needs {param.flag} ({param.help})",
-                    f"nsys-insight {self.name} {param.flag} N, or --{param.required_without} NAME",
-                )
         return bind(self.sql, values), values
 
 
@@ -189,7 +182,6 @@ def _param(name: str, entry: dict[str, Any]) -> Param:
         help=_flow(entry["help"]),
         choices=tuple(entry.get("choices", ())),
         least=entry.get("least"),
-        required_without=entry.get("required_without", ""),
     )
 
 

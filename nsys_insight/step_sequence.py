@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 # An operation may mark a step if most of its gaps are alike, and those hold half of the operations or of the GPU time.
 REGULAR, COVERED = 0.75, 0.5
-# A longer period is the step if what comes once in it takes this share of the GPU time: a decoder's head and sampling do;
-# a value that is logged every ten steps does not.
+# A longer period is the step if what comes once in it takes this share of the GPU time: a decoder's head and sampling
+# do; a value that is logged every ten steps does not.
 WEIGHT = 0.01
 # Of a long stream, so many operations in its middle are looked at.
 WINDOW = 400_000
@@ -67,8 +67,8 @@ class Repeat:
     def mark(self) -> tuple[Rhythm, bool]:
         """Choose which operation begins a step, or ends it (True).
 
-        A copy to the host ends a step. Else a step begins with the first operation for which the GPU waits about as long
-        as it does for any.
+        A copy to the host ends a step. Else a step begins with the first operation for which the GPU waits about as
+        long as it does for any.
         """
         most = max(rhythm.occurrences for rhythm in self.anchors)
         anchors = [rhythm for rhythm in self.anchors if rhythm.occurrences >= 0.9 * most]

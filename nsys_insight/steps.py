@@ -157,5 +157,9 @@ def _method(run: Callable[..., list[Any]], stream: step_sequence.Stream, asked: 
                 return Method(name, mark)
     if asked.tokens and asked.step_method in ("auto", "count"):
         run("whole", process=stream.process)
-        return Method("count", None, "the whole scope is divided by the number of tokens, with what it holds of warm-up and prefill")
+        return Method(
+            "count",
+            None,
+            "the whole scope is divided by the number of tokens, with what it holds of warm-up and prefill",
+        )
     return Method(None, None, "nothing repeats that holds most of the GPU time")

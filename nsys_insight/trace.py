@@ -100,7 +100,7 @@ class Trace:
         """
         pack = packs.find(report)
         asked = {name: params.pop(name) for name in steps.PARAMS if name in params} if steps.needed(pack.sql) else {}
-        statement, values = pack.statement(params, self._scope.flags)
+        statement, values = pack.statement(params)
         table, columns = self._session.table(statement, steps.options(asked))
         notes = [
             text for note in pack.notes.values() for text in self._session.sentences(packs.bind(note, values), table)

@@ -152,7 +152,8 @@ def parse_bytes(text: str, *, flag: str = "") -> int:
     match = _SIZE.fullmatch(text.strip())
     if match:
         number, prefix, binary = match.groups()
-        size = round(Fraction(number) * (1024 if binary else 1000) ** " kmgt".index(prefix.lower() or " "))
+        factor: int = (1024 if binary else 1000) ** " kmgt".index(prefix.lower() or " ")
+        size = round(Fraction(number) * factor)
         if size <= _LARGEST:
             return size
     what = f"{flag} takes a number of bytes, not {text!r}" if flag else f"{text!r} is not a number of bytes"

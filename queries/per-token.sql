@@ -56,8 +56,8 @@ SELECT 'of ' || step_count || ' steps, ' || steady_count || ' are the steady sta
         CASE WHEN tail_count > 0 THEN tail_count || ' at the end' END), ''), '') || ' (see steps)'
 FROM step_method WHERE method <> 'count'"""
 prefill = """
-SELECT 'prefill, beside them: ' || count(*) || ' of ' || round(avg(duration_ns) / 1e6, 3) || ' ms, ' || round(avg(gpu_busy_ns) / 1e6, 3) || ' ms of it busy'
-    || coalesce(', ' || round(avg(kernels), 1) || ' kernels', '')
+SELECT 'prefill, not in these figures: ' || CASE count(*) WHEN 1 THEN '' ELSE count(*) || ' of a mean ' END || round(avg(duration_ns) / 1e6, 3)
+    || ' ms, ' || round(avg(gpu_busy_ns) / 1e6, 3) || ' ms of it busy' || coalesce(', ' || round(avg(kernels))::BIGINT || ' kernels', '')
 FROM steps WHERE phase = 'prefill' HAVING count(*) > 0"""
 tokens = """
 SELECT 'a step makes ' || round(tokens_per_step, 2) || ' tokens' FROM step_method WHERE method IS NOT NULL AND tokens_per_step <> 1"""
