@@ -24,7 +24,7 @@ DEMO: tuple[tuple[str, str, dict[str, Any], dict[str, Any]], ...] = (
     ("launches", " --limit 8", {}, {}),
     ("syncs", " --nvtx decode_step", {"nvtx": "decode_step"}, {}),
     ("gap-sizes", "", {}, {}),
-    ("per-token", " --tokens 32 --nvtx decode_step", {"nvtx": "decode_step"}, {"tokens": 32}),
+    ("per-token", "", {}, {}),
 )
 
 app = typer.Typer(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nsys_insight import packs, terminal
+from nsys_insight import packs, steps, terminal
 from nsys_insight.errors import UsageError
 from nsys_insight.flags import DEFAULT_LIMIT, flag_of, scope_of, with_flags
 from nsys_insight.render import FORMATS, HUMAN_FORMATS, format_for, write
@@ -26,18 +26,20 @@ if TYPE_CHECKING:
 
 def pack_command(pack: Pack) -> Callable[..., None]:
     """Make the command of a pack."""
+    about_steps = steps.PARAMS if steps.needed(pack.sql) else {}
 
     def run(trace: Path | None, **given: Any) -> None:
+        asked = {name: given.pop(name) for name in about_steps}
         params = {name: given.pop(name) for name in pack.params}
         if given["explain"]:
-            statement, values = pack.statement(params, scope_of(given).flags)
+            statement, values = pack.statement(params)
             explain(statement, f"{pack.name}: {pack.title}", values)
         else:
-            report(trace, given, lambda opened: opened.answer(pack.name, **params))
+            report(trace, given, lambda opened: opened.answer(pack.name, **params, **asked))
 
     columns = "\n".join(f"{name}: {text}.\n" for name, text in pack.columns.items())
     text = f"{pack.title}.\n\n{pack.description}\n\nReading: {pack.reading}\n\nColumns:\n\n{columns}"
-    return with_flags(run, text, *map(flag_of, pack.params.values()))
+    return with_flags(run, text, *map(flag_of, [*pack.params.values(), *about_steps.values()]))
 
 
 def sql_command() -> Callable[..., None]:

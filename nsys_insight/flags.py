@@ -41,7 +41,7 @@ def with_flags(run: Callable[..., None], text: str, *own: inspect.Parameter) -> 
 
 def flag_of(param: Param) -> inspect.Parameter:
     """The flag of a pack's parameter."""
-    kind = str if param.name.endswith("_ns") else param.kind
+    kind = str if param.has_unit else param.kind
     text = param.help + (f" [{'|'.join(param.choices)}]" if param.choices else "")
     names = f"{param.flag}/--no-{param.flag[2:]}" if kind is bool else param.flag
     default = None if param.default is None else kind(param.default)

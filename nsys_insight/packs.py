@@ -23,7 +23,6 @@ class Param:
     """A parameter of a pack: `$name` in its SQL, a flag on the command line, a keyword in Python.
 
     Its type follows from its default; without a default, `type` says it and the value is NULL until given.
-    `required_without` names a scope flag: without that flag the parameter must be given.
     """
 
     name: str
@@ -32,12 +31,16 @@ class Param:
     help: str
     choices: tuple[str, ...] = ()
     least: float | None = None
-    required_without: str = ""
 
     @property
     def flag(self) -> str:
-        """The flag on the command line; a duration's flag takes units, so it does not carry one: ``--min-gap 5us``."""
-        return "--" + self.name.removesuffix("_ns").replace("_", "-")
+        """The flag on the command line; one that takes units does not carry them: ``--min-gap 5us``."""
+        return "--" + self.name.removesuffix("_ns").removesuffix("_bytes_per_s").replace("_", "-")
+
+    @property
+    def has_unit(self) -> bool:
+        """Whether the value is written with its unit: a duration, a size, a bandwidth."""
+        return self.kind is int and self.name.endswith(("_ns", "_bytes", "_bytes_per_s"))
 
     def value(self, given: object) -> Any:
         """Check a value that was given for this parameter, and convert it to its type.
@@ -45,10 +48,10 @@ class Param:
         Raises:
             UsageError: The value is not one of the choices, or not of the type.
         """
-        if self.kind is int and self.name.endswith("_ns"):
-            from nsys_insight.units import parse_duration
+        if self.has_unit:
+            from nsys_insight.units import parse_bytes, parse_duration
 
-            return parse_duration(str(given), flag=self.flag)
+            given = (parse_duration if self.name.endswith("_ns") else parse_bytes)(str(given), flag=self.flag)
         if self.choices and given not in self.choices:
             raise UsageError(f"{self.flag} cannot be {given!r}", f"choose one of: {', '.join(self.choices)}")
         try:
@@ -82,11 +85,11 @@ class Pack:
     notes: dict[str, str] = field(default_factory=dict)
     details: tuple[str, ...] = ()
 
-    def statement(self, given: dict[str, Any], scope_flags: frozenset[str] = frozenset()) -> tuple[str, dict[str, Any]]:
+    def statement(self, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return the SQL with its parameters written in, and the parameters' values.
 
         Raises:
-            UsageError: A parameter does not exist, is missing, or has an impossible value.
+            UsageError: A parameter does not exist, or has an impossible value.
         """
         unknown = set(given) - set(self.params)
         if unknown:
@@ -96,11 +99,6 @@ class Pack:
         for name, param in self.params.items():
             value = given.get(name)
             values[name] = param.default if value is None else param.value(value)
-            if values[name] is None and param.required_without and param.required_without not in scope_flags:
-                raise UsageError(
-                    f"{self.name} needs {param.flag} ({param.help})",
-                    f"nsys-insight {self.name} {param.flag} N, or --{param.required_without} NAME",
-                )
         return bind(self.sql, values), values
 
 
@@ -189,7 +187,6 @@ def _param(name: str, entry: dict[str, Any]) -> Param:
         help=_flow(entry["help"]),
         choices=tuple(entry.get("choices", ())),
         least=entry.get("least"),
-        required_without=entry.get("required_without", ""),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nsys_insight import extents
@@ -49,11 +49,6 @@ class Scope:
             raise UsageError(
                 f"the window from {self.from_ns} ns to {self.to_ns} ns is empty", "--to must be after --from"
             )
-
-    @property
-    def flags(self) -> frozenset[str]:
-        """The names of the flags that narrow this scope: nvtx, from, to, device, process, stream."""
-        return frozenset(f.name.removesuffix("_ns") for f in fields(self) if getattr(self, f.name) is not None)
 
     def narrowed(self, **changes: object) -> Scope:
         """Return this scope with some of its parts replaced."""

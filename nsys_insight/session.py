@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
-from nsys_insight import cache, load, model
+from nsys_insight import cache, load, model, steps
 from nsys_insight.answer import store
 from nsys_insight.errors import QueryError, TraceError
 from nsys_insight.scope import WHOLE_TRACE, Scope, describe, prepare, settle
@@ -37,16 +37,20 @@ class Session:
         self.connection: duckdb.DuckDBPyConnection
         self._numbers = count(1)
         self._views: set[str] = set()
+        self._steps: steps.StepOptions | None = None
         self._cached_file: Path | None = None
         parquet, sqlite = [self._as_folder], [self._cached, self._in_place, self._copied]
         self._way: Callable[[], load.Source | None]
         self._ways: list[Callable[[], load.Source | None]] = parquet if kind is Kind.PARQUET else sqlite
         self._open()
 
-    def table(self, query: str) -> tuple[str, list[tuple[str, str]]]:
+    def table(self, query: str, options: steps.StepOptions = steps.AUTO) -> tuple[str, list[tuple[str, str]]]:
         """Run a query over the model's views; return its result's table, with its columns' names and types.
 
+        Where the query reads `steps`, they are found first, as the options say.
+
         Raises:
+            UsageError: Steps are to be told by an NVTX range that is not there.
             QueryError: The query failed.
             TraceError: The file cannot be read.
         """
@@ -57,6 +61,7 @@ class Session:
         while True:
             try:
                 self._create_views(query)
+                self._find_steps(query, options)
                 return name, store(self.connection, name, query)
             except duckdb.OutOfMemoryException:
                 raise self._out_of_memory() from None
@@ -90,6 +95,7 @@ class Session:
             self._way = self._ways.pop(0)
             self.connection = load.connect(self.memory)
             self._views.clear()
+            self._steps = None
             self._cached_file = None
             try:
                 source = self._way()
@@ -98,6 +104,7 @@ class Session:
                 model.create_macros(self.connection)
                 load.create_raw_views(self.connection, source, WHOLE_TRACE)
                 describe(self.connection)
+                steps.create_tables(self.connection)
                 if self.scope != WHOLE_TRACE:
                     self._create_views("SELECT * FROM wall, nvtx_ranges, nvtx_nesting, gpu_ops, devices")
                     prepare(self.connection, self.scope)
@@ -128,6 +135,11 @@ class Session:
         wanted = [view for view in model.needed(mentioned_in) if view.name not in self._views]
         model.create_views(self.connection, wanted)
         self._views.update(view.name for view in wanted)
+
+    def _find_steps(self, query: str, options: steps.StepOptions) -> None:
+        if steps.needed(query) and self._steps != options:
+            steps.find(self.connection, options, self._create_views)
+            self._steps = options
 
     def _cached(self) -> load.Source | None:
         database = None if self.use_cache is False else cache.find(self.file)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from nsys_insight import packs
+from nsys_insight import packs, steps
 from nsys_insight.answer import Answer, Column
 from nsys_insight.errors import QueryError
 from nsys_insight.scope import WHOLE_TRACE, Scope
@@ -101,10 +101,14 @@ class Trace:
         return answer.frame()
 
     def answer(self, report: str, **params: Any) -> Answer:
-        """Answer a report, with its notes and what its columns mean."""
+        """Answer a report, with its notes and what its columns mean.
+
+        Reports about steps also take the options of `nsys_insight.steps.StepOptions`.
+        """
         pack = packs.find(report)
-        statement, values = pack.statement(params, self._scope.flags)
-        table, columns = self._session.table(statement)
+        asked = {name: params.pop(name) for name in steps.PARAMS if name in params} if steps.needed(pack.sql) else {}
+        statement, values = pack.statement(params)
+        table, columns = self._session.table(statement, steps.options(asked))
         notes = [
             text for note in pack.notes.values() for text in self._session.sentences(packs.bind(note, values), table)
         ]
@@ -116,7 +120,7 @@ class Trace:
             ),
             report=pack.name,
             title=pack.title,
-            params=values,
+            params=values | asked,
             notes=tuple(notes),
             empty=self._empty(pack),
             trace=self.facts(),

@@ -78,13 +78,12 @@ def without_extension():
 
 def questions(pack):
     """Give the ways to ask a pack: as it is, and with every choice and an example of every parameter."""
-    needed = {param.name: EXAMPLES[param.kind] for param in pack.params.values() if param.required_without}
-    found = [needed]
+    found = [{}]
     for param in pack.params.values():
         if param.kind is bool:
-            found.append({**needed, param.name: not param.default})
+            found.append({param.name: not param.default})
         else:
-            found += [{**needed, param.name: value} for value in param.choices or [EXAMPLES[param.kind]]]
+            found += [{param.name: value} for value in param.choices or [EXAMPLES[param.kind]]]
     return found
 
 
