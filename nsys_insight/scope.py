@@ -130,13 +130,13 @@ def settle(connection: duckdb.DuckDBPyConnection, scope: Scope) -> None:
     The GPUs go into the table `scope_gpus`; the time into `scope_windows`, where no window or range gives it. The view
     `gpu_ops` must be there.
     """
-    if scope.flags & {"nvtx", "process", "stream"}:
+    if scope.nvtx is not None or scope.process is not None or scope.stream is not None:
         connection.execute(
             """INSERT INTO scope_gpus SELECT DISTINCT coalesce(d.gpu_id, o.device_id)
                FROM (SELECT DISTINCT process_id, device_id FROM gpu_ops) AS o
                LEFT JOIN devices AS d ON d.process_id = o.process_id AND d.device_id = o.device_id"""
         )
-    if not scope.flags & {"nvtx", "from", "to"}:
+    if scope.nvtx is None and scope.from_ns is None and scope.to_ns is None:
         connection.execute(f"INSERT INTO scope_windows FROM ({extents.select({})}) WHERE end_ns > start_ns")
 
 

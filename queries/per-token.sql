@@ -7,7 +7,8 @@ those of the report steps, which says how they are found, what their wall is, an
 the last step, whose end nobody sees, are left out. A step makes one token unless --tokens-per-step, --batch or --tokens (all
 tokens, divided by the steps) say otherwise. Where no steps can be told, the whole scope is divided by --tokens. launch_calls
 are the calls that put kernels on the GPU, graph launches among them: one graph launch runs many kernels. Calls inside other
-calls are not counted, nor their time added to api_ns. gpu_busy_ns + gpu_idle_ns is wall_ns. tokens_per_s is that of the mean
+calls are not counted, nor their time added to api_ns. gpu_busy_ns + gpu_idle_ns is wall_ns, and the idle_ rows, whose names
+are the causes of the report idle, add up to gpu_idle_ns. tokens_per_s is that of the mean
 wall, under the profiler. With --model-bytes, memory_floor_ns is how long the GPU's memory takes to deliver them; the bandwidth
 is the trace's for its GPU, or --bandwidth."""
 reading = """
@@ -79,6 +80,19 @@ WITH steady AS (
 tokens AS (
     SELECT tokens_per_step FROM step_method
 ),
+-- A mean over the GPUs, as gpu_idle_ns is; the causes that every budget shows, and others where there are any.
+idle AS (
+    SELECT s.step, c.cause, coalesce(sum(i.idle_ns), 0) / any_value(g.gpus) AS idle_ns
+    FROM steady AS s
+    JOIN (SELECT step, count(*) AS gpus FROM step_gpus GROUP BY step) AS g USING (step)
+    CROSS JOIN (
+        SELECT unnest(['starved', 'blocked', 'allocation', 'dependency', 'profiler']) AS cause
+        UNION
+        SELECT cause FROM step_idle
+    ) AS c
+    LEFT JOIN step_idle AS i ON i.step = s.step AND i.cause = c.cause
+    GROUP BY s.step, c.cause
+),
 -- The bandwidth of the GPU that these steps run on.
 memory AS (
     SELECT coalesce($bandwidth_bytes_per_s, min(g.memory_bytes_per_s))::DOUBLE AS bytes_per_s
@@ -118,6 +132,11 @@ measured AS (
             (43, 'bandwidth_pct', 'floor mean', 100 * $model_bytes::DOUBLE * 1e9 / nullif(s.duration_ns, 0) / b.bytes_per_s)
     ) AS m (place, metric, kind, value)
     WHERE kind NOT LIKE 'floor%' OR value IS NOT NULL
+    UNION ALL
+    SELECT
+        3 + list_position(['starved', 'blocked', 'allocation', 'dependency', 'profiler', 'edge', 'unknown'], cause),
+        'idle_' || cause || '_ns', 'time', idle_ns
+    FROM idle
 ),
 summed AS (
     SELECT
