@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from nsys_insight import packs
 from nsys_insight.answer import Answer, Column
 from nsys_insight.errors import QueryError
+from nsys_insight.ncu.store import for_trace
 from nsys_insight.scope import WHOLE_TRACE, Scope
 from nsys_insight.session import Session
 from nsys_insight.source import Kind, identify, settled
@@ -32,6 +33,8 @@ class Trace:
         memory: What a query may hold in memory before it spills to disk, such as ``"2GB"``.
         use_cache: True builds a DuckDB copy in the cache folder first, which makes further questions on a big trace
             faster; None uses one if it is there; False does not look.
+        ncu: What Nsight Compute measured of the same program: a file that ``nsys-insight ncu import`` wrote, or a CSV
+            page or report of ncu itself. None looks for ``NAME.ncu.duckdb`` beside the trace.
         note: Called with every sentence that the user should know.
         progress: Called with the percentage while nsys exports a report.
 
@@ -47,13 +50,20 @@ class Trace:
         scope: Scope = WHOLE_TRACE,
         memory: str | None = None,
         use_cache: bool | None = None,
+        ncu: str | Path | None = None,
         note: Callable[[str], None] = lambda _: None,
         progress: Callable[[int], None] | None = None,
     ) -> None:
         """Open the trace and create the model over it."""
         self.path = Path(path)
         self._scope = scope
-        self._options: dict[str, Any] = {"memory": memory, "use_cache": use_cache, "note": note, "progress": progress}
+        self._options: dict[str, Any] = {
+            "memory": memory,
+            "use_cache": use_cache,
+            "ncu": ncu,
+            "note": note,
+            "progress": progress,
+        }
         kind = identify(self.path)
         file = self.path
         if kind is Kind.REPORT:
@@ -62,7 +72,8 @@ class Trace:
             file, kind = exported(self.path, note=note, progress=progress), Kind.SQLITE
         elif kind is Kind.SQLITE:
             file = settled(self.path, note)
-        self._session = Session(file, kind, scope, memory, use_cache=use_cache)
+        self.ncu = for_trace(self.path, Path(ncu) if ncu else None)
+        self._session = Session(file, kind, scope, memory, use_cache=use_cache, ncu=self.ncu)
 
     def scope(  # noqa: PLR0913 - the parts of a scope, by keyword
         self,

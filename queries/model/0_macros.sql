@@ -25,3 +25,12 @@ END;
 -- nsys says 'Host-to-Device'; everybody else says H2D.
 CREATE MACRO copy_kind_word(label) AS
     replace(replace(replace(replace(replace(replace(label, 'Unified ', 'UM '), 'Host', 'H'), 'Device', 'D'), 'Array', 'A'), 'Peer', 'P'), '-to-', '2');
+
+-- A kernel's name as nsys and ncu both spell it: nsys writes (int)4 for a template's 4, ncu leaves out some namespaces.
+CREATE MACRO kernel_key(name) AS regexp_replace(regexp_replace(regexp_replace(name,
+    '(?:[A-Za-z_]\w*|<unnamed>|\(anonymous namespace\))::', '', 'g'),
+    '\((?:unsigned |signed )?(?:bool|char|short|int|long|long long)\)(-?\d)', '\1', 'g'),
+    '^void ', '');
+
+-- The name of the function alone: what nsys calls the short name, and ncu's --kernel-name matches.
+CREATE MACRO kernel_base_name(name) AS regexp_extract(kernel_key(name), '^(?:[^<(]* )?([^<( ]+)', 1);
