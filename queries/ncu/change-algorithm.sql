@@ -9,11 +9,11 @@ Asynchronous copies would cost more than they hide: change the algorithm (implic
 
 [params.above]
 default = 20.0
-help = "Multiply-adds per load above which cp.async hurts (5 % on flash attention): playbook"
+help = "Multiply-adds per load above which cp.async hurts (5 % on flash attention): common practice"
 
 [params.warps]
 default = 8.0
-help = "Active warps per SM that hide latency by themselves: playbook"
+help = "Active warps per SM that hide latency by themselves: common practice"
 */
 SELECT launch, bound, fma_per_load_ratio, active_warps_ratio
 FROM ncu_kernels

@@ -9,7 +9,7 @@ Use alignment 8 for 16-bit operands (128-bit loads): pad the leading dimensions 
 
 [params.above]
 default = 4.0
-help = "Sectors per request above which alignment matters: playbook"
+help = "Sectors per request above which alignment matters: common practice"
 
 [params.alignment]
 default = 8

@@ -9,11 +9,11 @@ More stages keep the tensor cores fed; then a narrower type is what is left."""
 
 [params.sm]
 default = 80.0
-help = "SM throughput, in %: playbook"
+help = "SM throughput, in %: common practice"
 
 [params.memory]
 default = 40.0
-help = "Memory throughput, in %: playbook"
+help = "Memory throughput, in %: common practice"
 */
 SELECT launch, sm_pct, memory_pct, name_stages
 FROM ncu_kernels

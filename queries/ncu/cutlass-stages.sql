@@ -9,7 +9,7 @@ Take fewer stages: 3 hide memory nearly as well and let another block in."""
 
 [params.stages]
 default = 3
-help = "Stages above which shared memory is the price: playbook"
+help = "Stages above which shared memory is the price: common practice"
 
 [params.ceiling]
 default = 80.0

@@ -9,7 +9,7 @@ Check the alignment of the leading dimensions first, then whether the problem is
 
 [params.below]
 default = 5.0
-help = "Tensor pipe below which it is idle, in %: playbook"
+help = "Tensor pipe below which it is idle, in %: common practice"
 */
 SELECT launch, tensor_pct, name_math, name_alignment, waves_per_sm_ratio
 FROM ncu_kernels

@@ -17,11 +17,11 @@ Divergen = ""
 
 [params.above]
 default = 15.0
-help = "Idle lanes, in %: the target for warp execution efficiency is 85 (playbook)"
+help = "Idle lanes, in %: the target for warp execution efficiency is 85 (common practice)"
 
 [params.cute_above]
 default = 20.0
-help = "The same for CuTe: playbook"
+help = "The same for CuTe: common practice"
 */
 SELECT launch, divergence_pct, branch_uniform_pct
 FROM ncu_kernels

@@ -20,7 +20,7 @@ The kernel does what the memory can: fuse more into it, or use a narrower type."
 
 [params.above]
 default = 80.0
-help = "DRAM throughput near the ceiling, in %: playbook (the loop stops at 85)"
+help = "DRAM throughput near the ceiling, in %: common practice (the loop stops at 85)"
 */
 SELECT launch, dram_pct, dram_bytes_per_s, sm_pct
 FROM ncu_kernels

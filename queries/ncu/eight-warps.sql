@@ -12,7 +12,7 @@ TheoreticalOccupancy = "registers"
 
 [params.registers]
 default = 64
-help = "Registers per thread from which they limit occupancy: playbook"
+help = "Registers per thread from which they limit occupancy: common practice"
 
 [params.critical]
 default = 128
@@ -20,7 +20,7 @@ help = "Registers per thread from which warps-and-registers speaks"
 
 [params.warps]
 default = 8
-help = "Warps per block: playbook"
+help = "Warps per block: common practice"
 */
 SELECT launch, registers_per_thread, warps_per_block_ratio, theoretical_occupancy_pct
 FROM ncu_kernels

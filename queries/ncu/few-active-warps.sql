@@ -13,7 +13,7 @@ Use less shared memory or fewer registers until at least 8 warps are on an SM.""
 
 [params.warps]
 default = 8.0
-help = "Active warps per SM that suffice: playbook"
+help = "Active warps per SM that suffice: common practice"
 */
 SELECT launch, active_warps_ratio, occupancy_limit, registers_per_thread, shared_per_block_bytes, bound, blocks_count, sm_count
 FROM ncu_kernels

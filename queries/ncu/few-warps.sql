@@ -9,7 +9,7 @@ Raise num_warps to 4 or 8."""
 
 [params.below]
 default = 30.0
-help = "SM throughput, in %: playbook"
+help = "SM throughput, in %: common practice"
 
 [params.warps]
 default = 4

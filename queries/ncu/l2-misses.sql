@@ -12,11 +12,11 @@ Order the tiles for reuse: a threadblock swizzle, or stream-K."""
 
 [params.below]
 default = 50.0
-help = "L2 hits below which, in %: playbook"
+help = "L2 hits below which, in %: common practice"
 
 [params.dram]
 default = 40.0
-help = "DRAM throughput from which the misses matter, in %: playbook"
+help = "DRAM throughput from which the misses matter, in %: common practice"
 */
 SELECT launch, l2_hit_pct, dram_pct, bound
 FROM ncu_kernels

@@ -20,11 +20,11 @@ AchievedOccupancy = ""
 
 [params.native_below]
 default = 50.0
-help = "Occupancy of CUDA C++ below which it is worth raising, in %: playbook, native CUDA"
+help = "Occupancy of CUDA C++ below which it is worth raising, in %: common practice"
 
 [params.below]
 default = 40.0
-help = "The same for CUTLASS, Triton and CuTe, whose tiles need registers: playbook"
+help = "The same for CUTLASS, Triton and CuTe, whose tiles need registers: common practice"
 
 [params.ceiling]
 default = 80.0

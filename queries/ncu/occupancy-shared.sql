@@ -19,11 +19,11 @@ TheoreticalOccupancy = "shared"
 
 [params.native_below]
 default = 50.0
-help = "Occupancy of CUDA C++ below which it is worth raising, in %: playbook, native CUDA"
+help = "Occupancy of CUDA C++ below which it is worth raising, in %: common practice"
 
 [params.below]
 default = 40.0
-help = "The same for CUTLASS, Triton and CuTe: playbook"
+help = "The same for CUTLASS, Triton and CuTe: common practice"
 
 [params.ceiling]
 default = 80.0

@@ -9,11 +9,11 @@ Pipeline with cp.async (sm_80 and newer); mind that two buffers double the share
 
 [params.below]
 default = 5.0
-help = "Multiply-adds per load below which cp.async pays (35 % on an int8 GEMM): playbook"
+help = "Multiply-adds per load below which cp.async pays (35 % on an int8 GEMM): common practice"
 
 [params.ceiling]
 default = 80.0
-help = "DRAM throughput above which nothing is left to hide, in %: playbook"
+help = "DRAM throughput above which nothing is left to hide, in %: common practice"
 */
 SELECT launch, bound, fma_per_load_ratio, shared_per_block_bytes, shared_per_sm_bytes, dram_pct
 FROM ncu_kernels

@@ -11,7 +11,7 @@ Copy 128 bits at a time: num_bits_per_copy = 128."""
 
 [params.sectors]
 default = 4.0
-help = "Sectors per request that 32 scalar loads of 4 bytes need when they are coalesced: playbook"
+help = "Sectors per request that 32 scalar loads of 4 bytes need when they are coalesced: common practice"
 
 [params.bytes]
 default = 4.0

@@ -25,7 +25,7 @@ SOLBottleneck = "too small"
 
 [params.cutlass_below]
 default = 30.0
-help = "SM throughput of CUTLASS kernels below which the small grid is what hurts, in %: playbook"
+help = "SM throughput of CUTLASS kernels below which the small grid is what hurts, in %: common practice"
 */
 SELECT launch, blocks_count, sm_count, sm_pct
 FROM ncu_kernels

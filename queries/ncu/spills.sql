@@ -22,7 +22,7 @@ Spill = ""
 
 [params.above]
 default = 0
-help = "Sectors of local memory traffic: any is too much (playbook)"
+help = "Sectors of local memory traffic: any is too much (common practice)"
 */
 SELECT launch, spill_sectors_count, registers_per_thread
 FROM ncu_kernels

@@ -14,7 +14,7 @@ CPIStall = "barrier"
 
 [params.above]
 default = 25.0
-help = "Share of warp time from which it matters, in %: playbook"
+help = "Share of warp time from which it matters, in %: common practice"
 */
 SELECT launch, stall_barrier_pct, threads_per_block
 FROM ncu_kernels

@@ -18,11 +18,11 @@ CPIStall = "L1TEX"
 
 [params.above]
 default = 30.0
-help = "Share of warp time from which it matters, in %: playbook"
+help = "Share of warp time from which it matters, in %: common practice"
 
 [params.ceiling]
 default = 80.0
-help = "DRAM throughput above which waiting is what a saturated memory looks like, in %: playbook"
+help = "DRAM throughput above which waiting is what a saturated memory looks like, in %: common practice"
 */
 SELECT launch, stall_long_scoreboard_pct, dram_pct, eligible_warps_ratio, blocks_count, sm_count
 FROM ncu_kernels

@@ -18,11 +18,11 @@ CPIStall = "fixed latency"
 
 [params.above]
 default = 30.0
-help = "Share of warp time from which it matters, in %: playbook"
+help = "Share of warp time from which it matters, in %: common practice"
 
 [params.scoreboard]
 default = 15.0
-help = "Share of waiting for memory below which memory is hidden, in %: playbook"
+help = "Share of waiting for memory below which memory is hidden, in %: common practice"
 */
 SELECT launch, stall_wait_pct, stall_long_scoreboard_pct
 FROM ncu_kernels

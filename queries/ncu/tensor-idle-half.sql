@@ -15,11 +15,11 @@ Take a tensorop kernel in place of SIMT."""
 
 [params.above]
 default = 10.0
-help = "fp16 on the FMA pipe from which it matters, in %: playbook"
+help = "fp16 on the FMA pipe from which it matters, in %: common practice"
 
 [params.below]
 default = 5.0
-help = "Tensor pipe below which it is idle, in %: playbook"
+help = "Tensor pipe below which it is idle, in %: common practice"
 */
 SELECT launch, fma_half_pct, tensor_pct
 FROM ncu_kernels

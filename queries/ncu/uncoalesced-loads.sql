@@ -24,7 +24,7 @@ MemoryCacheAccessPattern = "loads"
 
 [params.above]
 default = 8.0
-help = "Sectors per request above which loads may be uncoalesced: playbook"
+help = "Sectors per request above which loads may be uncoalesced: common practice"
 
 [params.bytes]
 default = 25.6

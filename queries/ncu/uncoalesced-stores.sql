@@ -19,7 +19,7 @@ MemoryCacheAccessPattern = "stores"
 
 [params.above]
 default = 8.0
-help = "Sectors per request above which stores may be uncoalesced: playbook"
+help = "Sectors per request above which stores may be uncoalesced: common practice"
 
 [params.bytes]
 default = 25.6

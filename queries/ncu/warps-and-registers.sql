@@ -14,11 +14,11 @@ TheoreticalOccupancy = "registers"
 
 [params.registers]
 default = 128
-help = "Registers per thread: playbook"
+help = "Registers per thread: common practice"
 
 [params.warps]
 default = 8
-help = "Warps per block: playbook"
+help = "Warps per block: common practice"
 */
 SELECT launch, registers_per_thread, warps_per_block_ratio, theoretical_occupancy_pct
 FROM ncu_kernels
