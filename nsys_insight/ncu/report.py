@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.ncu.rules import SEVERITIES, Finding, judge
 from nsys_insight.ncu.shown import shown, value
+from nsys_insight.sqltext import literal
 
 if TYPE_CHECKING:
     from nsys_insight.ncu.measured import Measured
 
 # Under which a finding's expected saving is not worth a place among the priorities, in % of the launch.
 _WORTH_PCT = 1.0
+# SM or DRAM throughput from which a kernel is near its roof, in %: where the loop of optimising stops.
+_NEAR_PCT = 80.0
+# Says of nearly every kernel that compressible memory might help: a remark about the allocation, not the kernel.
+_NO_REMARK = "MemoryL2Compression"
 
 
 @dataclass(frozen=True)
@@ -70,12 +75,16 @@ def build(measured: Measured, name: str, trace_rows: list[dict[str, Any]] | None
     findings, unjudged = judge(measured)
     rows = measured.rows("FROM ncu_kernels ORDER BY launch")
     stalls = measured.rows("FROM ncu_stalls WHERE stall_pct > 0 ORDER BY launch, stall_pct DESC, reason")
-    remarks = measured.rows("FROM ncu_rules WHERE type = 'OPT' ORDER BY launch, speedup_pct DESC NULLS LAST, ALL")
+    remarks = measured.rows(
+        f"FROM ncu_rules WHERE type = 'OPT' AND speedup_type = 'global' AND rule <> '{_NO_REMARK}'"
+        " ORDER BY launch, speedup_pct DESC NULLS LAST, rule, description"
+    )
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
         groups.setdefault(_configuration(row), []).append(row)
     total = sum(row["duration_ns"] or 0 for row in rows)
-    traced = {(row["kernel"], row["grid"], row["block"]): row for row in trace_rows or []}
+    keys = _keys(measured, {row["kernel"] for row in rows} | {row["name"] for row in trace_rows or []})
+    traced = {(keys[row["name"]], row["grid"], row["block"]): row for row in trace_rows or []}
     kernels = []
     for group in groups.values():
         row = sorted(group, key=lambda one: (one["duration_ns"] or 0, one["launch"]))[len(group) // 2]
@@ -95,9 +104,9 @@ def build(measured: Measured, name: str, trace_rows: list[dict[str, Any]] | None
                 diagnostics=diagnose(row, [stall for stall in stalls if stall["launch"] == launch]),
                 findings=[one for one in findings if one.launch == launch],
                 unjudged=lacking,
-                remarks=[one for one in remarks if one["launch"] == launch and one["speedup_type"] == "global"],
+                remarks=[one for one in remarks if one["launch"] == launch],
                 conclusion=conclude(row),
-                trace=traced.get((row["kernel"], dimensions(row, "grid"), dimensions(row, "block"))),
+                trace=traced.get((keys[row["kernel"]], dimensions(row, "grid"), dimensions(row, "block"))),
             )
         )
     kernels.sort(key=lambda one: (-((one.trace or {}).get("total_ns") or 0), -one.total_ns, one.row["launch"]))
@@ -156,8 +165,8 @@ def diagnose(row: dict[str, Any], stalls: list[dict[str, Any]]) -> dict[str, str
     return {
         "roofline": _roofline(row) or unknown,
         "memory": text(
-            ("L1 hits", "l1_hit_pct"), ("L2 hits", "l2_hit_pct"), ("DRAM", "dram_pct"), ("at", "dram_bytes_per_s"),
-            ("sectors per load", "load_sectors_per_request_ratio"), ("bytes used of 32", "load_bytes_per_sector_ratio"),
+            ("L1 hits", "l1_hit_pct"), ("L2 hits", "l2_hit_pct"), ("DRAM", "dram_pct"), ("moving", "dram_bytes_per_s"),
+            ("sectors per load", "load_sectors_per_request_ratio"), ("bytes used of 32:", "load_bytes_per_sector_ratio"),
             ("sectors per store", "store_sectors_per_request_ratio"),
         ) or unknown,
         "warp stalls": f"{waiting}; issuing {value('stall_pct', issuing)}" if waiting else unknown,
@@ -193,6 +202,13 @@ def dimensions(row: dict[str, Any], what: str) -> str:
     return "x".join(str(row[f"{what}_{axis}"]) for axis in "xyz")
 
 
+def _keys(measured: Measured, names: set[str]) -> dict[str, str]:
+    """Spell the names of kernels so that nsys's and ncu's are the same."""
+    values = ", ".join(f"({literal(name)})" for name in sorted(names))
+    found = measured.rows(f"SELECT name, kernel_key(name) AS key FROM (VALUES {values}) AS t(name)") if values else []
+    return {row["name"]: row["key"] for row in found}
+
+
 def _configuration(row: dict[str, Any]) -> tuple[Any, ...]:
     return row["kernel"], dimensions(row, "grid"), dimensions(row, "block"), row["device_id"]
 
@@ -211,15 +227,15 @@ def _implementation(row: dict[str, Any]) -> str:
 
 
 def _roofline(row: dict[str, Any]) -> str:
-    """Say on which side of the roof a kernel is, and how far below it."""
-    sm, memory = row["sm_pct"], row["memory_pct"]
-    if sm is None or memory is None:
+    """Say on which side of the roof a kernel is, peak compute against DRAM bandwidth, and how far below it."""
+    sm, dram = row["sm_pct"], row["dram_pct"] if row["dram_pct"] is not None else row["memory_pct"]
+    if sm is None or dram is None:
         return ""
-    figures = f"SM {value('sm_pct', sm)}, memory {value('memory_pct', memory)} of peak"
+    figures = f"SM {value('sm_pct', sm)}, DRAM {value('dram_pct', dram)} of peak"
     if row["fp32_flop_per_byte_ratio"]:
         figures += f", {value('ratio', row['fp32_flop_per_byte_ratio'])} fp32 FLOP per byte of DRAM"
     if row["bound"] == "latency":
         return f"far below both roofs: {figures}"
-    side = "compute" if sm > memory else "memory"
-    near = ", near it" if max(sm, memory) > 80 else ""
+    side = "compute" if sm >= dram else "memory"
+    near = ", near the roof" if max(sm, dram) > _NEAR_PCT else ", below the roof"
     return f"{side} side{near}: {figures}"

@@ -20,6 +20,8 @@ def value(column: str, given: Any) -> str:
         return str(given)
     if units.unit_of(column) in ("count", "") and given == int(given):
         return f"{int(given):,}"
+    if units.unit_of(column) in ("ratio", ""):
+        return f"{given:,.3g}" if abs(given) < 1e3 else f"{given:,.0f}"
     scale = units.scale_for(column, [given])
     text = scale.text(given)
     return f"{text} {scale.unit}" if scale.unit else text

@@ -143,9 +143,9 @@ SELECT
     END AS memory_level,
     sm_pct, memory_pct, dram_pct, l1_pct, l2_pct, l1_hit_pct, l2_hit_pct, dram_bytes, dram_bytes_per_s,
     fp32_flop_per_s, fp32_flop_per_s / nullif(dram_bytes_per_s, 0) AS fp32_flop_per_byte_ratio,
-    load_sectors_per_request_ratio, load_bytes_per_sector_ratio,
+    load_sectors_per_request_ratio, nullif(load_bytes_per_sector_ratio, 0) AS load_bytes_per_sector_ratio,
     load_sectors_per_request_ratio * load_bytes_per_sector_ratio / 32 AS load_bytes_per_thread_ratio,
-    store_sectors_per_request_ratio, store_bytes_per_sector_ratio,
+    store_sectors_per_request_ratio, nullif(store_bytes_per_sector_ratio, 0) AS store_bytes_per_sector_ratio,
     bank_conflicts_count, shared_wavefronts_count, spill_sectors_count,
     registers_per_thread, shared_bytes AS shared_per_block_bytes, shared_per_sm_bytes,
     sm_count, waves_per_sm_ratio, theoretical_occupancy_pct, occupancy_pct,
@@ -216,10 +216,10 @@ COMMENT ON COLUMN ncu_kernels.dram_bytes_per_s IS 'DRAM traffic: `dram__bytes.su
 COMMENT ON COLUMN ncu_kernels.fp32_flop_per_s IS 'fp32 operations outside the tensor cores, a multiply-add as two: `smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed`, `smsp__sass_thread_inst_executed_op_fadd_pred_on.sum.per_cycle_elapsed`, `smsp__sass_thread_inst_executed_op_fmul_pred_on.sum.per_cycle_elapsed`';
 COMMENT ON COLUMN ncu_kernels.fp32_flop_per_byte_ratio IS 'Arithmetic intensity: fp32 operations outside the tensor cores per byte of DRAM traffic';
 COMMENT ON COLUMN ncu_kernels.load_sectors_per_request_ratio IS 'Sectors of 32 bytes per request of a warp for global loads: 4 where 32 threads load neighbouring 4-byte values, 16 with 16-byte values: `l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum`, `l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum`';
-COMMENT ON COLUMN ncu_kernels.load_bytes_per_sector_ratio IS 'Bytes that threads use of the 32 of a loaded sector: `smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio`';
+COMMENT ON COLUMN ncu_kernels.load_bytes_per_sector_ratio IS 'Bytes that threads use of the 32 of a loaded sector; NULL without loads: `smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio`';
 COMMENT ON COLUMN ncu_kernels.load_bytes_per_thread_ratio IS 'Bytes that a thread loads at once: 4 is a scalar float, 16 a 128-bit vector';
 COMMENT ON COLUMN ncu_kernels.store_sectors_per_request_ratio IS 'The same for global stores: `l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum`, `l1tex__t_requests_pipe_lsu_mem_global_op_st.sum`';
-COMMENT ON COLUMN ncu_kernels.store_bytes_per_sector_ratio IS 'Bytes that threads write of the 32 of a stored sector: `smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio`';
+COMMENT ON COLUMN ncu_kernels.store_bytes_per_sector_ratio IS 'Bytes that threads write of the 32 of a stored sector; NULL without stores: `smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio`';
 COMMENT ON COLUMN ncu_kernels.bank_conflicts_count IS 'Bank conflicts in shared memory: `l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum`';
 COMMENT ON COLUMN ncu_kernels.shared_wavefronts_count IS 'Passes that shared memory needed for all its requests: `l1tex__data_pipe_lsu_wavefronts_mem_shared.sum`';
 COMMENT ON COLUMN ncu_kernels.spill_sectors_count IS 'Sectors of local memory traffic: `l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum`, `l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum`';

@@ -13,8 +13,8 @@ order for a transposed input."""
 cute = """
 Copy 128 bits at a time (num_bits_per_copy = 128), choose the layout whose fast dimension is the threads', promise assumed_align = 16."""
 pytorch = """
-The operation walks its input against the memory order: keep the tensor in the layout in which it is used, fold the
-transpose into the matrix product that follows, or write a tiled kernel."""
+Threads of a warp read far apart. A strided input: keep the tensor in the layout in which it is used, or fold the transpose into
+the matrix product that follows. A gather: sort or group the indices, or make the rows that it reads longer."""
 inductor = """
 The input's strides are against the loop: make it contiguous once, before the compiled region."""
 

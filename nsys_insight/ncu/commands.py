@@ -1,0 +1,130 @@
+"""The commands `nsys-insight ncu …`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nsys_insight import terminal
+from nsys_insight.errors import TraceError, UsageError
+from nsys_insight.ncu import store
+
+if TYPE_CHECKING:
+    from nsys_insight.ncu.measured import Measured
+
+app = typer.Typer(help="Nsight Compute: which launch to profile, what ncu measured, and what to change.")
+
+_FORMATS = ("table", "markdown", "json")
+_TYPE = f"What the kernels are written in, where the name does not say it [{'|'.join(store.IMPLEMENTATIONS)}]."
+
+Files = Annotated[
+    list[Path],
+    typer.Argument(metavar="FILE...", help="CSV pages (raw, details) or .ncu-rep reports of ncu, or a file that ncu import wrote."),
+]
+Implementation = Annotated[str | None, typer.Option("--type", help=_TYPE, show_default=False)]
+
+
+@app.command("import")
+def import_(
+    files: Files,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help=f"The file to write; by default NAME{store.SUFFIX} here, NAME being the first file's."),
+    ] = None,
+    implementation: Implementation = None,
+) -> None:
+    """Read what ncu measured into one file, which reports and sql find beside the trace of the same name."""
+    from nsys_insight.ncu.read import report_name
+
+    launches = store.read_all(files)
+    target = output or Path(report_name(files[0].name) + store.SUFFIX)
+    store.write(launches, target, implementation)
+    metrics = sum(len(launch.metrics) for launch in launches)
+    rules = sum(len(launch.rules) for launch in launches)
+    terminal.note(f"{len(launches):,} launches, {metrics:,} metrics, {rules:,} remarks of ncu's rules")
+    print(target)
+
+
+@app.command()
+def report(  # noqa: PLR0913 - flags
+    files: Files,
+    trace: Annotated[
+        Path | None, typer.Option("--trace", help="Rank by the time that kernels take in this trace.", show_default=False)
+    ] = None,
+    tokens: Annotated[
+        int | None, typer.Option("--tokens", min=1, help="Tokens or steps in the trace: savings are also given per token.")
+    ] = None,
+    kernel: Annotated[str | None, typer.Option("--kernel", "-k", help="Only kernels whose name contains this.")] = None,
+    implementation: Implementation = None,
+    detailed: Annotated[int, typer.Option("--limit", "-n", min=0, help="Kernels to write about at length; 0 is all.")] = 5,
+    fmt: Annotated[str | None, typer.Option("--format", "-f", help=f"One of {', '.join(_FORMATS)}.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
+) -> None:
+    """Say what bounds each kernel, why, and what to change first."""
+    from nsys_insight.ncu import report as reports
+    from nsys_insight.ncu import write
+    from nsys_insight.ncu.measured import Measured
+    from nsys_insight.ncu.read import report_name
+    from nsys_insight.render import format_for
+
+    fmt = fmt or (format_for(output) if output else "table")
+    if fmt not in _FORMATS:
+        raise UsageError(f"a report cannot be written as {fmt!r}", f"choose one of: {', '.join(_FORMATS)}")
+    data = _store_of(files, implementation)
+    with Measured(data) as measured:
+        if kernel is not None:
+            _keep_only(measured, kernel)
+        rows = None if trace is None else _headroom(trace, data, tokens)
+        built = reports.build(measured, report_name(files[0].name.removesuffix(store.SUFFIX)), rows)
+        many = detailed or len(built.kernels)
+        stream = output.open("w", encoding="utf-8", newline="") if output else sys.stdout
+        try:
+            if fmt == "json":
+                write.as_json(built, stream)
+            elif fmt == "markdown":
+                write.markdown(built, measured, stream, many)
+            else:
+                write.text(built, measured, stream, None if output else terminal.width(), many)
+        finally:
+            if output:
+                stream.close()
+        if fmt != "json" and many < len(built.kernels):
+            terminal.note(f"{many} of {len(built.kernels)} kernels at length; --limit 0 writes about all")
+
+
+def _store_of(files: list[Path], implementation: str | None) -> Path:
+    if len(files) == 1 and store.is_store(files[0]) and implementation is None:
+        return files[0]
+    if any(store.is_store(file) for file in files):
+        raise UsageError("a file that ncu import wrote is read alone, as it is", "give it alone and without --type, or import again")
+    return store.cached(files, implementation)
+
+
+def _keep_only(measured: Measured, kernel: str) -> None:
+    """Forget the launches of other kernels."""
+    from nsys_insight.sqltext import literal
+
+    others = f"NOT contains(lower(kernel), {literal(kernel.lower())})"
+    if not measured.rows(f"FROM ncu_kernels WHERE NOT ({others}) LIMIT 1"):
+        names = [row["short_name"] for row in measured.rows("SELECT DISTINCT short_name FROM ncu_kernels ORDER BY 1")]
+        raise UsageError(f"no kernel's name contains {kernel!r}", f"there are: {', '.join(names[:8])}")
+    measured.connection.execute(f"DELETE FROM ncu_kernels WHERE {others}")
+
+
+def _headroom(trace: Path, data: Path, tokens: int | None) -> list[dict[str, object]]:
+    """What the report `headroom` says, under the names that ncu gives the kernels."""
+    from nsys_insight.trace import Trace
+
+    with terminal.export_progress(trace.name) as progress, Trace(
+        trace, ncu=data, note=terminal.note, progress=progress
+    ) as opened:
+        answer = opened.answer("headroom", tokens=tokens)
+        for text in answer.notes:
+            terminal.note(text)
+        names = [column.name for column in answer.columns]
+        if not answer.row_count:
+            raise TraceError(f"{trace} has none of the kernels that ncu profiled", "is it a trace of the same program?")
+        return [dict(zip(names, row, strict=True)) for row in answer.rows()]
