@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nsys_insight import terminal
+from nsys_insight.command import checked_format, show
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.ncu import store
+from nsys_insight.render import FORMATS, HUMAN_FORMATS
+from nsys_insight.source import REPORT_SUFFIXES, is_parquet_folder
 
 if TYPE_CHECKING:
     from nsys_insight.ncu.measured import Measured
@@ -25,6 +29,64 @@ Files = Annotated[
     typer.Argument(metavar="FILE...", help="CSV pages (raw, details) or .ncu-rep reports of ncu, or a file that ncu import wrote."),
 ]
 Implementation = Annotated[str | None, typer.Option("--type", help=_TYPE, show_default=False)]
+
+
+@app.command()
+def plan(  # noqa: PLR0913 - flags
+    trace_and_program: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[TRACE] [-- PROGRAM...]",
+            help="The trace, and the program's command line where the trace does not know it, or another is to run.",
+            show_default=False,
+        ),
+    ] = None,
+    kernel: Annotated[
+        list[str] | None,
+        typer.Option("--kernel", "-k", help="Kernels whose name contains this, in place of the hottest.", show_default=False),
+    ] = None,
+    top: Annotated[int, typer.Option("--top", min=1, max=100, help="How many of the hottest kernels.")] = 3,
+    sections: Annotated[
+        str | None, typer.Option("--set", help="ncu's section set [basic|detailed|full]; by default what the number allows.")
+    ] = None,
+    nvtx: Annotated[
+        str | None,
+        typer.Option("--nvtx", help="Stay in push/pop ranges of this name; by default in the steps that repeat. '' is none."),
+    ] = None,
+    name: Annotated[str | None, typer.Option("--export", help="The report to write, without suffix.")] = None,
+    fmt: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "table",
+    command_only: Annotated[bool, typer.Option("--command-only", help="Print the command and nothing else.")] = False,  # noqa: FBT002
+    run: Annotated[bool, typer.Option("--run", help="Run the command.")] = False,  # noqa: FBT002
+) -> None:
+    """Write the ncu command that profiles the hottest kernels, each at a launch of the steady state."""
+    from nsys_insight.ncu import plan as plans
+    from nsys_insight.ncu import tool
+    from nsys_insight.resolve import remember, resolve
+    from nsys_insight.trace import Trace
+
+    checked_format(fmt)
+    given, program = _split(trace_and_program or [])
+    path, said = resolve(given)
+    if said:
+        terminal.note(said)
+    with terminal.export_progress(path.name) as progress:
+        opened = Trace(path, note=terminal.note, progress=progress)
+    remember(path)
+    with opened:
+        made = plans.make(opened, kernels=tuple(kernel or ()), top=top, sections=sections, nvtx=nvtx, report=name)
+        command = made.command("ncu", program)
+        if command_only:
+            print(plans.shell(command))
+        else:
+            if fmt in HUMAN_FORMATS:
+                print(f"{plans.shell(command)}\n", flush=True)
+            show(replace(made.answer, params={"command": command, "set": made.sections}), fmt)
+            for text in made.notes:
+                terminal.note(text)
+        if run:
+            if not program and not made.app:
+                raise UsageError("the trace does not say how the program was started", "nsys-insight ncu plan --run TRACE -- PROGRAM")
+            tool.run(made.command(str(tool.find()), program))
 
 
 @app.command("import")
@@ -128,3 +190,10 @@ def _headroom(trace: Path, data: Path, tokens: int | None) -> list[dict[str, obj
         if not answer.row_count:
             raise TraceError(f"{trace} has none of the kernels that ncu profiled", "is it a trace of the same program?")
         return [dict(zip(names, row, strict=True)) for row in answer.rows()]
+
+
+def _split(words: list[str]) -> tuple[Path | None, tuple[str, ...]]:
+    """Tell the trace from the program's command line: a trace is known by its suffix, or is a folder that nsys wrote."""
+    if words and (Path(words[0]).suffix in (*REPORT_SUFFIXES, ".sqlite") or is_parquet_folder(Path(words[0]))):
+        return Path(words[0]), tuple(words[1:])
+    return None, tuple(words)

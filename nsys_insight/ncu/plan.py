@@ -1,0 +1,315 @@
+"""Which launches of a trace to profile with ncu, and the command that does it.
+
+ncu counts, process by process, the launches that match its filters, in the order in which they are launched. That order is
+the order of the correlation ids; the kernels of one graph launch share an id and follow each other on the GPU.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from nsys_insight.errors import TraceError, UsageError
+from nsys_insight.sqltext import literal
+
+if TYPE_CHECKING:
+    from nsys_insight.answer import Answer
+    from nsys_insight.trace import Trace
+
+# Replays of each launch that a section set takes (ncu 2025.3, H200); more sections on older GPUs take more.
+PASSES = {"basic": 9, "detailed": 20, "full": 38}
+# The richest set is chosen up to so many launches, the middle one up to so many: minutes, not hours.
+_FULL_UP_TO, _DETAILED_UP_TO = 10, 50
+# Candidates looked at in search of the shortest run of launches that has all kernels.
+_CANDIDATES = 20_000
+# Share of kernel time from which a repeating range counts as the step.
+_STEP_SHARE = 0.5
+_PLAIN_NAME = re.compile(r"[\w .:-]+")
+_COLUMNS = {
+    "ncu_id": "ncu's number of the launch in the report",
+    "planned": "Whether it is one of the kernels asked for; others of the same function are profiled along",
+    "name": "The kernel",
+    "grid": "Blocks in the grid, x × y × z",
+    "block": "Threads in a block, x × y × z",
+    "match_index": "Its number among the launches that match the filters, from 0",
+    "start_ns": "When it ran in the trace",
+    "duration_ns": "How long it took there",
+    "kernel_time_pct": "Share of kernel time, in the range that is profiled, of all launches of this kernel and configuration",
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A command, without the program that it profiles, and the launches that it will profile."""
+
+    options: tuple[str, ...]
+    answer: Answer
+    sections: str
+    count: int
+    notes: tuple[str, ...]
+    app: tuple[str, ...]
+
+    def command(self, ncu: str = "ncu", app: tuple[str, ...] = ()) -> list[str]:
+        """Return the whole command line."""
+        return [ncu, *self.options, *(app or self.app or ("YOUR_PROGRAM",))]
+
+
+def make(  # noqa: PLR0913 - what can be asked for
+    trace: Trace,
+    *,
+    kernels: tuple[str, ...] = (),
+    top: int = 3,
+    sections: str | None = None,
+    nvtx: str | None = None,
+    report: str | None = None,
+) -> Plan:
+    """Plan the profiling of the hottest kernels, or of those whose name contains one of `kernels`.
+
+    `nvtx` names a push/pop range to stay in; None takes the trace's own steps where it has some, an empty text none.
+
+    Raises:
+        TraceError: The trace has no kernels.
+        UsageError: No kernel has such a name, or there is no such section set or range.
+    """
+    if sections is not None and sections not in PASSES:
+        raise UsageError(f"--set cannot be {sections!r}", f"choose one of: {', '.join(PASSES)}")
+    scope = _step_range(trace) if nvtx is None else nvtx
+    scoped = trace.scope(nvtx=scope) if scope else trace
+    targets = _targets(scoped, kernels, top)
+    if not targets and nvtx is None and scope:
+        scope, scoped = "", trace
+        targets = _targets(scoped, kernels, top)
+    if not targets:
+        raise _nothing(trace, kernels)
+    process = targets[0]["process_id"]
+    targets = [target for target in targets if target["process_id"] == process]
+    if scope and not _PLAIN_NAME.fullmatch(scope):
+        raise UsageError(f"ncu's filter takes no range of the name {scope!r}", "give --nvtx '' to count all launches")
+    first, last = _window(scoped, targets)
+    answer = scoped.query(_launches(targets, first, last))
+    answer = replace(
+        answer,
+        columns=tuple(replace(column, description=_COLUMNS[column.name]) for column in answer.columns),
+        report="ncu plan",
+        title="Launches that ncu will profile",
+    )
+    notes = _doubts(trace, process)
+    count = last - first + 1
+    sections = sections or ("full" if count <= _FULL_UP_TO else "detailed" if count <= _DETAILED_UP_TO else "basic")
+    options = ["--target-processes", "all", "--set", sections, "--clock-control", "none"]
+    options += ["--kernel-name-base", "function", "--kernel-name", _name_filter(targets)]
+    if scope:
+        options += ["--nvtx", "--nvtx-include", f"{_domain(trace, scope)}{scope}/"]
+    if _profiler_starts(trace):
+        options += ["--profile-from-start", "off"]
+        notes.append("the program calls cudaProfilerStart: launches are counted from there, as in the trace")
+    if any(target["graph_node_id"] for target in targets):
+        options += ["--graph-profiling", "node"]
+        notes.append("the kernels run in CUDA graphs: ncu profiles their nodes one by one")
+    options += ["--launch-skip", str(first), "--launch-count", str(count)]
+    options += ["--force-overwrite", "--export", report or re.sub(r"\.(nsys-rep|qdrep|sqlite)$", "", trace.path.name)]
+    each = ", ".join(f"{name} {passes}" for name, passes in PASSES.items())
+    notes += [
+        f"ncu replays each launch: {count:,} x about {PASSES[sections]} passes for the section set {sections} ({each})",
+        "--clock-control none leaves the clocks as the program sees them; leave it out to compare kernels at base clock",
+    ]
+    app, folder = _app(trace)
+    if folder:
+        notes.append(f"the program ran in {folder}")
+    if not app:
+        notes.append("the trace does not say how the program was started: put its command line in place of YOUR_PROGRAM")
+    return Plan(tuple(options), answer, sections, count, tuple(notes), app)
+
+
+def _targets(trace: Trace, kernels: tuple[str, ...], top: int) -> list[dict[str, Any]]:
+    """The kernels to profile, each in the configuration that takes most time, the hottest first."""
+    wanted = " OR ".join(f"contains(lower(s.name), {literal(kernel.lower())})" for kernel in kernels) or "true"
+    return _rows(
+        trace,
+        f"""
+        WITH configured AS (
+            SELECT process_id, name_id, short_name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+                sum(duration_ns)::BIGINT AS total_ns, max(graph_node_id) AS graph_node_id
+            FROM kernel_events GROUP BY ALL
+        ),
+        shared AS (
+            SELECT *, 100.0 * total_ns / nullif((SELECT sum(total_ns) FROM configured), 0) AS kernel_time_pct,
+                sum(total_ns) OVER (PARTITION BY process_id, name_id) AS name_ns,
+                row_number() OVER (PARTITION BY process_id, name_id
+                    ORDER BY total_ns DESC, grid_x, grid_y, grid_z, block_x, block_y, block_z) AS place
+            FROM configured
+        )
+        SELECT h.* EXCLUDE (place), s.name, b.name AS short_name
+        FROM shared AS h
+        JOIN strings AS s ON s.name_id = h.name_id
+        JOIN strings AS b ON b.name_id = h.short_name_id
+        WHERE h.place = 1 AND ({wanted})
+        ORDER BY h.name_ns DESC, s.name, h.process_id LIMIT {int(top)}""",
+    )
+
+
+def _counted(targets: list[dict[str, Any]]) -> str:
+    """SQL for the launches that the filters let through, numbered as ncu numbers them."""
+    names = ", ".join(str(target["short_name_id"]) for target in targets)
+    return f"""
+        SELECT *, row_number() OVER (PARTITION BY process_id ORDER BY correlation_id, start_ns) - 1 AS match_index
+        FROM kernel_events WHERE process_id = {targets[0]["process_id"]} AND short_name_id IN ({names})"""
+
+
+def _is(target: dict[str, Any]) -> str:
+    columns = ("name_id", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
+    return "(" + " AND ".join(f"{column} = {target[column]}" for column in columns) + ")"
+
+
+def _window(trace: Trace, targets: list[dict[str, Any]]) -> tuple[int, int]:
+    """The shortest run of counted launches that has all targets, in the second half of the trace if it can be.
+
+    Past the middle, caches are warm, allocators are settled and lengths are typical.
+    """
+    which = " ".join(f"WHEN {_is(target)} THEN {place}" for place, target in enumerate(targets))
+    found = _rows(
+        trace,
+        f"""
+        WITH counted AS ({_counted(targets)}),
+        marked AS (SELECT match_index, correlation_id, CASE {which} END AS target FROM counted),
+        middle AS (SELECT median(correlation_id) AS id FROM kernel_events WHERE process_id = {targets[0]["process_id"]})
+        SELECT match_index, target, correlation_id >= (SELECT id FROM middle) AS late
+        FROM marked WHERE target IS NOT NULL ORDER BY late DESC, match_index LIMIT {_CANDIDATES}""",
+    )
+    late = [row for row in found if row["late"]]
+    everything = range(len(targets))
+    rows = late if {row["target"] for row in late} >= set(everything) else sorted(found, key=lambda row: row["match_index"])
+    seen: dict[int, int] = {}
+    best: tuple[int, int] | None = None
+    for row in rows:
+        seen[row["target"]] = row["match_index"]
+        if len(seen) == len(targets):
+            run = min(seen.values()), row["match_index"]
+            if best is None or run[1] - run[0] < best[1] - best[0]:
+                best = run
+    if best is None:
+        raise TraceError("the kernels asked for are too far apart for one command", "name fewer: --kernel NAME")
+    return best
+
+
+def _launches(targets: list[dict[str, Any]], first: int, last: int) -> str:
+    """SQL for the launches from `first` to `last`, as the plan shows them."""
+    planned = " OR ".join(_is(target) for target in targets)
+    return f"""
+        WITH counted AS (SELECT *, {planned} AS planned FROM ({_counted(targets)})),
+        configured AS (
+            SELECT name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, sum(duration_ns) AS total_ns
+            FROM kernel_events GROUP BY ALL
+        )
+        SELECT
+            c.match_index - {first} AS ncu_id,
+            c.planned,
+            s.name,
+            c.grid_x || 'x' || c.grid_y || 'x' || c.grid_z AS grid,
+            c.block_x || 'x' || c.block_y || 'x' || c.block_z AS block,
+            c.match_index, c.start_ns, c.duration_ns,
+            100.0 * t.total_ns / nullif((SELECT sum(total_ns) FROM configured), 0) AS kernel_time_pct
+        FROM counted AS c
+        JOIN configured AS t USING (name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
+        LEFT JOIN strings AS s USING (name_id)
+        WHERE c.match_index BETWEEN {first} AND {last}
+        ORDER BY c.match_index"""
+
+
+def _name_filter(targets: list[dict[str, Any]]) -> str:
+    names = list(dict.fromkeys(re.escape(target["short_name"]) for target in targets))
+    return f"regex:^{names[0]}$" if len(names) == 1 else f"regex:^({'|'.join(names)})$"
+
+
+def _step_range(trace: Trace) -> str:
+    """The range at the top that repeats and holds most kernel time, which is likely the step; an empty text for none.
+
+    Libraries mark their calls too, in domains of their own: those are no steps.
+    """
+    if trace.facts()["scope"]:
+        return ""
+    rows = _rows(
+        trace,
+        f"""
+        WITH steps AS (
+            SELECT name FROM nvtx_nesting WHERE depth = 1 AND name IS NOT NULL AND coalesce(domain, '') = ''
+            GROUP BY name HAVING count(*) > 1
+        ),
+        held AS (
+            SELECT (SELECT name FROM steps WHERE k.nvtx_path = name OR starts_with(k.nvtx_path, name || '/') LIMIT 1) AS name,
+                sum(duration_ns) AS held_ns
+            FROM kernels_in_nvtx AS k GROUP BY ALL
+        )
+        SELECT name FROM held
+        WHERE name IS NOT NULL AND held_ns >= {_STEP_SHARE} * (SELECT sum(held_ns) FROM held)
+        ORDER BY held_ns DESC, name LIMIT 1""",
+    )
+    return rows[0]["name"] if rows and _PLAIN_NAME.fullmatch(rows[0]["name"]) else ""
+
+
+def _domain(trace: Trace, name: str) -> str:
+    """The range's NVTX domain as ncu's filter wants it; nothing for the default domain."""
+    rows = _rows(trace, f"SELECT DISTINCT domain FROM nvtx_ranges WHERE name = {literal(name)} ORDER BY domain LIMIT 1")
+    return f"{rows[0]['domain']}@" if rows and rows[0]["domain"] else ""
+
+
+def _profiler_starts(trace: Trace) -> bool:
+    """Whether the capture began at a cudaProfilerStart, so that ncu must begin there too."""
+    return bool(
+        _rows(
+            trace,
+            """SELECT 1 FROM api_calls WHERE regexp_matches(name, '^cu(da)?ProfilerStart')
+               AND start_ns <= (SELECT min(start_ns) FROM kernel_events)""",
+        )
+    )
+
+
+def _app(trace: Trace) -> tuple[tuple[str, ...], str]:
+    """The program's command line and folder as the capture recorded them; never its environment."""
+    rows = _rows(
+        trace,
+        """SELECT name, value FROM capture WHERE regexp_matches(name, '^PROCESS_0:(COMMAND|ARGUMENT_\\d+|WORKING_DIR)$')""",
+    )
+    found = {row["name"].removeprefix("PROCESS_0:"): row["value"] for row in rows}
+    if not found.get("COMMAND"):
+        return (), ""
+    arguments = sorted((name for name in found if name.startswith("ARGUMENT_")), key=lambda name: int(name[9:]))
+    return (found["COMMAND"], *(found[name] or "" for name in arguments)), found.get("WORKING_DIR") or ""
+
+
+def _doubts(trace: Trace, process: int) -> list[str]:
+    """What may make ncu count otherwise than the trace."""
+    notes = []
+    others = _rows(trace, f"SELECT count(DISTINCT process_id) AS n FROM kernel_events WHERE process_id <> {process}")[0]["n"]
+    if others:
+        notes.append(
+            f"{others + 1} processes ran kernels: the launches are counted in process {process}; ncu skips and profiles as"
+            " many in each of them"
+        )
+    graphs = _rows(trace, "SELECT count(*) AS n FROM graph_launches")[0]["n"]
+    if graphs:
+        notes.append(
+            f"{graphs:,} CUDA graphs ran as a whole: their kernels are not in the trace, but ncu will count them; capture"
+            " with --cuda-graph-trace=node to plan for them"
+        )
+    return notes
+
+
+def _nothing(trace: Trace, kernels: tuple[str, ...]) -> UsageError | TraceError:
+    names = [row["name"] for row in _rows(trace, "SELECT DISTINCT short_name AS name FROM kernels ORDER BY name LIMIT 8")]
+    if not names:
+        return TraceError(f"{trace.path} has no kernels", "capture with: nsys profile -t cuda --cuda-graph-trace=node")
+    return UsageError(f"no kernel's name contains {' or '.join(map(repr, kernels))}", f"there are: {', '.join(names)}")
+
+
+def _rows(trace: Trace, sql: str) -> list[dict[str, Any]]:
+    answer = trace.query(sql)
+    names = [column.name for column in answer.columns]
+    return [dict(zip(names, row, strict=True)) for row in answer.rows()]
+
+
+def shell(command: list[str]) -> str:
+    """Write a command as a shell takes it."""
+    return shlex.join(command)
