@@ -14,8 +14,8 @@ import typer
 from nsys_insight import __version__, packs, terminal
 from nsys_insight.command import checked_format, pack_command, show, sql_command
 from nsys_insight.errors import Exit, InsightError, UsageError
-from nsys_insight.ncu.commands import app as ncu_app
 from nsys_insight.flags import TraceArgument  # noqa: TC001 - Typer reads annotations at run time
+from nsys_insight.ncu.commands import app as ncu_app
 from nsys_insight.render import FORMATS
 
 # What the demo asks: the report, its flags as typed, the scope, the parameters.

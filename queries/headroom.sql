@@ -20,12 +20,10 @@ help = "Tokens or steps in scope, for the columns per token"
 
 [params.sm_ceiling]
 default = 80.0
-least = 1
 help = "SM throughput at which a kernel counts as done, in % of the peak"
 
 [params.dram_ceiling]
 default = 85.0
-least = 1
 help = "DRAM throughput at which a kernel counts as done, in % of the peak"
 
 [columns]
@@ -90,8 +88,8 @@ measured AS (
 used AS (
     SELECT
         m.*, c.calls, c.total_ns,
-        CASE WHEN m.is_same THEN least(greatest(m.sm_pct / $sm_ceiling, m.dram_pct / $dram_ceiling), 1.0) END AS used_ratio,
-        m.dram_pct / $dram_ceiling > m.sm_pct / $sm_ceiling AS is_dram
+        CASE WHEN m.is_same THEN least(greatest(m.sm_pct / nullif($sm_ceiling, 0), m.dram_pct / nullif($dram_ceiling, 0)), 1.0) END AS used_ratio,
+        m.dram_pct / nullif($dram_ceiling, 0) > m.sm_pct / nullif($sm_ceiling, 0) AS is_dram
     FROM measured AS m
     JOIN configured AS c ON c.name_id = m.name_id AND c.grid = m.grid AND c.block = m.block
 ),

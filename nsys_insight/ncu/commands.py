@@ -19,16 +19,26 @@ from nsys_insight.source import REPORT_SUFFIXES, is_parquet_folder
 if TYPE_CHECKING:
     from nsys_insight.ncu.measured import Measured
 
-app = typer.Typer(help="Nsight Compute: which launch to profile, what ncu measured, and what to change.")
+app = typer.Typer(
+    help="Nsight Compute: which launch to profile, what ncu measured, and what to change.", invoke_without_command=True
+)
 
 _FORMATS = ("table", "markdown", "json")
-_TYPE = f"What the kernels are written in, where the name does not say it [{'|'.join(store.IMPLEMENTATIONS)}]."
+_TYPE = f"What the kernels are written in, where the name does not say it: {', '.join(store.IMPLEMENTATIONS)}."
 
 Files = Annotated[
     list[Path],
-    typer.Argument(metavar="FILE...", help="CSV pages (raw, details) or .ncu-rep reports of ncu, or a file that ncu import wrote."),
+    typer.Argument(
+        metavar="FILE...", help="CSV pages (raw, details) or .ncu-rep reports of ncu, or a file that ncu import wrote."
+    ),
 ]
 Implementation = Annotated[str | None, typer.Option("--type", help=_TYPE, show_default=False)]
+
+
+@app.callback()
+def _root(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 @app.command()
@@ -41,22 +51,28 @@ def plan(  # noqa: PLR0913 - flags
             show_default=False,
         ),
     ] = None,
+    *,
     kernel: Annotated[
         list[str] | None,
-        typer.Option("--kernel", "-k", help="Kernels whose name contains this, in place of the hottest.", show_default=False),
+        typer.Option(
+            "--kernel", "-k", help="Kernels whose name contains this, in place of the hottest.", show_default=False
+        ),
     ] = None,
     top: Annotated[int, typer.Option("--top", min=1, max=100, help="How many of the hottest kernels.")] = 3,
     sections: Annotated[
-        str | None, typer.Option("--set", help="ncu's section set [basic|detailed|full]; by default what the number allows.")
+        str | None,
+        typer.Option("--set", help="ncu's section set: basic, detailed, full; by default what the number allows."),
     ] = None,
     nvtx: Annotated[
         str | None,
-        typer.Option("--nvtx", help="Stay in push/pop ranges of this name; by default in the steps that repeat. '' is none."),
+        typer.Option(
+            "--nvtx", help="Stay in push/pop ranges of this name; by default in the steps that repeat. '' is none."
+        ),
     ] = None,
     name: Annotated[str | None, typer.Option("--export", help="The report to write, without suffix.")] = None,
     fmt: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "table",
-    command_only: Annotated[bool, typer.Option("--command-only", help="Print the command and nothing else.")] = False,  # noqa: FBT002
-    run: Annotated[bool, typer.Option("--run", help="Run the command.")] = False,  # noqa: FBT002
+    command_only: Annotated[bool, typer.Option("--command-only", help="Print the command and nothing else.")] = False,
+    run: Annotated[bool, typer.Option("--run", help="Run the command.")] = False,
 ) -> None:
     """Write the ncu command that profiles the hottest kernels, each at a launch of the steady state."""
     from nsys_insight.ncu import plan as plans
@@ -85,7 +101,9 @@ def plan(  # noqa: PLR0913 - flags
                 terminal.note(text)
         if run:
             if not program and not made.app:
-                raise UsageError("the trace does not say how the program was started", "nsys-insight ncu plan --run TRACE -- PROGRAM")
+                raise UsageError(
+                    "the trace does not say how the program was started", "nsys-insight ncu plan --run TRACE -- PROGRAM"
+                )
             tool.run(made.command(str(tool.find()), program))
 
 
@@ -94,7 +112,11 @@ def import_(
     files: Files,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help=f"The file to write; by default NAME{store.SUFFIX} here, NAME being the first file's."),
+        typer.Option(
+            "--output",
+            "-o",
+            help=f"The file to write; by default NAME{store.SUFFIX} here, NAME being the first file's.",
+        ),
     ] = None,
     implementation: Implementation = None,
 ) -> None:
@@ -113,15 +135,20 @@ def import_(
 @app.command()
 def report(  # noqa: PLR0913 - flags
     files: Files,
+    *,
     trace: Annotated[
-        Path | None, typer.Option("--trace", help="Rank by the time that kernels take in this trace.", show_default=False)
+        Path | None,
+        typer.Option("--trace", help="Rank by the time that kernels take in this trace.", show_default=False),
     ] = None,
     tokens: Annotated[
-        int | None, typer.Option("--tokens", min=1, help="Tokens or steps in the trace: savings are also given per token.")
+        int | None,
+        typer.Option("--tokens", min=1, help="Tokens or steps in the trace: savings are also given per token."),
     ] = None,
     kernel: Annotated[str | None, typer.Option("--kernel", "-k", help="Only kernels whose name contains this.")] = None,
     implementation: Implementation = None,
-    detailed: Annotated[int, typer.Option("--limit", "-n", min=0, help="Kernels to write about at length; 0 is all.")] = 5,
+    detailed: Annotated[
+        int, typer.Option("--limit", "-n", min=0, help="Kernels to write about at length; 0 is all.")
+    ] = 5,
     fmt: Annotated[str | None, typer.Option("--format", "-f", help=f"One of {', '.join(_FORMATS)}.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
 ) -> None:
@@ -129,7 +156,6 @@ def report(  # noqa: PLR0913 - flags
     from nsys_insight.ncu import report as reports
     from nsys_insight.ncu import write
     from nsys_insight.ncu.measured import Measured
-    from nsys_insight.ncu.read import report_name
     from nsys_insight.render import format_for
 
     fmt = fmt or (format_for(output) if output else "table")
@@ -140,7 +166,8 @@ def report(  # noqa: PLR0913 - flags
         if kernel is not None:
             _keep_only(measured, kernel)
         rows = None if trace is None else _headroom(trace, data, tokens)
-        built = reports.build(measured, report_name(files[0].name.removesuffix(store.SUFFIX)), rows)
+        names = [row["report"] for row in measured.rows("SELECT DISTINCT report FROM ncu_launches ORDER BY report")]
+        built = reports.build(measured, ", ".join(names), rows)
         many = detailed or len(built.kernels)
         stream = output.open("w", encoding="utf-8", newline="") if output else sys.stdout
         try:
@@ -157,11 +184,61 @@ def report(  # noqa: PLR0913 - flags
             terminal.note(f"{many} of {len(built.kernels)} kernels at length; --limit 0 writes about all")
 
 
+@app.command()
+def diff(  # noqa: PLR0913 - flags
+    before: Annotated[Path, typer.Argument(help="What ncu measured before the change: CSV, report or imported file.")],
+    after: Annotated[Path, typer.Argument(help="What it measured after.")],
+    *,
+    metric: Annotated[
+        str | None,
+        typer.Option("--metric", help="The target metric, a column of ncu_kernels; by default what the bound says."),
+    ] = None,
+    kernel: Annotated[str | None, typer.Option("--kernel", "-k", help="Only kernels whose name contains this.")] = None,
+    log: Annotated[Path | None, typer.Option("--log", help="Append the iteration to this Markdown file.")] = None,
+    change: Annotated[str | None, typer.Option("--change", help="What was changed, for the log.")] = None,
+    fmt: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "table",
+) -> None:
+    """Compare two measurements: durations, the target metric, new and gone findings, and how to go on."""
+    from nsys_insight.ncu import diff as diffs
+    from nsys_insight.ncu import write
+    from nsys_insight.ncu.measured import VIEW, Measured
+
+    checked_format(fmt)
+    if log is not None and not change:
+        raise UsageError("the log needs to know what was changed", f'add --change "what you did" to --log {log}')
+    with Measured(_store_of([before], None)) as old, Measured(_store_of([after], None)) as new:
+        if metric is not None:
+            described = old.rows(
+                f"SELECT column_name FROM duckdb_columns() WHERE table_name = '{VIEW}' AND data_type = 'DOUBLE'"
+            )
+            columns = [row["column_name"] for row in described]
+            if metric not in columns:
+                raise UsageError(f"there is no metric {metric!r}", f"one of: {', '.join(columns)}")
+        for measured in (old, new):
+            if kernel is not None:
+                _keep_only(measured, kernel)
+        compared = diffs.compare(old, new, metric)
+        show(write.diff(compared, new), fmt, limit=0)
+        for fact in ("gpu", "compute_capability"):
+            seen = [{row[fact] for row in one.rows(f"FROM {VIEW} WHERE {fact} IS NOT NULL")} for one in (old, new)]
+            if all(seen) and seen[0] != seen[1]:
+                terminal.note(
+                    f"measured on different GPUs: {', '.join(sorted(seen[0]))} and {', '.join(sorted(seen[1]))}"
+                )
+                break
+        terminal.note(f"decision: {diffs.decision(compared)}")
+        if log is not None:
+            diffs.append_log(log, change or "", compared)
+            terminal.note(f"appended to {log}")
+
+
 def _store_of(files: list[Path], implementation: str | None) -> Path:
     if len(files) == 1 and store.is_store(files[0]) and implementation is None:
         return files[0]
     if any(store.is_store(file) for file in files):
-        raise UsageError("a file that ncu import wrote is read alone, as it is", "give it alone and without --type, or import again")
+        raise UsageError(
+            "a file that ncu import wrote is read alone, as it is", "give it alone and without --type, or import again"
+        )
     return store.cached(files, implementation)
 
 
@@ -180,9 +257,10 @@ def _headroom(trace: Path, data: Path, tokens: int | None) -> list[dict[str, obj
     """What the report `headroom` says, under the names that ncu gives the kernels."""
     from nsys_insight.trace import Trace
 
-    with terminal.export_progress(trace.name) as progress, Trace(
-        trace, ncu=data, note=terminal.note, progress=progress
-    ) as opened:
+    with (
+        terminal.export_progress(trace.name) as progress,
+        Trace(trace, ncu=data, note=terminal.note, progress=progress) as opened,
+    ):
         answer = opened.answer("headroom", tokens=tokens)
         for text in answer.notes:
             terminal.note(text)
@@ -193,7 +271,7 @@ def _headroom(trace: Path, data: Path, tokens: int | None) -> list[dict[str, obj
 
 
 def _split(words: list[str]) -> tuple[Path | None, tuple[str, ...]]:
-    """Tell the trace from the program's command line: a trace is known by its suffix, or is a folder that nsys wrote."""
+    """Tell the trace from the program's command line: a trace has its suffix, or is a folder that nsys wrote."""
     if words and (Path(words[0]).suffix in (*REPORT_SUFFIXES, ".sqlite") or is_parquet_folder(Path(words[0]))):
         return Path(words[0]), tuple(words[1:])
     return None, tuple(words)

@@ -1,7 +1,7 @@
 """Which launches of a trace to profile with ncu, and the command that does it.
 
-ncu counts, process by process, the launches that match its filters, in the order in which they are launched. That order is
-the order of the correlation ids; the kernels of one graph launch share an id and follow each other on the GPU.
+ncu counts, process by process, the launches that match its filters, in the order in which they are launched. That order
+is the order of the correlation ids; the kernels of one graph launch share an id and follow each other on the GPU.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _COLUMNS = {
     "ncu_id": "ncu's number of the launch in the report",
     "planned": "Whether it is one of the kernels asked for; others of the same function are profiled along",
     "name": "The kernel",
-    "grid": "Blocks in the grid, x × y × z",
-    "block": "Threads in a block, x × y × z",
+    "grid": "Blocks in the grid, x, y and z",
+    "block": "Threads in a block, x, y and z",
     "match_index": "Its number among the launches that match the filters, from 0",
     "start_ns": "When it ran in the trace",
     "duration_ns": "How long it took there",
-    "kernel_time_pct": "Share of kernel time, in the range that is profiled, of all launches of this kernel and configuration",
+    "kernel_time_pct": "Share of kernel time of all launches of this kernel and configuration, in the NVTX range if any",
 }
 
 
@@ -113,13 +113,15 @@ def make(  # noqa: PLR0913 - what can be asked for
     each = ", ".join(f"{name} {passes}" for name, passes in PASSES.items())
     notes += [
         f"ncu replays each launch: {count:,} x about {PASSES[sections]} passes for the section set {sections} ({each})",
-        "--clock-control none leaves the clocks as the program sees them; leave it out to compare kernels at base clock",
+        "--clock-control none leaves the clocks as the program sees them; without it kernels run at base clock",
     ]
     app, folder = _app(trace)
     if folder:
         notes.append(f"the program ran in {folder}")
     if not app:
-        notes.append("the trace does not say how the program was started: put its command line in place of YOUR_PROGRAM")
+        notes.append(
+            "the trace does not say how the program was started: put its command line in place of YOUR_PROGRAM"
+        )
     return Plan(tuple(options), answer, sections, count, tuple(notes), app)
 
 
@@ -180,7 +182,11 @@ def _window(trace: Trace, targets: list[dict[str, Any]]) -> tuple[int, int]:
     )
     late = [row for row in found if row["late"]]
     everything = range(len(targets))
-    rows = late if {row["target"] for row in late} >= set(everything) else sorted(found, key=lambda row: row["match_index"])
+    rows = (
+        late
+        if {row["target"] for row in late} >= set(everything)
+        else sorted(found, key=lambda row: row["match_index"])
+    )
     seen: dict[int, int] = {}
     best: tuple[int, int] | None = None
     for row in rows:
@@ -224,7 +230,7 @@ def _name_filter(targets: list[dict[str, Any]]) -> str:
 
 
 def _step_range(trace: Trace) -> str:
-    """The range at the top that repeats and holds most kernel time, which is likely the step; an empty text for none.
+    """The range at the top that repeats and holds most kernel time: likely the step. An empty text if there is none.
 
     Libraries mark their calls too, in domains of their own: those are no steps.
     """
@@ -238,9 +244,10 @@ def _step_range(trace: Trace) -> str:
             GROUP BY name HAVING count(*) > 1
         ),
         held AS (
-            SELECT (SELECT name FROM steps WHERE k.nvtx_path = name OR starts_with(k.nvtx_path, name || '/') LIMIT 1) AS name,
-                sum(duration_ns) AS held_ns
-            FROM kernels_in_nvtx AS k GROUP BY ALL
+            SELECT s.name, sum(k.duration_ns) AS held_ns
+            FROM kernels_in_nvtx AS k
+            LEFT JOIN steps AS s ON k.nvtx_path = s.name OR starts_with(k.nvtx_path, s.name || '/')
+            GROUP BY ALL
         )
         SELECT name FROM held
         WHERE name IS NOT NULL AND held_ns >= {_STEP_SHARE} * (SELECT sum(held_ns) FROM held)
@@ -270,7 +277,8 @@ def _app(trace: Trace) -> tuple[tuple[str, ...], str]:
     """The program's command line and folder as the capture recorded them; never its environment."""
     rows = _rows(
         trace,
-        """SELECT name, value FROM capture WHERE regexp_matches(name, '^PROCESS_0:(COMMAND|ARGUMENT_\\d+|WORKING_DIR)$')""",
+        """SELECT name, value FROM capture
+           WHERE regexp_matches(name, '^PROCESS_0:(COMMAND|ARGUMENT_\\d+|WORKING_DIR)$')""",
     )
     found = {row["name"].removeprefix("PROCESS_0:"): row["value"] for row in rows}
     if not found.get("COMMAND"):
@@ -282,23 +290,27 @@ def _app(trace: Trace) -> tuple[tuple[str, ...], str]:
 def _doubts(trace: Trace, process: int) -> list[str]:
     """What may make ncu count otherwise than the trace."""
     notes = []
-    others = _rows(trace, f"SELECT count(DISTINCT process_id) AS n FROM kernel_events WHERE process_id <> {process}")[0]["n"]
+    others = _rows(trace, f"SELECT count(DISTINCT process_id) AS n FROM kernel_events WHERE process_id <> {process}")[
+        0
+    ]["n"]
     if others:
         notes.append(
-            f"{others + 1} processes ran kernels: the launches are counted in process {process}; ncu skips and profiles as"
-            " many in each of them"
+            f"{others + 1} processes ran kernels: the launches are counted in process {process}; ncu skips and"
+            " profiles as many in each of them"
         )
     graphs = _rows(trace, "SELECT count(*) AS n FROM graph_launches")[0]["n"]
     if graphs:
         notes.append(
-            f"{graphs:,} CUDA graphs ran as a whole: their kernels are not in the trace, but ncu will count them; capture"
-            " with --cuda-graph-trace=node to plan for them"
+            f"{graphs:,} CUDA graphs ran as a whole: their kernels are not in the trace, but ncu will count them;"
+            " capture with --cuda-graph-trace=node to plan for them"
         )
     return notes
 
 
 def _nothing(trace: Trace, kernels: tuple[str, ...]) -> UsageError | TraceError:
-    names = [row["name"] for row in _rows(trace, "SELECT DISTINCT short_name AS name FROM kernels ORDER BY name LIMIT 8")]
+    names = [
+        row["name"] for row in _rows(trace, "SELECT DISTINCT short_name AS name FROM kernels ORDER BY name LIMIT 8")
+    ]
     if not names:
         return TraceError(f"{trace.path} has no kernels", "capture with: nsys profile -t cuda --cuda-graph-trace=node")
     return UsageError(f"no kernel's name contains {' or '.join(map(repr, kernels))}", f"there are: {', '.join(names)}")

@@ -162,9 +162,7 @@ def _raw(header: list[str], rows: list[list[str]], report: str) -> list[Launch]:
     """Read the raw page: a column a metric, and mostly a first row of their units."""
     at = {name: column for column, name in enumerate(header)}
     first = max(column for name, column in at.items() if name in _IDENTITY) + 1
-    columns = [
-        (column, name) for name, column in at.items() if column >= first and not _RANGES.search(name) and name
-    ]
+    columns = [(column, name) for name, column in at.items() if column >= first and not _RANGES.search(name) and name]
     data = [row for row in rows if row[at["ID"]].strip()]
     units_row = next((row for row in rows if not row[at["ID"]].strip()), None)
     units = {column: base_unit(units_row[column]) if units_row else (None, 1.0) for column, _ in columns}

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # Under which a finding's expected saving is not worth a place among the priorities, in % of the launch.
 _WORTH_PCT = 1.0
+# A remark of ncu's own stands for a kernel without other estimates from so much of its time, in %.
+_REMARK_PCT = 10.0
 # SM or DRAM throughput from which a kernel is near its roof, in %: where the loop of optimising stops.
 _NEAR_PCT = 80.0
 # Says of nearly every kernel that compressible memory might help: a remark about the allocation, not the kernel.
@@ -110,15 +112,17 @@ def build(measured: Measured, name: str, trace_rows: list[dict[str, Any]] | None
             )
         )
     kernels.sort(key=lambda one: (-((one.trace or {}).get("total_ns") or 0), -one.total_ns, one.row["launch"]))
-    gpus = Counter(f"{row['gpu'] or 'a GPU'} (sm_{(row['compute_capability'] or '?').replace('.', '')})" for row in rows)
+    gpus = Counter(
+        f"{row['gpu'] or 'a GPU'} (sm_{(row['compute_capability'] or '?').replace('.', '')})" for row in rows
+    )
     return Report(name, ", ".join(gpus), kernels, prioritise(kernels))
 
 
 def prioritise(kernels: list[KernelReport]) -> list[Priority]:
     """Order what can be done by the time that it may save; what nobody can estimate comes last, by severity.
 
-    A saving is ncu's own estimate of the rule that fits. Where a trace is given and there is none, it is bounded by what
-    the kernel would save at its ceiling.
+    A saving is ncu's own estimate of the rule that fits. Where a trace is given and there is none, it is bounded by
+    what the kernel would save at its ceiling.
     """
     found = []
     for kernel in kernels:
@@ -135,15 +139,28 @@ def prioritise(kernels: list[KernelReport]) -> list[Priority]:
                 pct = 100 * ceiling / total if total else None
             if pct is None or pct >= _WORTH_PCT:
                 found.append(Priority(kernel, finding, pct, saving, basis))
+        if all(finding.saving_pct is None for finding in kernel.findings) and kernel.row["implementation"] != "library":
+            found += [
+                _carried(kernel, remark, total) for remark in kernel.remarks[:1] if remark["speedup_pct"] >= _REMARK_PCT
+            ]
     return sorted(
         found,
         key=lambda one: (
             SEVERITIES.index(one.finding.severity) if one.finding.severity == "CRITICAL" else 1,
             -(one.saving_ns or 0),
+            one.saving_ns is None,
             -one.kernel.total_ns,
             one.finding.rule,
         ),
     )
+
+
+def _carried(kernel: KernelReport, remark: dict[str, Any], total: float) -> Priority:
+    """Make a remark of ncu's own a priority, for a kernel about which no finding has an estimate."""
+    name, pct = remark["rule"], remark["speedup_pct"]
+    said = remark["description"].partition(". ")[0]
+    finding = Finding(kernel.row["launch"], name, "INFO", f"ncu: {said}", {}, remark["description"], pct, name)
+    return Priority(kernel, finding, pct, total * pct / 100, f"ncu: {name}")
 
 
 def diagnose(row: dict[str, Any], stalls: list[dict[str, Any]]) -> dict[str, str]:
@@ -166,7 +183,8 @@ def diagnose(row: dict[str, Any], stalls: list[dict[str, Any]]) -> dict[str, str
         "roofline": _roofline(row) or unknown,
         "memory": text(
             ("L1 hits", "l1_hit_pct"), ("L2 hits", "l2_hit_pct"), ("DRAM", "dram_pct"), ("moving", "dram_bytes_per_s"),
-            ("sectors per load", "load_sectors_per_request_ratio"), ("bytes used of 32:", "load_bytes_per_sector_ratio"),
+            ("sectors per load", "load_sectors_per_request_ratio"),
+            ("bytes used of 32:", "load_bytes_per_sector_ratio"),
             ("sectors per store", "store_sectors_per_request_ratio"),
         ) or unknown,
         "warp stalls": f"{waiting}; issuing {value('stall_pct', issuing)}" if waiting else unknown,
@@ -223,7 +241,7 @@ def _implementation(row: dict[str, Any]) -> str:
         if row[column] is not None
     ]  # fmt: skip
     known = named if row["implementation"] in ("cutlass", "library") else []
-    return row["implementation"] + (f" ({', '.join(part.strip() for part in known)})" if known else "")
+    return str(row["implementation"]) + (f" ({', '.join(part.strip() for part in known)})" if known else "")
 
 
 def _roofline(row: dict[str, Any]) -> str:

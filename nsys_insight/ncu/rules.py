@@ -87,19 +87,17 @@ def parse(path: Path) -> Rule:
     header = re.match(r"\s*/\*(.*?)\*/", text, re.DOTALL)
     try:
         facts = tomllib.loads(header[1] if header else "")
-        if facts["severity"] not in SEVERITIES:
-            raise KeyError("severity")
         return Rule(
             name=path.stem,
             title=facts["title"],
-            severity=facts["severity"],
+            severity=SEVERITIES[SEVERITIES.index(facts["severity"])],
             evidence=tuple(facts["evidence"]),
             actions={kind: " ".join(action.split()) for kind, action in facts["actions"].items()},
             sql=text[header.end() if header else 0 :].strip().removesuffix(";"),
             params={name: entry["default"] for name, entry in facts.get("params", {}).items()},
             ncu_rules=facts.get("ncu_rules", {}),
         )
-    except (tomllib.TOMLDecodeError, KeyError) as error:
+    except (tomllib.TOMLDecodeError, KeyError, ValueError) as error:
         raise UsageError(f"the header of {path.name} is not complete: {error}") from None
 
 

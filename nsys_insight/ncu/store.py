@@ -78,7 +78,7 @@ def write(launches: list[Launch], target: Path, implementation: str | None = Non
 
 
 def for_trace(trace: Path, given: Path | None = None) -> Path | None:
-    """Return the imported data that belong to a trace: those given, those of `$NSYS_INSIGHT_NCU_DATA`, or those beside it.
+    """Return the imported data that belong to a trace: given, of `$NSYS_INSIGHT_NCU_DATA`, or beside it.
 
     `decode.ncu.duckdb` belongs to `decode.nsys-rep` and `decode.sqlite`, where it stands beside them or in the current
     folder. What is given may also be what ncu wrote: it is read into the cache first.

@@ -102,7 +102,7 @@ def permission() -> ToolError:
     return ToolError(
         f"this user may not read the GPU's performance counters ({_PERMISSION})",
         "run the command as root (sudo, or docker run --cap-add=SYS_ADMIN); or let an administrator allow everybody: "
-        "echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' > /etc/modprobe.d/nvidia-profiler.conf, and reboot",
+        "write 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' to a file in /etc/modprobe.d, and reboot",
     )
 
 
@@ -117,7 +117,10 @@ def _printed(ncu: Path, report: Path, page: str) -> str:
     output = done.stdout.decode("utf-8", "backslashreplace")
     if done.returncode or '"Kernel Name"' not in output:
         said = output + done.stderr.decode("utf-8", "replace")
-        raise ToolError(f"ncu cannot read {report}: {_last_error(said) or 'it printed nothing'}", "use the ncu that wrote it, or a newer one")
+        raise ToolError(
+            f"ncu cannot read {report}: {_last_error(said) or 'it printed nothing'}",
+            "use the ncu that wrote it, or a newer one",
+        )
     return output
 
 

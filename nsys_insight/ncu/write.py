@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO
 
 from nsys_insight.answer import Answer, Column, store
@@ -17,6 +18,7 @@ from nsys_insight.render.plain import plain
 from nsys_insight.sqltext import identifier, literal
 
 if TYPE_CHECKING:
+    from nsys_insight.ncu.diff import Compared
     from nsys_insight.ncu.measured import Measured
     from nsys_insight.ncu.report import KernelReport, Priority, Report
     from nsys_insight.ncu.rules import Finding
@@ -28,9 +30,14 @@ _SUMMARY = (
     ("share_pct", "DOUBLE"), ("bound", "VARCHAR"), ("sm_pct", "DOUBLE"), ("dram_pct", "DOUBLE"),
     ("occupancy_pct", "DOUBLE"), ("worst", "VARCHAR"),
 )  # fmt: skip
+_DIFF = (
+    ("name", "VARCHAR"), ("before_ns", "DOUBLE"), ("after_ns", "DOUBLE"), ("delta_pct", "DOUBLE"),
+    ("verdict", "VARCHAR"), ("metric", "VARCHAR"), ("before", "DOUBLE"), ("after", "DOUBLE"),
+    ("new_findings", "VARCHAR"), ("gone_findings", "VARCHAR"), ("match", "VARCHAR"),
+)  # fmt: skip
 _TO_DO = (
-    ("what", "VARCHAR"), ("name", "VARCHAR"), ("severity", "VARCHAR"), ("saving_ns", "DOUBLE"), ("saving_pct", "DOUBLE"),
-    ("basis", "VARCHAR"),
+    ("what", "VARCHAR"), ("name", "VARCHAR"), ("severity", "VARCHAR"), ("saving_ns", "DOUBLE"),
+    ("saving_pct", "DOUBLE"), ("basis", "VARCHAR"),
 )  # fmt: skip
 
 
@@ -86,15 +93,28 @@ def markdown(report: Report, measured: Measured, stream: TextIO, detailed: int) 
         stream.write("\n")
         for finding in kernel.findings:
             stream.write(f"- **{finding.severity}: {finding.title}** (`{finding.rule}`)\n")
-            stream.write(f"  because {_escaped(_proof(finding))}{_estimate(finding)}.\n  *Do:* {_escaped(finding.action)}\n")
+            stream.write(
+                f"  because {_escaped(_proof(finding))}{_estimate(finding)}.\n  *Do:* {_escaped(finding.action)}\n"
+            )
         if not kernel.findings:
             stream.write("No rule found anything.\n")
-        for line in _beside(kernel):
-            stream.write(f"\n{_escaped(line)}\n")
+        stream.writelines(f"\n{_escaped(line)}\n" for line in _beside(kernel))
         stream.write("\n| conclusion | |\n|---|---|\n")
         stream.writelines(f"| {key} | {_escaped(said)} |\n" for key, said in kernel.conclusion.items())
     stream.write("\n")
     _plain_table(_to_do(report, measured), stream)
+
+
+def diff(compared: list[Compared], measured: Measured) -> Answer:
+    """Make a comparison an answer, a row a kernel."""
+    rows = [
+        (
+            one.name, one.before_ns, one.after_ns, one.delta_pct, one.verdict, one.metric, one.before_metric,
+            one.after_metric, ", ".join(one.new_findings) or None, ", ".join(one.gone_findings) or None, one.match,
+        )
+        for one in compared
+    ]  # fmt: skip
+    return replace(_answer(measured, "Before and after", _DIFF, rows), report="ncu diff")
 
 
 def as_json(report: Report, stream: TextIO) -> None:
@@ -153,11 +173,16 @@ def _kernel(kernel: KernelReport) -> dict[str, Any]:
 
 def _headline(report: Report) -> str:
     launches = sum(len(kernel.launches) for kernel in report.kernels)
-    spent = sum(kernel.total_ns for kernel in report.kernels)
+    spent = value("duration_ns", sum(kernel.total_ns for kernel in report.kernels))
+    kernels = _many(len(report.kernels), "kernel", "kernels")
     return (
-        f"{report.name}: {launches:,} launches of {len(report.kernels):,} kernels on {report.gpu or 'no GPU'},"
-        f" {value('duration_ns', spent)} under ncu, which serialises kernels: compare shares, not durations."
+        f"{report.name}: {_many(launches, 'launch', 'launches')} of {kernels} on"
+        f" {report.gpu or 'no GPU'}, {spent} under ncu, which serialises kernels: compare shares, not durations."
     )
+
+
+def _many(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"
 
 
 def _subject(kernel: KernelReport) -> str:
@@ -198,13 +223,16 @@ def _beside(kernel: KernelReport) -> list[str]:
     """What ncu's own rules said and no finding carries, and what could not be judged."""
     carried = {finding.estimate for finding in kernel.findings}
     said = [
-        f"ncu's {one['rule']} (up to {value('speedup_pct', one['speedup_pct'])}): {one['description'].partition('. ')[0]}."
+        f"ncu's {one['rule']} (up to {value('speedup_pct', one['speedup_pct'])}):"
+        f" {one['description'].partition('. ')[0].removesuffix('.')}."
         for one in kernel.remarks
         if one["rule"] not in carried and (one["speedup_pct"] or 0) >= 5
     ][:_REMARKS]
     if kernel.unjudged:
-        rules = sorted({rule for names in kernel.unjudged.values() for rule in names})
-        said.append(f"Not judged: {', '.join(rules)}. Not collected: {', '.join(kernel.unjudged)}.")
+        lacking = "; ".join(f"{metric} for {', '.join(rules)}" for metric, rules in kernel.unjudged.items())
+        said.append(
+            f"Some rules could not be judged (profile with --set full, import the raw page). Not collected: {lacking}."
+        )
     return said
 
 
@@ -238,7 +266,11 @@ def _answer(
     values = ", ".join(f"({place}, {', '.join(map(literal, rows[place]))})" for place in places)
     select = ", ".join(f"{identifier(column)}::{kind} AS {identifier(column)}" for column, kind in columns)
     names = ", ".join(identifier(column) for column, _ in columns)
-    source = f"(VALUES {values}) AS t(place, {names})" if rows else f"(SELECT 0 AS place, {', '.join('NULL AS ' + identifier(column) for column, _ in columns)} WHERE false)"
+    source = (
+        f"(VALUES {values}) AS t(place, {names})"
+        if rows
+        else f"(SELECT 0 AS place, {', '.join('NULL AS ' + identifier(column) for column, _ in columns)} WHERE false)"
+    )
     described = store(measured.connection, name, f"SELECT {select} FROM {source} ORDER BY place")
     return Answer(
         connection=measured.connection,
