@@ -154,7 +154,7 @@ def report(  # noqa: PLR0913 - flags
 ) -> None:
     """Say what bounds each kernel, why, and what to change first."""
     from nsys_insight.ncu import report as reports
-    from nsys_insight.ncu import write
+    from nsys_insight.ncu import to_json, write
     from nsys_insight.ncu.measured import Measured
     from nsys_insight.render import format_for
 
@@ -172,7 +172,7 @@ def report(  # noqa: PLR0913 - flags
         stream = output.open("w", encoding="utf-8", newline="") if output else sys.stdout
         try:
             if fmt == "json":
-                write.as_json(built, stream)
+                to_json.write(built, stream)
             elif fmt == "markdown":
                 write.markdown(built, measured, stream, many)
             else:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import TraceError, UsageError
+from nsys_insight.ncu import captured
+from nsys_insight.ncu.captured import rows
 from nsys_insight.sqltext import literal
 
 if TYPE_CHECKING:
@@ -24,9 +26,6 @@ PASSES = {"basic": 9, "detailed": 20, "full": 38}
 _FULL_UP_TO, _DETAILED_UP_TO = 10, 50
 # Candidates looked at in search of the shortest run of launches that has all kernels.
 _CANDIDATES = 20_000
-# Share of kernel time from which a repeating range counts as the step.
-_STEP_SHARE = 0.5
-_PLAIN_NAME = re.compile(r"[\w .:-]+")
 _COLUMNS = {
     "ncu_id": "ncu's number of the launch in the report",
     "planned": "Whether it is one of the kernels asked for; others of the same function are profiled along",
@@ -36,7 +35,7 @@ _COLUMNS = {
     "match_index": "Its number among the launches that match the filters, from 0",
     "start_ns": "When it ran in the trace",
     "duration_ns": "How long it took there",
-    "kernel_time_pct": "Share of kernel time of all launches of this kernel and configuration, in the NVTX range if any",
+    "kernel_time_pct": "Share of kernel time of all launches of this kernel and configuration, in the range if any",
 }
 
 
@@ -75,7 +74,7 @@ def make(  # noqa: PLR0913 - what can be asked for
     """
     if sections is not None and sections not in PASSES:
         raise UsageError(f"--set cannot be {sections!r}", f"choose one of: {', '.join(PASSES)}")
-    scope = _step_range(trace) if nvtx is None else nvtx
+    scope = captured.step_range(trace) if nvtx is None else nvtx
     scoped = trace.scope(nvtx=scope) if scope else trace
     targets = _targets(scoped, kernels, top)
     if not targets and nvtx is None and scope:
@@ -85,7 +84,7 @@ def make(  # noqa: PLR0913 - what can be asked for
         raise _nothing(trace, kernels)
     process = targets[0]["process_id"]
     targets = [target for target in targets if target["process_id"] == process]
-    if scope and not _PLAIN_NAME.fullmatch(scope):
+    if scope and not captured.PLAIN_NAME.fullmatch(scope):
         raise UsageError(f"ncu's filter takes no range of the name {scope!r}", "give --nvtx '' to count all launches")
     first, last = _window(scoped, targets)
     answer = scoped.query(_launches(targets, first, last))
@@ -95,14 +94,14 @@ def make(  # noqa: PLR0913 - what can be asked for
         report="ncu plan",
         title="Launches that ncu will profile",
     )
-    notes = _doubts(trace, process)
+    notes = captured.doubts(trace, process)
     count = last - first + 1
     sections = sections or ("full" if count <= _FULL_UP_TO else "detailed" if count <= _DETAILED_UP_TO else "basic")
     options = ["--target-processes", "all", "--set", sections, "--clock-control", "none"]
     options += ["--kernel-name-base", "function", "--kernel-name", _name_filter(targets)]
     if scope:
-        options += ["--nvtx", "--nvtx-include", f"{_domain(trace, scope)}{scope}/"]
-    if _profiler_starts(trace):
+        options += ["--nvtx", "--nvtx-include", f"{captured.domain(trace, scope)}{scope}/"]
+    if captured.profiler_starts(trace):
         options += ["--profile-from-start", "off"]
         notes.append("the program calls cudaProfilerStart: launches are counted from there, as in the trace")
     if any(target["graph_node_id"] for target in targets):
@@ -115,7 +114,7 @@ def make(  # noqa: PLR0913 - what can be asked for
         f"ncu replays each launch: {count:,} x about {PASSES[sections]} passes for the section set {sections} ({each})",
         "--clock-control none leaves the clocks as the program sees them; without it kernels run at base clock",
     ]
-    app, folder = _app(trace)
+    app, folder = captured.app(trace)
     if folder:
         notes.append(f"the program ran in {folder}")
     if not app:
@@ -128,7 +127,7 @@ def make(  # noqa: PLR0913 - what can be asked for
 def _targets(trace: Trace, kernels: tuple[str, ...], top: int) -> list[dict[str, Any]]:
     """The kernels to profile, each in the configuration that takes most time, the hottest first."""
     wanted = " OR ".join(f"contains(lower(s.name), {literal(kernel.lower())})" for kernel in kernels) or "true"
-    return _rows(
+    return rows(
         trace,
         f"""
         WITH configured AS (
@@ -171,7 +170,7 @@ def _window(trace: Trace, targets: list[dict[str, Any]]) -> tuple[int, int]:
     Past the middle, caches are warm, allocators are settled and lengths are typical.
     """
     which = " ".join(f"WHEN {_is(target)} THEN {place}" for place, target in enumerate(targets))
-    found = _rows(
+    found = rows(
         trace,
         f"""
         WITH counted AS ({_counted(targets)}),
@@ -182,14 +181,14 @@ def _window(trace: Trace, targets: list[dict[str, Any]]) -> tuple[int, int]:
     )
     late = [row for row in found if row["late"]]
     everything = range(len(targets))
-    rows = (
+    candidates = (
         late
         if {row["target"] for row in late} >= set(everything)
         else sorted(found, key=lambda row: row["match_index"])
     )
     seen: dict[int, int] = {}
     best: tuple[int, int] | None = None
-    for row in rows:
+    for row in candidates:
         seen[row["target"]] = row["match_index"]
         if len(seen) == len(targets):
             run = min(seen.values()), row["match_index"]
@@ -229,97 +228,13 @@ def _name_filter(targets: list[dict[str, Any]]) -> str:
     return f"regex:^{names[0]}$" if len(names) == 1 else f"regex:^({'|'.join(names)})$"
 
 
-def _step_range(trace: Trace) -> str:
-    """The range at the top that repeats and holds most kernel time: likely the step. An empty text if there is none.
-
-    Libraries mark their calls too, in domains of their own: those are no steps.
-    """
-    if trace.facts()["scope"]:
-        return ""
-    rows = _rows(
-        trace,
-        f"""
-        WITH steps AS (
-            SELECT name FROM nvtx_nesting WHERE depth = 1 AND name IS NOT NULL AND coalesce(domain, '') = ''
-            GROUP BY name HAVING count(*) > 1
-        ),
-        held AS (
-            SELECT s.name, sum(k.duration_ns) AS held_ns
-            FROM kernels_in_nvtx AS k
-            LEFT JOIN steps AS s ON k.nvtx_path = s.name OR starts_with(k.nvtx_path, s.name || '/')
-            GROUP BY ALL
-        )
-        SELECT name FROM held
-        WHERE name IS NOT NULL AND held_ns >= {_STEP_SHARE} * (SELECT sum(held_ns) FROM held)
-        ORDER BY held_ns DESC, name LIMIT 1""",
-    )
-    return rows[0]["name"] if rows and _PLAIN_NAME.fullmatch(rows[0]["name"]) else ""
-
-
-def _domain(trace: Trace, name: str) -> str:
-    """The range's NVTX domain as ncu's filter wants it; nothing for the default domain."""
-    rows = _rows(trace, f"SELECT DISTINCT domain FROM nvtx_ranges WHERE name = {literal(name)} ORDER BY domain LIMIT 1")
-    return f"{rows[0]['domain']}@" if rows and rows[0]["domain"] else ""
-
-
-def _profiler_starts(trace: Trace) -> bool:
-    """Whether the capture began at a cudaProfilerStart, so that ncu must begin there too."""
-    return bool(
-        _rows(
-            trace,
-            """SELECT 1 FROM api_calls WHERE regexp_matches(name, '^cu(da)?ProfilerStart')
-               AND start_ns <= (SELECT min(start_ns) FROM kernel_events)""",
-        )
-    )
-
-
-def _app(trace: Trace) -> tuple[tuple[str, ...], str]:
-    """The program's command line and folder as the capture recorded them; never its environment."""
-    rows = _rows(
-        trace,
-        """SELECT name, value FROM capture
-           WHERE regexp_matches(name, '^PROCESS_0:(COMMAND|ARGUMENT_\\d+|WORKING_DIR)$')""",
-    )
-    found = {row["name"].removeprefix("PROCESS_0:"): row["value"] for row in rows}
-    if not found.get("COMMAND"):
-        return (), ""
-    arguments = sorted((name for name in found if name.startswith("ARGUMENT_")), key=lambda name: int(name[9:]))
-    return (found["COMMAND"], *(found[name] or "" for name in arguments)), found.get("WORKING_DIR") or ""
-
-
-def _doubts(trace: Trace, process: int) -> list[str]:
-    """What may make ncu count otherwise than the trace."""
-    notes = []
-    others = _rows(trace, f"SELECT count(DISTINCT process_id) AS n FROM kernel_events WHERE process_id <> {process}")[
-        0
-    ]["n"]
-    if others:
-        notes.append(
-            f"{others + 1} processes ran kernels: the launches are counted in process {process}; ncu skips and"
-            " profiles as many in each of them"
-        )
-    graphs = _rows(trace, "SELECT count(*) AS n FROM graph_launches")[0]["n"]
-    if graphs:
-        notes.append(
-            f"{graphs:,} CUDA graphs ran as a whole: their kernels are not in the trace, but ncu will count them;"
-            " capture with --cuda-graph-trace=node to plan for them"
-        )
-    return notes
-
-
 def _nothing(trace: Trace, kernels: tuple[str, ...]) -> UsageError | TraceError:
     names = [
-        row["name"] for row in _rows(trace, "SELECT DISTINCT short_name AS name FROM kernels ORDER BY name LIMIT 8")
+        row["name"] for row in rows(trace, "SELECT DISTINCT short_name AS name FROM kernels ORDER BY name LIMIT 8")
     ]
     if not names:
         return TraceError(f"{trace.path} has no kernels", "capture with: nsys profile -t cuda --cuda-graph-trace=node")
     return UsageError(f"no kernel's name contains {' or '.join(map(repr, kernels))}", f"there are: {', '.join(names)}")
-
-
-def _rows(trace: Trace, sql: str) -> list[dict[str, Any]]:
-    answer = trace.query(sql)
-    names = [column.name for column in answer.columns]
-    return [dict(zip(names, row, strict=True)) for row in answer.rows()]
 
 
 def shell(command: list[str]) -> str:
