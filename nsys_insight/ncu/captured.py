@@ -16,31 +16,26 @@ PLAIN_NAME = re.compile(r"[\w .:-]+")
 STEP_SHARE = 0.5
 
 
-def step_range(trace: Trace) -> str:
-    """The range at the top that repeats and holds most kernel time: likely the step. An empty text if there is none.
+def steps(trace: Trace) -> tuple[str, Trace]:
+    """Find the range at the top that repeats and takes most time, and the trace narrowed to it: likely the steps.
 
-    Libraries mark their calls too, in domains of their own: those are no steps.
+    An empty name and the whole trace where there is none, or it holds less than half of the kernel time. Libraries mark
+    their calls too, in domains of their own: those are no steps.
     """
     if trace.facts()["scope"]:
-        return ""
+        return "", trace
     found = rows(
         trace,
-        f"""
-        WITH steps AS (
-            SELECT name FROM nvtx_nesting WHERE depth = 1 AND name IS NOT NULL AND coalesce(domain, '') = ''
-            GROUP BY name HAVING count(*) > 1
-        ),
-        held AS (
-            SELECT s.name, sum(k.duration_ns) AS held_ns
-            FROM kernels_in_nvtx AS k
-            LEFT JOIN steps AS s ON k.nvtx_path = s.name OR starts_with(k.nvtx_path, s.name || '/')
-            GROUP BY ALL
-        )
-        SELECT name FROM held
-        WHERE name IS NOT NULL AND held_ns >= {STEP_SHARE} * (SELECT sum(held_ns) FROM held)
-        ORDER BY held_ns DESC, name LIMIT 1""",
+        """SELECT name FROM nvtx_nesting WHERE depth = 1 AND name IS NOT NULL AND coalesce(domain, '') = ''
+           GROUP BY name HAVING count(*) > 1 ORDER BY sum(duration_ns) DESC NULLS LAST, name LIMIT 1""",
     )
-    return found[0]["name"] if found and PLAIN_NAME.fullmatch(found[0]["name"]) else ""
+    if not found or not PLAIN_NAME.fullmatch(found[0]["name"]):
+        return "", trace
+    scoped = trace.scope(nvtx=found[0]["name"])
+    held, whole = (
+        rows(one, "SELECT sum(duration_ns)::BIGINT AS ns FROM kernel_events")[0]["ns"] or 0 for one in (scoped, trace)
+    )
+    return (found[0]["name"], scoped) if held and held >= STEP_SHARE * whole else ("", trace)
 
 
 def domain(trace: Trace, name: str) -> str:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 PASSES = {"basic": 9, "detailed": 20, "full": 38}
 # The richest set is chosen up to so many launches, the middle one up to so many: minutes, not hours.
 _FULL_UP_TO, _DETAILED_UP_TO = 10, 50
-# Candidates looked at in search of the shortest run of launches that has all kernels.
-_CANDIDATES = 20_000
+# Launches of each kernel looked at in search of the shortest run that has all of them.
+_CANDIDATES = 2_000
 _COLUMNS = {
     "ncu_id": "ncu's number of the launch in the report",
     "planned": "Whether it is one of the kernels asked for; others of the same function are profiled along",
@@ -74,39 +74,27 @@ def make(  # noqa: PLR0913 - what can be asked for
     """
     if sections is not None and sections not in PASSES:
         raise UsageError(f"--set cannot be {sections!r}", f"choose one of: {', '.join(PASSES)}")
-    scope = captured.step_range(trace) if nvtx is None else nvtx
-    scoped = trace.scope(nvtx=scope) if scope else trace
-    targets = _targets(scoped, kernels, top)
+    scope, scoped = captured.steps(trace) if nvtx is None else (nvtx, trace.scope(nvtx=nvtx) if nvtx else trace)
+    configured = _configured(scoped)
+    targets = _targets(scoped, configured, kernels, top)
     if not targets and nvtx is None and scope:
-        scope, scoped = "", trace
-        targets = _targets(scoped, kernels, top)
+        return make(trace, kernels=kernels, top=top, sections=sections, nvtx="", report=report)
     if not targets:
         raise _nothing(trace, kernels)
-    process = targets[0]["process_id"]
-    targets = [target for target in targets if target["process_id"] == process]
     if scope and not captured.PLAIN_NAME.fullmatch(scope):
         raise UsageError(f"ncu's filter takes no range of the name {scope!r}", "give --nvtx '' to count all launches")
-    first, last = _window(scoped, targets)
-    answer = scoped.query(_launches(targets, first, last))
+    counted = _counted(scoped, targets)
+    first, last = _window(scoped, counted, targets)
+    answer = scoped.query(_launches(configured, counted, (first, last)))
     answer = replace(
         answer,
         columns=tuple(replace(column, description=_COLUMNS[column.name]) for column in answer.columns),
         report="ncu plan",
         title="Launches that ncu will profile",
     )
-    notes = captured.doubts(trace, process)
     count = last - first + 1
     sections = sections or ("full" if count <= _FULL_UP_TO else "detailed" if count <= _DETAILED_UP_TO else "basic")
-    options = ["--target-processes", "all", "--set", sections, "--clock-control", "none"]
-    options += ["--kernel-name-base", "function", "--kernel-name", _name_filter(targets)]
-    if scope:
-        options += ["--nvtx", "--nvtx-include", f"{captured.domain(trace, scope)}{scope}/"]
-    if captured.profiler_starts(trace):
-        options += ["--profile-from-start", "off"]
-        notes.append("the program calls cudaProfilerStart: launches are counted from there, as in the trace")
-    if any(target["graph_node_id"] for target in targets):
-        options += ["--graph-profiling", "node"]
-        notes.append("the kernels run in CUDA graphs: ncu profiles their nodes one by one")
+    options, notes = _options(trace, scope, targets, sections)
     options += ["--launch-skip", str(first), "--launch-count", str(count)]
     options += ["--force-overwrite", "--export", report or re.sub(r"\.(nsys-rep|qdrep|sqlite)$", "", trace.path.name)]
     each = ", ".join(f"{name} {passes}" for name, passes in PASSES.items())
@@ -118,45 +106,72 @@ def make(  # noqa: PLR0913 - what can be asked for
     if folder:
         notes.append(f"the program ran in {folder}")
     if not app:
-        notes.append(
-            "the trace does not say how the program was started: put its command line in place of YOUR_PROGRAM"
-        )
+        notes.append("the trace does not say how the program was started: put its command line for YOUR_PROGRAM")
     return Plan(tuple(options), answer, sections, count, tuple(notes), app)
 
 
-def _targets(trace: Trace, kernels: tuple[str, ...], top: int) -> list[dict[str, Any]]:
-    """The kernels to profile, each in the configuration that takes most time, the hottest first."""
+def _options(trace: Trace, scope: str, targets: list[dict[str, Any]], sections: str) -> tuple[list[str], list[str]]:
+    """The options that make ncu see the launches that the trace has, and notes about them."""
+    notes = captured.doubts(trace, targets[0]["process_id"])
+    options = ["--target-processes", "all", "--set", sections, "--clock-control", "none"]
+    options += ["--kernel-name-base", "function", "--kernel-name", _name_filter(targets)]
+    if scope:
+        options += ["--nvtx", "--nvtx-include", f"{captured.domain(trace, scope)}{scope}/"]
+    if captured.profiler_starts(trace):
+        options += ["--profile-from-start", "off"]
+        notes.append("the program calls cudaProfilerStart: launches are counted from there, as in the trace")
+    if any(target["graph_node_id"] for target in targets):
+        options += ["--graph-profiling", "node"]
+        notes.append("the kernels run in CUDA graphs: ncu profiles their nodes one by one")
+    return options, notes
+
+
+def _configured(trace: Trace) -> str:
+    """Make a table of the kernels by configuration, and return its name."""
+    return trace.query(
+        """SELECT process_id, name_id, short_name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+               sum(duration_ns)::BIGINT AS total_ns, max(graph_node_id) AS graph_node_id
+           FROM kernel_events GROUP BY ALL"""
+    ).table
+
+
+def _targets(trace: Trace, configured: str, kernels: tuple[str, ...], top: int) -> list[dict[str, Any]]:
+    """The kernels to profile, each in the configuration that takes most time, the hottest first.
+
+    All are of one process, the busiest: ncu counts by process.
+    """
     wanted = " OR ".join(f"contains(lower(s.name), {literal(kernel.lower())})" for kernel in kernels) or "true"
     return rows(
         trace,
         f"""
-        WITH configured AS (
-            SELECT process_id, name_id, short_name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z,
-                sum(duration_ns)::BIGINT AS total_ns, max(graph_node_id) AS graph_node_id
-            FROM kernel_events GROUP BY ALL
-        ),
-        shared AS (
-            SELECT *, 100.0 * total_ns / nullif((SELECT sum(total_ns) FROM configured), 0) AS kernel_time_pct,
-                sum(total_ns) OVER (PARTITION BY process_id, name_id) AS name_ns,
-                row_number() OVER (PARTITION BY process_id, name_id
+        WITH shared AS (
+            SELECT c.*, s.name, b.name AS short_name,
+                sum(total_ns) OVER (PARTITION BY process_id, c.name_id) AS name_ns,
+                sum(total_ns) OVER (PARTITION BY process_id) AS process_ns,
+                row_number() OVER (PARTITION BY process_id, c.name_id
                     ORDER BY total_ns DESC, grid_x, grid_y, grid_z, block_x, block_y, block_z) AS place
-            FROM configured
+            FROM {configured} AS c
+            JOIN strings AS s ON s.name_id = c.name_id
+            JOIN strings AS b ON b.name_id = c.short_name_id
+            WHERE {wanted}
         )
-        SELECT h.* EXCLUDE (place), s.name, b.name AS short_name
-        FROM shared AS h
-        JOIN strings AS s ON s.name_id = h.name_id
-        JOIN strings AS b ON b.name_id = h.short_name_id
-        WHERE h.place = 1 AND ({wanted})
-        ORDER BY h.name_ns DESC, s.name, h.process_id LIMIT {int(top)}""",
+        SELECT * FROM shared
+        WHERE place = 1 AND process_id = (SELECT process_id FROM shared ORDER BY process_ns DESC, process_id LIMIT 1)
+        ORDER BY name_ns DESC, name LIMIT {int(top)}""",
     )
 
 
-def _counted(targets: list[dict[str, Any]]) -> str:
-    """SQL for the launches that the filters let through, numbered as ncu numbers them."""
+def _counted(trace: Trace, targets: list[dict[str, Any]]) -> str:
+    """Make a table of the launches that the filters let through, numbered as ncu numbers them; return its name."""
     names = ", ".join(str(target["short_name_id"]) for target in targets)
-    return f"""
-        SELECT *, row_number() OVER (PARTITION BY process_id ORDER BY correlation_id, start_ns) - 1 AS match_index
+    which = " ".join(f"WHEN {_is(target)} THEN {place}" for place, target in enumerate(targets))
+    return trace.query(
+        f"""
+        SELECT row_number() OVER (PARTITION BY process_id ORDER BY correlation_id, start_ns) - 1 AS match_index,
+            CASE {which} END AS target, correlation_id, start_ns, duration_ns,
+            process_id, name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z
         FROM kernel_events WHERE process_id = {targets[0]["process_id"]} AND short_name_id IN ({names})"""
+    ).table
 
 
 def _is(target: dict[str, Any]) -> str:
@@ -164,28 +179,25 @@ def _is(target: dict[str, Any]) -> str:
     return "(" + " AND ".join(f"{column} = {target[column]}" for column in columns) + ")"
 
 
-def _window(trace: Trace, targets: list[dict[str, Any]]) -> tuple[int, int]:
+def _window(trace: Trace, counted: str, targets: list[dict[str, Any]]) -> tuple[int, int]:
     """The shortest run of counted launches that has all targets, in the second half of the trace if it can be.
 
     Past the middle, caches are warm, allocators are settled and lengths are typical.
     """
-    which = " ".join(f"WHEN {_is(target)} THEN {place}" for place, target in enumerate(targets))
     found = rows(
         trace,
         f"""
-        WITH counted AS ({_counted(targets)}),
-        marked AS (SELECT match_index, correlation_id, CASE {which} END AS target FROM counted),
-        middle AS (SELECT median(correlation_id) AS id FROM kernel_events WHERE process_id = {targets[0]["process_id"]})
-        SELECT match_index, target, correlation_id >= (SELECT id FROM middle) AS late
-        FROM marked WHERE target IS NOT NULL ORDER BY late DESC, match_index LIMIT {_CANDIDATES}""",
+        WITH marked AS (
+            SELECT match_index, target,
+                correlation_id >= (SELECT (min(correlation_id) + max(correlation_id)) / 2 FROM {counted}) AS late
+            FROM {counted} WHERE target IS NOT NULL
+        )
+        SELECT * FROM marked
+        QUALIFY row_number() OVER (PARTITION BY target, late ORDER BY match_index) <= {_CANDIDATES}
+        ORDER BY match_index""",
     )
     late = [row for row in found if row["late"]]
-    everything = range(len(targets))
-    candidates = (
-        late
-        if {row["target"] for row in late} >= set(everything)
-        else sorted(found, key=lambda row: row["match_index"])
-    )
+    candidates = late if len({row["target"] for row in late}) == len(targets) else found
     seen: dict[int, int] = {}
     best: tuple[int, int] | None = None
     for row in candidates:
@@ -199,27 +211,21 @@ def _window(trace: Trace, targets: list[dict[str, Any]]) -> tuple[int, int]:
     return best
 
 
-def _launches(targets: list[dict[str, Any]], first: int, last: int) -> str:
-    """SQL for the launches from `first` to `last`, as the plan shows them."""
-    planned = " OR ".join(_is(target) for target in targets)
+def _launches(configured: str, counted: str, window: tuple[int, int]) -> str:
+    """SQL for the launches of a window, as the plan shows them."""
     return f"""
-        WITH counted AS (SELECT *, {planned} AS planned FROM ({_counted(targets)})),
-        configured AS (
-            SELECT name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, sum(duration_ns) AS total_ns
-            FROM kernel_events GROUP BY ALL
-        )
         SELECT
-            c.match_index - {first} AS ncu_id,
-            c.planned,
+            c.match_index - {window[0]} AS ncu_id,
+            c.target IS NOT NULL AS planned,
             s.name,
             c.grid_x || 'x' || c.grid_y || 'x' || c.grid_z AS grid,
             c.block_x || 'x' || c.block_y || 'x' || c.block_z AS block,
             c.match_index, c.start_ns, c.duration_ns,
-            100.0 * t.total_ns / nullif((SELECT sum(total_ns) FROM configured), 0) AS kernel_time_pct
-        FROM counted AS c
-        JOIN configured AS t USING (name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
+            100.0 * t.total_ns / nullif((SELECT sum(total_ns) FROM {configured}), 0) AS kernel_time_pct
+        FROM {counted} AS c
+        JOIN {configured} AS t USING (process_id, name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
         LEFT JOIN strings AS s USING (name_id)
-        WHERE c.match_index BETWEEN {first} AND {last}
+        WHERE c.match_index BETWEEN {window[0]} AND {window[1]}
         ORDER BY c.match_index"""
 
 
