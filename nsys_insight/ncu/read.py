@@ -129,7 +129,10 @@ def _pages(text: str) -> Iterator[tuple[list[str], list[list[str]]]]:
     header: list[str] = []
     rows: list[list[str]] = []
     for record in _records(text):
-        cells = next(csv.reader([record]), [])
+        try:
+            cells = next(csv.reader([record]), [])
+        except csv.Error:  # no CSV, whatever it began like
+            continue
         if "ID" in cells and "Kernel Name" in cells:
             if cells == header:
                 continue

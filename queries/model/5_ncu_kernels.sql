@@ -117,7 +117,7 @@ derived AS (
         100 * (1 - p.threads_per_instruction_ratio / 32) AS divergence_pct,
         p.dram_read_bytes + p.dram_write_bytes AS dram_bytes,
         (2 * p.fma_per_cycle + p.fadd_per_cycle + p.fmul_per_cycle) * p.sm_clock_hz AS fp32_flop_per_s,
-        regexp_extract(l.kernel, '(?:[a-z_]|^)(?:sm|cutlass_?)(\d{2,3})(?:_|$|[a-z])', 1) AS arch_of_name
+        regexp_extract(l.kernel, '(?:^|[^A-Za-z0-9])(?:sm|cutlass_)(\d{2,3})(?:[_a-z]|$)', 1) AS arch_of_name
     FROM ncu_launches AS l
     LEFT JOIN pivoted AS p USING (launch)
     LEFT JOIN stalls AS s USING (launch)
