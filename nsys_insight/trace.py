@@ -72,6 +72,7 @@ class Trace:
             file, kind = exported(self.path, note=note, progress=progress), Kind.SQLITE
         elif kind is Kind.SQLITE:
             file = settled(self.path, note)
+        self._ncu_said = False
         self.ncu = for_trace(self.path, Path(ncu) if ncu else None)
         self._session = Session(file, kind, scope, memory, use_cache=use_cache, ncu=self.ncu)
 
@@ -108,6 +109,7 @@ class Trace:
         """Answer a report, with its notes and what its columns mean."""
         pack = packs.find(report)
         statement, values = pack.statement(params, self._scope.flags)
+        self._say_which_ncu(statement)
         table, columns = self._session.table(statement)
         notes = [
             text for note in pack.notes.values() for text in self._session.sentences(packs.bind(note, values), table)
@@ -130,6 +132,7 @@ class Trace:
 
     def query(self, query: str) -> Answer:
         """Answer an SQL query over the model's views."""
+        self._say_which_ncu(query)
         table, columns = self._session.table(one_query(query))
         return Answer(
             connection=self._session.connection,
@@ -144,6 +147,12 @@ class Trace:
         """A few facts that an answer carries: the file's name and the scope."""
         scope = {name: value for name, value in vars(self._scope).items() if value is not None}
         return {"file": self.path.name, "scope": scope}
+
+    def _say_which_ncu(self, statement: str) -> None:
+        """Say once where ncu's data come from, when a query uses some that the user did not name."""
+        if self.ncu is not None and self._options["ncu"] is None and "ncu_" in statement and not self._ncu_said:
+            self._ncu_said = True
+            self._options["note"](f"ncu's data are those of {self.ncu}")
 
     def _empty(self, pack: packs.Pack) -> str:
         if self._scope == WHOLE_TRACE:
