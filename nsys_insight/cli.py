@@ -15,6 +15,7 @@ from nsys_insight import __version__, packs, terminal
 from nsys_insight.command import checked_format, pack_command, show, sql_command
 from nsys_insight.errors import Exit, InsightError, UsageError
 from nsys_insight.flags import TraceArgument  # noqa: TC001 - Typer reads annotations at run time
+from nsys_insight.ncu.commands import app as ncu_app
 from nsys_insight.render import FORMATS
 
 # What the demo asks: the report, its flags as typed, the scope, the parameters.
@@ -86,6 +87,9 @@ def demo() -> None:
             with trace.scope(**scope) as scoped:
                 show(scoped.answer(report, **params), limit=8 if "--limit" in flags else None)
             print(flush=True)
+
+
+app.add_typer(ncu_app, name="ncu", rich_help_panel="Nsight Compute")
 
 
 @app.command(rich_help_panel="Traces")

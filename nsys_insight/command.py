@@ -88,7 +88,13 @@ def open_trace(trace: Path | None, given: dict[str, Any]) -> Trace:
         terminal.note(said)
     with terminal.export_progress(path.name) as progress:
         opened = Trace(
-            path, scope=scope, memory=given["memory"], use_cache=given["cache"], note=terminal.note, progress=progress
+            path,
+            scope=scope,
+            memory=given["memory"],
+            use_cache=given["cache"],
+            ncu=given["ncu"],
+            note=terminal.note,
+            progress=progress,
         )
     remember(path)
     return opened

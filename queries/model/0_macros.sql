@@ -48,3 +48,12 @@ SELECT i.* REPLACE (w.start_ns AS start_ns, least(i.end_ns, w.end_ns) AS end_ns)
 FROM (FROM w CROSS JOIN (SELECT DISTINCT gpu_id FROM i)) AS w
 ASOF JOIN i ON i.gpu_id = w.gpu_id AND i.start_ns < w.start_ns
 WHERE i.end_ns > w.start_ns;
+
+-- A kernel's name as nsys and ncu both spell it: nsys writes (int)4 for a template's 4, ncu leaves out some namespaces.
+CREATE MACRO kernel_key(name) AS regexp_replace(regexp_replace(regexp_replace(name,
+    '(?:[A-Za-z_]\w*|<unnamed>|\(anonymous namespace\))::', '', 'g'),
+    '\((?:unsigned |signed )?(?:bool|char|short|int|long|long long)\)(-?\d)', '\1', 'g'),
+    '^void ', '');
+
+-- The name of the function alone: what nsys calls the short name, and ncu's --kernel-name matches.
+CREATE MACRO kernel_base_name(name) AS regexp_extract(kernel_key(name), '^(?:[^<(]* )?([^<( ]+)', 1);
