@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 # 1 GB for the whole process, and none slowed by more than a third (docs/performance.md).
 DEFAULT_MEMORY = "512MB"
 
+# The tables of what keeps a GPU busy.
+GPU_TABLES = (
+    "CUPTI_ACTIVITY_KIND_KERNEL",
+    "CUPTI_ACTIVITY_KIND_MEMCPY",
+    "CUPTI_ACTIVITY_KIND_MEMSET",
+    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+)
+
 
 @cache
 def contract() -> dict[str, dict[str, str]]:
@@ -172,4 +180,17 @@ def create_raw_views(connection: duckdb.DuckDBPyConnection, source: Source, scop
     # A scope leaves only a part of a table's rows.
     known = source.extents if scope == WHOLE_TRACE else {}
     statements.append(f"CREATE OR REPLACE VIEW raw.extents AS {extents.select(known)}")
+    statements.append(f"CREATE OR REPLACE VIEW raw.gpu_intervals AS {_gpu_intervals(source)}")
     connection.execute(";\n".join(statements))
+
+
+def _gpu_intervals(source: Source) -> str:
+    """SQL for when each GPU did something, in the whole trace whatever the scope."""
+    types = {"start": "BIGINT", "end": "BIGINT", "deviceId": "BIGINT", "globalPid": "BIGINT"}
+    parts = [
+        f"SELECT {', '.join(cell(name, kind) for name, kind in types.items())} FROM {source.relations[table]}"
+        for table in GPU_TABLES
+        if types.keys() <= source.columns.get(table, set())
+    ]
+    nothing = ", ".join(f"NULL::{kind} AS {identifier(name)}" for name, kind in types.items())
+    return " UNION ALL ".join(parts) or f"SELECT {nothing} WHERE false"

@@ -5,6 +5,7 @@
 CREATE VIEW launch_shapes AS
 WITH measured AS (
     SELECT
+        k.shape_id,
         k.name_id,
         k.grid_x, k.grid_y, k.grid_z,
         k.block_x, k.block_y, k.block_z,
@@ -55,6 +56,7 @@ limits AS (
     FROM sized
 )
 SELECT
+    shape_id,
     name_id,
     grid_x, grid_y, grid_z,
     block_x, block_y, block_z,
@@ -93,6 +95,7 @@ SELECT
 FROM limits;
 
 COMMENT ON VIEW launch_shapes IS 'One row per kernel name, grid, block, registers, shared and local memory and GPU model: how often it ran and how much of an SM it can fill.';
+COMMENT ON COLUMN launch_shapes.shape_id IS 'Stands for the name, grid, block, cluster, registers, shared and local memory, as in `kernel_events`';
 COMMENT ON COLUMN launch_shapes.name_id IS 'Id of the kernel''s name, in `strings` and `kernel_names`';
 COMMENT ON COLUMN launch_shapes.grid_x IS 'Blocks in the grid, x';
 COMMENT ON COLUMN launch_shapes.grid_y IS 'Blocks in the grid, y';
