@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from nsys_insight import __version__, packs, terminal
-from nsys_insight.command import checked_format, pack_command, show, sql_command
+from nsys_insight.command import checked_format, classify_command, pack_command, show, sql_command
 from nsys_insight.errors import Exit, InsightError, UsageError
 from nsys_insight.flags import TraceArgument  # noqa: TC001 - Typer reads annotations at run time
 from nsys_insight.render import FORMATS
@@ -58,7 +58,9 @@ for _pack in packs.built_in().values():
     for _alias in _pack.aliases:
         app.command(name=_alias, short_help=f"nsys's name of {_pack.name}", hidden=True)(pack_command(_pack))
 
-
+app.command(name="classify", short_help="What bounds each kernel, with --kernels", rich_help_panel="Reports")(
+    classify_command()
+)
 app.command(name="sql", rich_help_panel="Explore")(sql_command())
 
 

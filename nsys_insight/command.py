@@ -40,6 +40,20 @@ def pack_command(pack: Pack) -> Callable[..., None]:
     return with_flags(run, text, *map(flag_of, pack.params.values()))
 
 
+def classify_command() -> Callable[..., None]:
+    """Make the command ``classify``: what bounds the kernels."""
+    pack = packs.find("classify-kernels")
+
+    def run(trace: Path | None, *, kernels: bool, **given: Any) -> None:
+        if not kernels:
+            raise UsageError("classify needs to know what to classify", "nsys-insight classify --kernels")
+        pack_command(pack)(trace, **given)
+
+    option = typer.Option("--kernels", help="Say what bounds each kernel: see nsys-insight classify-kernels.")
+    own = inspect.Parameter("kernels", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Annotated[bool, option])
+    return with_flags(run, f"{pack.title}.\n\n{pack.description}", own, *map(flag_of, pack.params.values()))
+
+
 def sql_command() -> Callable[..., None]:
     """Make the command ``sql``."""
 

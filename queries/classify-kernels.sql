@@ -5,8 +5,9 @@ Says for each kernel and launch configuration whether compute, memory or latency
 ncu: the throughputs that ncu measured. gpu_metrics: samples whose whole interval the kernel's executions fill, pooled over
 all its launches; the SM's side is the busier of issue slots and tensor cores, the memory's side is DRAM. One side more than
 20 points above the other: compute or memory; both below 40 %: latency; both above 60 %: balanced. Samples see neither L1,
-L2 and shared memory nor slow pipes (fp64, special functions): below 40 % they prove a bound only where most SMs have no work.
-launch shape and name: what the kernel's size, its occupancy and its family make likely; such an answer is inferred."""
+L2 and shared memory nor slow pipes (fp64, special functions), so DRAM or tensor cores below 40 % and issue slots below 60 %
+prove a bound only where most SMs have no work. launch shape and name: what the kernel's size, its occupancy and its family
+make likely, together with the samples if there are any; such an answer is inferred."""
 reading = """
 compute: fewer or cheaper operations, tensor cores, lower precision. memory: fewer bytes, fusion, better reuse and
 coalescing. latency: more parallelism or fewer launches; see occupancy and per-token. balanced: near the peak on both sides;
@@ -124,8 +125,10 @@ decided AS (
         END AS measured,
         CASE
             WHEN by_ncu THEN 'ncu'
-            -- Whatever was not sampled, the busier side keeps what it has; and SMs without work keep nothing busy.
-            WHEN by_samples AND measured IN ('compute', 'memory') AND greatest(sm_pct, memory_pct) >= $low THEN 'sampled'
+            -- What is not sampled can only add to either side. Busy tensor cores, busy DRAM and very busy issue slots leave
+            -- no room for another bound; half busy issue slots do (bank conflicts, L2). SMs without work keep nothing busy.
+            WHEN by_samples AND measured = 'compute' AND (tensor_pct >= $low OR issue_pct >= $high) THEN 'sampled'
+            WHEN by_samples AND measured = 'memory' AND memory_pct >= $low THEN 'sampled'
             WHEN by_samples AND measured = 'balanced' THEN 'sampled'
             WHEN by_samples AND measured = 'latency' AND sms_active_pct < $low THEN 'idle SMs'
             WHEN by_samples AND measured = 'unknown' AND ((usual = 'memory' AND memory_pct >= sm_pct) OR (usual = 'compute' AND sm_pct >= memory_pct)) THEN 'name'
@@ -157,8 +160,8 @@ answered AS (
             WHEN why IN ('weak', 'waiting warps', 'few warps', 'short', 'few blocks') THEN 'launch shape'
             WHEN why = 'name' THEN 'name'
         END AS evidence,
-        round(sm_pct) || ' %' AS sm_text,
-        'DRAM ' || round(memory_dram_pct) || ' %' AS dram_text
+        format('{:.0f} %', sm_pct) AS sm_text,
+        format('DRAM {:.0f} %', memory_dram_pct) AS dram_text
     FROM decided
 )
 SELECT
@@ -186,10 +189,10 @@ SELECT
     waves_per_sm,
     coalesce(family, 'other') AS family,
     CASE
-        WHEN why = 'ncu' THEN 'SM ' || sm_text || ', ' || concat_ws(', ', dram_text, 'L2 ' || round(l2_pct) || ' %', 'L1 ' || round(l1_pct) || ' %')
+        WHEN why = 'ncu' THEN 'SM ' || sm_text || ', ' || concat_ws(', ', dram_text, format('L2 {:.0f} %', l2_pct), format('L1 {:.0f} %', l1_pct))
         WHEN why = 'sampled' AND tensor_pct > issue_pct THEN 'tensor cores ' || sm_text || ', ' || dram_text
         WHEN why = 'sampled' THEN 'issue slots ' || sm_text || ', ' || dram_text
-        WHEN why = 'idle SMs' THEN 'only ' || round(sms_active_pct) || ' % of the SMs have work'
+        WHEN why = 'idle SMs' THEN format('only {:.0f} % of the SMs have work', sms_active_pct)
         WHEN why = 'between' THEN 'SM ' || sm_text || ', ' || dram_text || ': neither side stands out'
         WHEN why = 'name' AND by_samples THEN 'SM ' || sm_text || ', ' || dram_text || '; ' || because
         WHEN why = 'name' THEN because
