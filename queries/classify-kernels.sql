@@ -69,7 +69,8 @@ graphs = """
 SELECT 'CUDA graphs ran as a whole ' || count(*) || ' times: their kernels are not in this table; capture with --cuda-graph-trace=node to see them'
 FROM graph_launches HAVING count(*) > 0"""
 */
-WITH sampled AS (
+WITH shapes AS (FROM launch_shapes),
+sampled AS (
     SELECT
         k.shape_id, g.model_id,
         count(*) AS samples,
@@ -100,7 +101,7 @@ known AS (
         CASE WHEN by_ncu THEN p.sm_pct WHEN s.issue_pct IS NOT NULL THEN greatest(s.issue_pct, s.tensor_pct) END AS sm_pct,
         CASE WHEN by_ncu THEN p.memory_pct ELSE s.dram_pct END AS memory_pct,
         CASE WHEN by_ncu THEN p.dram_pct ELSE s.dram_pct END AS memory_dram_pct
-    FROM launch_shapes AS l
+    FROM shapes AS l
     LEFT JOIN kernel_names AS n USING (name_id)
     LEFT JOIN sampled AS s ON s.shape_id = l.shape_id AND s.model_id IS NOT DISTINCT FROM l.model_id
     LEFT JOIN profiled AS p
@@ -171,7 +172,7 @@ SELECT
     calls,
     total_ns,
     avg_ns,
-    100.0 * total_ns / nullif((SELECT sum(total_ns) FROM launch_shapes), 0) AS kernel_time_pct,
+    100.0 * total_ns / nullif((SELECT sum(total_ns) FROM shapes), 0) AS kernel_time_pct,
     bound,
     CASE
         WHEN bound = 'unknown' THEN NULL

@@ -42,6 +42,7 @@ graphs = """
 SELECT 'CUDA graphs ran as a whole ' || count(*) || ' times: their kernels are not in this table; capture with --cuda-graph-trace=node to see them'
 FROM graph_launches HAVING count(*) > 0"""
 */
+WITH shapes AS (FROM launch_shapes)
 SELECT
     coalesce(s.name, '(no name)') AS name,
     f.grid_x || 'x' || f.grid_y || 'x' || f.grid_z AS grid,
@@ -52,7 +53,7 @@ SELECT
     f.med_ns,
     f.min_ns,
     f.max_ns,
-    100.0 * f.total_ns / nullif((SELECT sum(total_ns) FROM launch_shapes), 0) AS kernel_time_pct,
+    100.0 * f.total_ns / nullif((SELECT sum(total_ns) FROM shapes), 0) AS kernel_time_pct,
     f.blocks_count,
     f.threads_per_block,
     f.registers_per_thread,
@@ -68,7 +69,7 @@ SELECT
         CASE WHEN f.local_per_thread_bytes > 0 THEN 'local memory' END
     ), '') AS flags,
     f.gpu
-FROM launch_shapes AS f
+FROM shapes AS f
 LEFT JOIN strings AS s USING (name_id)
 ORDER BY
     f.total_ns DESC, name, f.blocks_count DESC, grid, f.threads_per_block DESC, block, f.registers_per_thread,

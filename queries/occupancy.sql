@@ -78,7 +78,7 @@ SELECT
     h.calls,
     h.total_ns,
     h.avg_ns,
-    100.0 * h.total_ns / nullif((SELECT sum(total_ns) FROM launch_shapes), 0) AS kernel_time_pct,
+    100.0 * h.total_ns / nullif((SELECT sum(total_ns) FROM shapes), 0) AS kernel_time_pct,
     h.occupancy_pct,
     h.limited_by,
     h.blocks_per_sm,

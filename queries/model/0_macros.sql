@@ -25,3 +25,12 @@ END;
 -- nsys says 'Host-to-Device'; everybody else says H2D.
 CREATE MACRO copy_kind_word(label) AS
     replace(replace(replace(replace(replace(replace(label, 'Unified ', 'UM '), 'Host', 'H'), 'Device', 'D'), 'Array', 'A'), 'Peer', 'P'), '-to-', '2');
+
+-- One number for a kernel and the shape of its launch.
+CREATE MACRO shape_id_of(
+    name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, cluster_y, cluster_z, registers, static_shared,
+    dynamic_shared, local
+) AS hash(
+    name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, cluster_y, cluster_z, registers, static_shared,
+    dynamic_shared, local
+);

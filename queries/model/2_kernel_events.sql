@@ -24,7 +24,7 @@ SELECT
     gridId AS grid_id,
     graphNodeId AS graph_node_id,
     graphId AS graph_id,
-    hash(
+    shape_id_of(
         demangledName, gridX, gridY, gridZ, blockX, blockY, blockZ, clusterX, clusterY, clusterZ, registersPerThread,
         staticSharedMemory, dynamicSharedMemory, localMemoryPerThread
     ) AS shape_id

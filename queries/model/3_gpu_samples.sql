@@ -40,7 +40,7 @@ SELECT
     s.sms_active_pct,
     s.issue_pct,
     s.tensor_pct,
-    least(s.dram_pct, 100) AS dram_pct
+    CASE WHEN s.dram_pct > 100 THEN 100 ELSE s.dram_pct END AS dram_pct  -- least would make NULL 100
 FROM steps AS s
 JOIN periods AS p ON p.gpu_id = s.gpu_id
 WHERE s.step_ns > 0 AND p.period_ns > 0;

@@ -5,7 +5,6 @@
 CREATE VIEW launch_shapes AS
 WITH measured AS (
     SELECT
-        k.shape_id,
         k.name_id,
         k.grid_x, k.grid_y, k.grid_z,
         k.block_x, k.block_y, k.block_z,
@@ -56,7 +55,10 @@ limits AS (
     FROM sized
 )
 SELECT
-    shape_id,
+    shape_id_of(
+        name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, cluster_y, cluster_z, registers_per_thread,
+        static_shared_bytes, dynamic_shared_bytes, local_per_thread_bytes
+    ) AS shape_id,
     name_id,
     grid_x, grid_y, grid_z,
     block_x, block_y, block_z,
