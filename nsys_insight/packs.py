@@ -23,7 +23,8 @@ class Param:
     """A parameter of a pack: `$name` in its SQL, a flag on the command line, a keyword in Python.
 
     Its type follows from its default; without a default, `type` says it and the value is NULL until given.
-    `required_without` names a scope flag: without that flag the parameter must be given.
+    `pattern` is what a text must match as a whole. `required_without` names a scope flag: without that flag the
+    parameter must be given.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Param:
     help: str
     choices: tuple[str, ...] = ()
     least: float | None = None
+    pattern: str = ""
     required_without: str = ""
 
     @property
@@ -49,6 +51,8 @@ class Param:
             from nsys_insight.units import parse_duration
 
             return parse_duration(str(given), flag=self.flag)
+        if self.pattern and not re.fullmatch(self.pattern, str(given)):
+            raise UsageError(f"{self.flag} cannot be {given!r}", self.help)
         if self.choices and given not in self.choices:
             raise UsageError(f"{self.flag} cannot be {given!r}", f"choose one of: {', '.join(self.choices)}")
         try:
@@ -184,6 +188,7 @@ def _param(name: str, entry: dict[str, Any]) -> Param:
         help=_flow(entry["help"]),
         choices=tuple(entry.get("choices", ())),
         least=entry.get("least"),
+        pattern=entry.get("pattern", ""),
         required_without=entry.get("required_without", ""),
     )
 
