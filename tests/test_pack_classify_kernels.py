@@ -2,70 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
-
 import pytest
+from classified import METRICS, PAGE, PERIOD, ask, classes, replayed, runs, sample, table, traced
 from synthetic import Trace
 
 import nsys_insight
-
-PERIOD = 10_000
-METRICS = {
-    "sms_active_pct": "SMs Active [Throughput %]",
-    "issue_pct": "SM Issue [Throughput %]",
-    "tensor_pct": "Tensor Active [Throughput %]",
-    "dram_pct": "DRAM Read Bandwidth [Throughput %]",
-    "dram_write_pct": "DRAM Write Bandwidth [Throughput %]",
-}
-
-
-def classes(sm, memory):
-    """Give the classes that count as right where ncu measured these throughputs; none where they fit no class."""
-    if sm > 60 and memory > 60:
-        return {"compute", "memory", "balanced"}
-    if sm > memory + 20:
-        # Below 40 % on both sides the tree's order decides; both readings are in use.
-        return {"compute"} if sm >= 40 else {"compute", "latency"}
-    if memory > sm + 20:
-        return {"memory"} if memory >= 40 else {"memory", "latency"}
-    return {"latency"} if sm < 40 and memory < 40 else set()
-
-
-def profiled():
-    """Read what ncu measured of kernels on an H200, each of 20 µs or more: what is sampled, and what it says itself."""
-    path = Path(__file__).parent / "data" / "bounds_h200_ncu.csv"
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def sample(trace, at, **metrics):
-    """Add one interval's samples, which begin at `at`."""
-    for name, value in {**dict.fromkeys(METRICS, 0), **metrics}.items():
-        trace.gpu_metric(METRICS[name], at=at, value=round(value))
-
-
-def runs(trace, host, name, periods=6, start=None, **launch_or_metric):  # noqa: D417
-    """Have a kernel run alone over whole sampling intervals, with the metrics given, and the GPU rest before it."""
-    metrics = {key: launch_or_metric.pop(key) for key in list(launch_or_metric) if key in METRICS}
-    begin = max(host.now + 5 * PERIOD, 0) // PERIOD * PERIOD if start is None else start
-    host.now = begin - 3_000
-    host.launch(name, at=begin - 2_000, queue=0, api=1_000, runs=periods * PERIOD, **launch_or_metric)
-    kernel = trace.rows["CUPTI_ACTIVITY_KIND_KERNEL"][-1]
-    kernel.update(start=begin, end=begin + periods * PERIOD)
-    for number in range(-1, periods + 1):
-        sample(trace, begin + number * PERIOD, **(metrics if 0 <= number < periods else {}))
-    host.now = begin + (periods + 1) * PERIOD
-    return kernel
-
-
-def dims(text):
-    return tuple(map(int, text.split("x")))
-
-
-def ask(path, **params):
-    with nsys_insight.open(path) as trace:
-        return trace.answer("classify-kernels", **params).frame().to_dicts()
 
 
 @pytest.fixture
@@ -84,45 +25,25 @@ def one(trace, path, **params):
 
 
 class TestAgainstNcu:
+    """docs/classification.md shows the same, kernel by kernel."""
+
     def test_kernels_of_known_character_get_the_class_that_ncu_gives(self, path):
-        kernels = profiled()
-        assert len(kernels) > 60
-        trace = Trace()
-        host = trace.thread()
-        for kernel in kernels:
-            shape = {name: int(kernel[name]) for name in ("registers", "static_shared", "dynamic_shared")}
-            metrics = {name: float(kernel[name]) for name in METRICS if name in kernel}
-            row = runs(
-                trace, host, kernel["name"], grid=dims(kernel["grid"]), block=dims(kernel["block"]), **shape, **metrics
-            )
-            row["sharedMemoryExecuted"] = int(kernel["shared_config"])
-        answer = {(row["name"], row["grid"], row["block"]): row for row in ask(trace.write(path))}
-        assert_right_mostly_and_never_confidently_wrong(
-            (
-                answer[kernel["name"], kernel["grid"], kernel["block"]],
-                float(kernel["sm_pct"]),
-                float(kernel["memory_pct"]),
-            )
-            for kernel in kernels
-        )
+        compared = replayed(path)
+        assert len(compared) > 60
+        assert_right_mostly_and_never_confidently_wrong(compared)
+        assert table(compared) in PAGE.read_text(encoding="utf-8")
 
     def test_a_real_trace_agrees_with_ncu_on_the_same_program(self, shared):
-        with (shared / "traces" / "ncu" / "zoo_a.ncu.raw.csv").open(newline="", encoding="utf-8") as file:
-            _, *rows = csv.DictReader(file)
-        theirs = {
-            tuple("x".join(row[name].strip("()").split(", ")) for name in ("Grid Size", "Block Size")): (
-                float(row["sm__throughput.avg.pct_of_peak_sustained_elapsed"]),
-                float(row["gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"]),
-            )
-            for row in rows
-        }
-        answer = ask(shared / "traces" / "zoo_a.25.sqlite")
-        compared = [(row, *theirs[row["grid"], row["block"]]) for row in answer if row["avg_ns"] > 20_000]
+        compared = traced(shared / "traces")
         assert len(compared) == 13
         assert_right_mostly_and_never_confidently_wrong(compared)
-        (transpose,) = (row for row in answer if row["family"] == "copy/cast")
+        assert table(compared) in PAGE.read_text(encoding="utf-8")
+        (transpose,) = (row for row, _, _ in compared if row["family"] == "copy/cast")
         assert (transpose["bound"], transpose["confidence"]) == ("memory", "inferred")
-        assert {row["evidence"] for row in answer if row["avg_ns"] < 20_000} == {"launch shape"}
+
+    def test_kernels_too_short_to_be_sampled_are_inferred(self, shared):
+        short = [row for row in ask(shared / "traces" / "zoo_a.25.sqlite") if row["avg_ns"] < 20_000]
+        assert {row["confidence"] for row in short} == {"inferred"}
 
 
 def assert_right_mostly_and_never_confidently_wrong(compared):

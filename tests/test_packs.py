@@ -76,15 +76,20 @@ def without_extension():
         yield
 
 
+def example(param):
+    """Give a value for a parameter; one that must match a pattern is a list of numbers."""
+    return ",".join("3" * (param.pattern.count(",") + 1)) if param.pattern else EXAMPLES[param.kind]
+
+
 def questions(pack):
     """Give the ways to ask a pack: as it is, and with every choice and an example of every parameter."""
-    needed = {param.name: EXAMPLES[param.kind] for param in pack.params.values() if param.required_without}
+    needed = {param.name: example(param) for param in pack.params.values() if param.required_without}
     found = [needed]
     for param in pack.params.values():
         if param.kind is bool:
             found.append({**needed, param.name: not param.default})
         else:
-            found += [{**needed, param.name: value} for value in param.choices or [EXAMPLES[param.kind]]]
+            found += [{**needed, param.name: value} for value in param.choices or [example(param)]]
     return found
 
 
