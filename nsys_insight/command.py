@@ -49,8 +49,8 @@ def classify_command() -> Callable[..., None]:
             raise UsageError("classify needs to know what to classify", "nsys-insight classify --kernels")
         pack_command(pack)(trace, **given)
 
-    option = typer.Option("--kernels", help="Say what bounds each kernel: see nsys-insight classify-kernels.")
-    own = inspect.Parameter("kernels", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Annotated[bool, option])
+    option = Annotated[bool, typer.Option("--kernels", help="Say what bounds each kernel, as classify-kernels does.")]
+    own = inspect.Parameter("kernels", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=option)
     return with_flags(run, f"{pack.title}.\n\n{pack.description}", own, *map(flag_of, pack.params.values()))
 
 

@@ -50,7 +50,7 @@ def sample(trace, at, **metrics):
         trace.gpu_metric(METRICS[name], at=at, value=round(value))
 
 
-def runs(trace, host, name, periods=6, start=None, **launch_or_metric):  # noqa: D417
+def runs(trace, host, name, periods=6, start=None, **launch_or_metric):
     """Have a kernel run alone over whole sampling intervals, with the metrics given, and the GPU rest before it."""
     metrics = {key: launch_or_metric.pop(key) for key in list(launch_or_metric) if key in METRICS}
     begin = max(host.now + 5 * PERIOD, 0) // PERIOD * PERIOD if start is None else start

@@ -1,4 +1,4 @@
-"""`classify-kernels`: against what ncu measured of kernels of known character, and on samples whose truth is planted."""
+"""`classify-kernels`: against what ncu measured of kernels of known character, and on planted samples."""
 
 from __future__ import annotations
 
@@ -203,19 +203,20 @@ class TestSamples:
 
 class TestWithoutSamples:
     @pytest.mark.parametrize(
-        ("name", "runs", "grid", "answer"),
+        ("launch", "answer"),
         [
-            ("k", 4_999, (1_000, 1, 1), ("latency", "inferred", "launch shape")),
-            ("k", 50_000, (52, 1, 1), ("latency", "inferred", "launch shape")),
-            ("k", 50_000, (53, 1, 1), ("unknown", None, None)),
-            ("layer_norm_kernel", 50_000, (1_000, 1, 1), ("memory", "inferred", "name")),
-            ("ampere_sgemm_128x64_nn", 500_000, (132, 1, 1), ("compute", "inferred", "name")),
-            ("ampere_sgemm_128x64_nn", 50_000, (132, 1, 1), ("unknown", None, None)),
-            ("ampere_sgemm_128x64_nn", 500_000, (100, 1, 1), ("unknown", None, None)),
+            (("k", 4_999, (1_000, 1, 1)), ("latency", "inferred", "launch shape")),
+            (("k", 50_000, (52, 1, 1)), ("latency", "inferred", "launch shape")),
+            (("k", 50_000, (53, 1, 1)), ("unknown", None, None)),
+            (("layer_norm_kernel", 50_000, (1_000, 1, 1)), ("memory", "inferred", "name")),
+            (("ampere_sgemm_128x64_nn", 500_000, (132, 1, 1)), ("compute", "inferred", "name")),
+            (("ampere_sgemm_128x64_nn", 50_000, (132, 1, 1)), ("unknown", None, None)),
+            (("ampere_sgemm_128x64_nn", 500_000, (100, 1, 1)), ("unknown", None, None)),
         ],
     )
-    def test_shape_first_then_name(self, trace, path, name, runs, grid, answer):
-        trace.thread().launch(name, runs=runs, grid=grid)
+    def test_shape_first_then_name(self, trace, path, launch, answer):
+        name, duration, grid = launch
+        trace.thread().launch(name, runs=duration, grid=grid)
         row = one(trace, path)
         assert (row["bound"], row["confidence"], row["evidence"]) == answer
         assert (row["samples"], row["sm_pct"], row["memory_pct"]) == (0, None, None)

@@ -33,7 +33,7 @@ def of_ncu():
         return [{name: float(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
 
 
-def launch(trace, number, threads=128, registers=32, static=0, dynamic=0, config=0, blocks=1):  # noqa: PLR0913 - a launch
+def launch(trace, number, threads=128, registers=32, *, static=0, dynamic=0, config=0, blocks=1):
     trace.thread(pid=100).launch(
         f"k{number}", grid=(blocks, 1, 1), block=(threads, 1, 1), registers=registers, static_shared=static,
         dynamic_shared=dynamic,

@@ -39,25 +39,23 @@ class TestPeaks:
         assert rows["fp16"]["balance_ratio"] == pytest.approx(1070.53e12 / 4.814304e12, rel=1e-4)
 
     @pytest.mark.parametrize(
-        ("sms", "clock", "capability", "sheet"),
+        ("gpu", "sheet"),
         [
-            (80, 1.53e9, (7, 0), {"fp64": 7.8, "fp32": 15.7, "fp16": 125}),
-            (40, 1.59e9, (7, 5), {"fp32": 8.1, "fp16": 65, "int8": 130}),
+            ((80, 1.53e9, (7, 0)), {"fp64": 7.8, "fp32": 15.7, "fp16": 125}),
+            ((40, 1.59e9, (7, 5)), {"fp32": 8.1, "fp16": 65, "int8": 130}),
             (
-                108,
-                1.41e9,
-                (8, 0),
+                (108, 1.41e9, (8, 0)),
                 {"fp64": 9.7, "fp64_tensor": 19.5, "fp32": 19.5, "tf32": 156, "fp16": 312, "int8": 624},
             ),
-            (84, 1.74e9, (8, 6), {"fp32": 37.4, "tf32": 74.8, "fp16": 149.7, "int8": 299.3}),
-            (142, 2.52e9, (8, 9), {"fp32": 91.6, "tf32": 183, "fp16": 362, "fp8": 733}),
-            (132, 1.83e9, (9, 0), {"tf32": 494.7, "fp16": 989.4, "fp8": 1979, "int8": 1979}),
-            (148, 1.85e9, (10, 0), {"tf32": 1125, "fp16": 2250, "fp8": 4500, "fp4": 9000}),
-            (188, 2.62e9, (12, 0), {"fp32": 126, "tf32": 252, "fp16": 504, "fp8": 1008, "fp4": 2015}),
+            ((84, 1.74e9, (8, 6)), {"fp32": 37.4, "tf32": 74.8, "fp16": 149.7, "int8": 299.3}),
+            ((142, 2.52e9, (8, 9)), {"fp32": 91.6, "tf32": 183, "fp16": 362, "fp8": 733}),
+            ((132, 1.83e9, (9, 0)), {"tf32": 494.7, "fp16": 989.4, "fp8": 1979, "int8": 1979}),
+            ((148, 1.85e9, (10, 0)), {"tf32": 1125, "fp16": 2250, "fp8": 4500, "fp4": 9000}),
+            ((188, 2.62e9, (12, 0)), {"fp32": 126, "tf32": 252, "fp16": 504, "fp8": 1008, "fp4": 2015}),
         ],
     )
-    def test_the_data_sheets_of_other_gpus(self, trace, path, sms, clock, capability, sheet):
-        major, minor = capability
+    def test_the_data_sheets_of_other_gpus(self, trace, path, gpu, sheet):
+        sms, clock, (major, minor) = gpu
         trace.gpu(0, smCount=sms, clockRate=int(clock), computeMajor=major, computeMinor=minor)
         with nsys_insight.open(trace.write(path)) as opened:
             rows = {row["precision"]: row["tflop_per_s"] for row in opened.peaks().to_dicts()}
