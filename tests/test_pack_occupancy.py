@@ -62,10 +62,9 @@ def test_occupancy_and_what_limits_it_are_those_of_ncu(path, described):
     profiled = of_ncu()
     trace = Trace() if described else on_a(Trace(), (9, 0))
     for number, row in enumerate(profiled):
-        shape = (
-            int(row[name]) for name in ("threads", "registers", "static_shared", "dynamic_shared", "shared_config")
-        )
-        launch(trace, number, *shape)
+        memory = {"static": "static_shared", "dynamic": "dynamic_shared", "config": "shared_config"}
+        sizes = {name: int(row[column]) for name, column in memory.items()}
+        launch(trace, number, int(row["threads"]), int(row["registers"]), **sizes)
     answer = ask(trace, path)
     assert len(answer) == len(profiled) >= 70
     for number, theirs in enumerate(profiled):
