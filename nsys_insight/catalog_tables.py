@@ -14,8 +14,8 @@ def table_macros() -> list[str]:
     """Write the SQL that creates the table macros `compute_capabilities()`, `peak_rates()` and `rules_of_thumb()`.
 
     compute_capabilities: one row each, with the limits of its SMs. peak_rates: one row per compute capability and
-    precision, with the operations of one SM in one cycle. rules_of_thumb: one row per kernel family, with what usually
-    bounds it (`queries/catalog/kernel_bounds.toml`).
+    precision, with the operations of one SM in one cycle. rules_of_thumb: what usually bounds the kernels of a family,
+    or those of it whose names match; the first that fits counts (`queries/catalog/kernel_bounds.toml`).
     """
     chips = _read("compute_capabilities.toml", "compute_capabilities")
     return [
@@ -43,10 +43,17 @@ def table_macros() -> list[str]:
         ),
         _table_macro(
             "rules_of_thumb",
-            ("family", "bound", "least_ns", "because"),
+            ("number", "family", "pattern", "bound", "least_ns", "because"),
             [
-                (rule["family"], rule["bound"], rule.get("least_ns", 0), rule["because"])
-                for rule in _read("kernel_bounds.toml", "rules")
+                (
+                    number,
+                    rule["family"],
+                    rule.get("pattern", ""),
+                    rule["bound"],
+                    rule.get("least_ns", 0),
+                    rule["because"],
+                )
+                for number, rule in enumerate(_read("kernel_bounds.toml", "rules"))
             ],
         ),
     ]

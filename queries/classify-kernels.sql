@@ -92,6 +92,12 @@ profiled AS (
     GROUP BY ALL
     HAVING count(DISTINCT kernel) = 1
 ),
+rules AS (
+    SELECT DISTINCT ON (n.name_id) n.name_id, r.bound, r.least_ns, r.because
+    FROM kernel_names AS n
+    JOIN rules_of_thumb() AS r ON r.family = n.family AND regexp_matches(n.name, r.pattern)
+    ORDER BY n.name_id, r.number
+),
 known AS (
     SELECT
         l.*, n.name, n.family, s.samples, s.sms_active_pct, s.issue_pct, s.tensor_pct, s.dram_pct, p.l2_pct, p.l1_pct,
@@ -108,8 +114,8 @@ known AS (
         ON p.own_name = regexp_extract(n.name, '(\w+)\s*(?:[<(]|$)', 1)
         AND p.grid_x = l.grid_x AND p.grid_y = l.grid_y AND p.grid_z = l.grid_z
         AND p.block_x = l.block_x AND p.block_y = l.block_y AND p.block_z = l.block_z
-    LEFT JOIN rules_of_thumb() AS r
-        ON r.family = n.family AND l.avg_ns >= r.least_ns AND (r.bound <> 'compute' OR l.blocks_count >= l.sm_count)
+    LEFT JOIN rules AS r
+        ON r.name_id = l.name_id AND l.avg_ns >= r.least_ns AND (r.bound <> 'compute' OR l.blocks_count >= l.sm_count)
 ),
 -- The case that decides, each with its answer, evidence and reason below.
 decided AS (

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
 import pytest
 from classified import METRICS, PAGE, PERIOD, ask, classes, replayed, runs, sample, table, traced
 from synthetic import Trace
 
 import nsys_insight
+
+RULES = Path(__file__).parents[1] / "queries" / "catalog" / "kernel_bounds.toml"
 
 
 @pytest.fixture
@@ -220,6 +225,15 @@ class TestWithoutSamples:
         row = one(trace, path)
         assert (row["bound"], row["confidence"], row["evidence"]) == answer
         assert (row["samples"], row["sm_pct"], row["memory_pct"]) == (0, None, None)
+
+    def test_every_rule_of_thumb_has_examples_whose_rule_it_is(self, trace, path):
+        rules = tomllib.loads(RULES.read_text(encoding="utf-8"))["rules"]
+        expected = {name: (rule["bound"], rule["because"]) for rule in rules for name in rule["examples"]}
+        host = trace.thread()
+        for name in expected:
+            host.launch(name, runs=1_000_000, grid=(1_000, 1, 1))
+        answer = {row["name"]: (row["bound"], row["reason"]) for row in ask(trace.write(path))}
+        assert answer == expected
 
     def test_a_note_says_how_to_measure(self, trace, path):
         trace.thread().launch("k")
