@@ -12,7 +12,14 @@ from typing import Annotated, Any
 import typer
 
 from nsys_insight import __version__, packs, terminal
-from nsys_insight.command import checked_format, pack_command, show, sql_command
+from nsys_insight.command import (
+    checked_format,
+    classify_command,
+    pack_command,
+    roofline_command,
+    show,
+    sql_command,
+)
 from nsys_insight.errors import Exit, InsightError, UsageError
 from nsys_insight.flags import TraceArgument  # noqa: TC001 - Typer reads annotations at run time
 from nsys_insight.ncu.commands import app as ncu_app
@@ -55,11 +62,14 @@ def _root(
 
 
 for _pack in packs.built_in().values():
-    app.command(name=_pack.name, short_help=_pack.title, rich_help_panel="Reports")(pack_command(_pack))
+    _command = roofline_command() if _pack.name == "roofline" else pack_command(_pack)
+    app.command(name=_pack.name, short_help=_pack.title, rich_help_panel="Reports")(_command)
     for _alias in _pack.aliases:
         app.command(name=_alias, short_help=f"nsys's name of {_pack.name}", hidden=True)(pack_command(_pack))
 
-
+app.command(name="classify", short_help="What bounds each kernel, with --kernels", rich_help_panel="Reports")(
+    classify_command()
+)
 app.command(name="sql", rich_help_panel="Explore")(sql_command())
 
 

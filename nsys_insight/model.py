@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from nsys_insight.catalog import macros
+from nsys_insight.catalog_tables import table_macros
 from nsys_insight.paths import queries_folder
 
 if TYPE_CHECKING:
@@ -45,9 +46,9 @@ def needed(sql: str) -> list[View]:
 
 
 def create_macros(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create the macros that views and scope conditions use."""
+    """Create the macros that views, packs and scope conditions use."""
     connection.execute((queries_folder() / "model" / "0_macros.sql").read_text(encoding="utf-8"))
-    for macro in macros():
+    for macro in (*macros(), *table_macros()):
         connection.execute(macro)
 
 

@@ -57,3 +57,12 @@ CREATE MACRO kernel_key(name) AS regexp_replace(regexp_replace(regexp_replace(na
 
 -- The name of the function alone: what nsys calls the short name, and ncu's --kernel-name matches.
 CREATE MACRO kernel_base_name(name) AS regexp_extract(kernel_key(name), '^(?:[^<(]* )?([^<( ]+)', 1);
+
+-- One number for a kernel and the shape of its launch.
+CREATE MACRO shape_id_of(
+    name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, cluster_y, cluster_z, registers, static_shared,
+    dynamic_shared, local
+) AS hash(
+    name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, cluster_y, cluster_z, registers, static_shared,
+    dynamic_shared, local
+);
