@@ -2,7 +2,7 @@
 -- it is owed to: one row per GPU, window (window_ns is its start), cause and host; `gpu_idle` says what the words mean.
 --
 -- A gap belongs to the operation that ends it. If its launch call began before the gap, the operation was launched in time.
--- Else the host was late, and each nanosecond up to the call is what the launching thread did then: F(t), the time that the
+-- Else the host was late, and each nanosecond is what the launching thread did then; up to the call, F(t), the time that the
 -- thread has spent in calls of a kind up to t, tells how much that was, by two lookups and without comparing intervals.
 CREATE MACRO idle_in(windows) AS TABLE
 WITH reach AS (
@@ -22,7 +22,7 @@ calls AS (
     FROM host_activity
 ),
 launch_calls AS (
-    SELECT call, min(thread) AS thread, min(start_ns) AS call_ns, max(end_ns) AS returned_ns
+    SELECT call, min(thread) AS thread, min(start_ns) AS call_ns, max(end_ns) AS returned_ns, min(name_id) AS name_id
     FROM calls
     WHERE kind = 'api'
     GROUP BY call
@@ -30,6 +30,7 @@ launch_calls AS (
 between_operations AS (
     SELECT
         g.gpu_id, g.reached_ns AS start_ns, g.start_ns AS end_ns, c.thread, c.call_ns, c.returned_ns,
+        c.name_id IN (SELECT name_id FROM api_names WHERE call_group = 'copy' AND name NOT LIKE '%Async%') AS is_copy,
         CASE
             WHEN g.is_same_call THEN 'same launch call'
             WHEN c.call_ns IS NULL THEN 'not in the trace'
@@ -86,13 +87,13 @@ late AS (
     FROM pieces WHERE host = 'late'
 ),
 free AS MATERIALIZED (
-    SELECT gpu_id, window_ns, thread, start_ns, end_ns, call_ns, returned_ns, false AS is_held
+    SELECT gpu_id, window_ns, thread, start_ns, end_ns, call_ns, returned_ns, is_copy, false AS is_held
     FROM late
     WHERE NOT is_near
     UNION ALL
     SELECT
         p.gpu_id, p.window_ns, p.thread, greatest(p.start_ns, t.start_ns), least(p.end_ns, t.end_ns),
-        p.call_ns, p.returned_ns, t.is_held
+        p.call_ns, p.returned_ns, p.is_copy, t.is_held
     FROM late AS p
     JOIN turns AS t ON t.thread = p.thread AND t.start_ns < p.end_ns AND t.end_ns > p.start_ns
     WHERE p.is_near
@@ -152,7 +153,9 @@ classed AS (
     UNION ALL
     SELECT gpu_id, window_ns, 'profiler', end_ns - start_ns FROM free WHERE is_held
     UNION ALL
-    SELECT gpu_id, window_ns, 'launch call', least(returned_ns, end_ns) - greatest(call_ns, start_ns) FROM free WHERE NOT is_held
+    SELECT gpu_id, window_ns, CASE WHEN is_copy THEN 'blocking copies' ELSE 'launch call' END,
+        least(returned_ns, end_ns) - greatest(call_ns, start_ns)
+    FROM free WHERE NOT is_held
     UNION ALL
     SELECT gpu_id, window_ns, 'launch latency', end_ns - greatest(returned_ns, start_ns) FROM free WHERE NOT is_held
     UNION ALL
