@@ -195,7 +195,7 @@ class TestRenamedColumns:
 
 @st.composite
 def stacks_of_domains(draw):
-    """Strategy of traces of one thread that pushes and pops ranges of three domains, at instants that often coincide."""
+    """Strategy of traces of one thread with ranges of up to three domains, at instants that often coincide."""
     trace = Trace()
     host = trace.thread()
     for domain in draw(st.sampled_from([(None,), (None, "x"), (None, "x", "y")])):
