@@ -80,12 +80,16 @@ def by_call(row):
     return oracle.pid_of(row), row["correlationId"]
 
 
+def nulls_last(value):
+    return value is None, value or 0
+
+
 def gap(threads, start, op, before, launch):
     """Class a gap that ends with an operation: cause, host and time of each piece."""
     duration = op["start"] - start
     if before is None:
         yield "edge", "before the first operation", duration
-    elif by_call(before) == by_call(op):
+    elif by_call(before) == by_call(op) and op["correlationId"] is not None:
         yield "dependency", "same launch call", duration
     elif launch is None:
         yield "unknown", "not in the trace", duration
@@ -100,6 +104,8 @@ def plain_idle(tables):
     threads, found = Threads(tables), Counter()
     launches = {}
     for call in oracle.api_calls(tables):
+        if call["correlationId"] is None:
+            continue
         known = launches.get(by_call(call), call)
         launches[by_call(call)] = {
             **call,
@@ -108,7 +114,7 @@ def plain_idle(tables):
         }
     first, last = oracle.wall(tables) or (0, 0)
     for gpu, work in oracle.work_of_gpus(tables).items():
-        work.sort(key=lambda op: (op["start"], op["correlationId"], oracle.pid_of(op)))
+        work.sort(key=lambda op: (op["start"], *nulls_last(op["correlationId"]), oracle.pid_of(op)))
         reached, before = first, None
         for op in work:
             if op["start"] > reached:
