@@ -101,23 +101,23 @@ free AS MATERIALIZED (
 -- The calls of each thread that are not inside others, with the time spent in calls of each kind up to their end.
 outer_calls AS (
     SELECT
-        thread, start_ns, end_ns, call_group,
-        sum(CASE call_group WHEN 'sync' THEN end_ns - start_ns ELSE 0 END) OVER along AS sync_ns,
-        sum(CASE call_group WHEN 'copy' THEN end_ns - start_ns ELSE 0 END) OVER along AS copy_ns,
-        sum(CASE call_group WHEN 'alloc' THEN end_ns - start_ns ELSE 0 END) OVER along AS alloc_ns,
-        sum(end_ns - start_ns) OVER along AS api_ns
+        thread, start_ns, end_ns, is_sync, is_copy, is_alloc,
+        -- Sums of whole numbers this small are exact in DOUBLE, and half as wide as those of BIGINT.
+        sum(CASE WHEN is_sync THEN (end_ns - start_ns)::DOUBLE ELSE 0 END) OVER along AS sync_ns,
+        sum(CASE WHEN is_copy THEN (end_ns - start_ns)::DOUBLE ELSE 0 END) OVER along AS copy_ns,
+        sum(CASE WHEN is_alloc THEN (end_ns - start_ns)::DOUBLE ELSE 0 END) OVER along AS alloc_ns,
+        sum((end_ns - start_ns)::DOUBLE) OVER along AS api_ns
     FROM (
         SELECT
-            c.thread, c.end_ns, n.call_group,
+            c.thread, c.end_ns, n.is_sync, n.is_copy, n.is_alloc,
             greatest(c.start_ns, coalesce(max(c.end_ns) OVER (
                 PARTITION BY c.thread ORDER BY c.start_ns, c.end_ns DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
             ), c.start_ns)) AS start_ns
         FROM calls AS c
         LEFT JOIN (
-            SELECT name_id, CASE
-                WHEN call_group = 'free' THEN 'alloc'
-                WHEN call_group IN ('sync', 'alloc') OR call_group = 'copy' AND name NOT LIKE '%Async%' THEN call_group
-            END AS call_group
+            SELECT
+                name_id, call_group = 'sync' AS is_sync, call_group = 'copy' AND name NOT LIKE '%Async%' AS is_copy,
+                call_group IN ('alloc', 'free') AS is_alloc
             FROM api_names
         ) AS n USING (name_id)
         WHERE c.kind = 'api'
@@ -134,17 +134,17 @@ instants AS (
 -- What is left of the last call at the instant has not been spent yet.
 reached_calls AS (
     SELECT
-        i.gpu_id, i.window_ns, i.sign, i.at_ns, c.call_group, c.sync_ns, c.copy_ns, c.alloc_ns, c.api_ns,
+        i.gpu_id, i.window_ns, i.sign, i.at_ns, c.is_sync, c.is_copy, c.is_alloc, c.sync_ns, c.copy_ns, c.alloc_ns, c.api_ns,
         greatest(c.end_ns - i.at_ns, 0) AS left_ns
     FROM instants AS i
     ASOF LEFT JOIN outer_calls AS c ON c.thread = i.thread AND c.start_ns <= i.at_ns
 ),
 spent AS (
     SELECT
-        gpu_id, window_ns, sum(sign * at_ns) AS all_ns, coalesce(sum(sign * (api_ns - left_ns)), 0) AS api_ns,
-        coalesce(sum(sign * (sync_ns - CASE call_group WHEN 'sync' THEN left_ns ELSE 0 END)), 0) AS sync_ns,
-        coalesce(sum(sign * (copy_ns - CASE call_group WHEN 'copy' THEN left_ns ELSE 0 END)), 0) AS copy_ns,
-        coalesce(sum(sign * (alloc_ns - CASE call_group WHEN 'alloc' THEN left_ns ELSE 0 END)), 0) AS alloc_ns
+        gpu_id, window_ns, sum(sign * at_ns) AS all_ns, coalesce(sum(sign * (api_ns::BIGINT - left_ns)), 0) AS api_ns,
+        coalesce(sum(sign * (sync_ns::BIGINT - CASE WHEN is_sync THEN left_ns ELSE 0 END)), 0) AS sync_ns,
+        coalesce(sum(sign * (copy_ns::BIGINT - CASE WHEN is_copy THEN left_ns ELSE 0 END)), 0) AS copy_ns,
+        coalesce(sum(sign * (alloc_ns::BIGINT - CASE WHEN is_alloc THEN left_ns ELSE 0 END)), 0) AS alloc_ns
     FROM reached_calls
     GROUP BY gpu_id, window_ns
 ),
