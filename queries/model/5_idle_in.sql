@@ -16,14 +16,11 @@ WITH reach AS (
     WINDOW along AS (PARTITION BY gpu_id ORDER BY start_ns, correlation_id, process_id)
 ),
 -- One number for a thread, and one for a call, take half the time of two.
-calls AS (
-    SELECT
-        process_id << 24 | thread_id AS thread, process_id << 32 | correlation_id AS call, start_ns, end_ns, name_id, kind
-    FROM host_activity
-),
 launch_calls AS (
-    SELECT call, min(thread) AS thread, min(start_ns) AS call_ns, max(end_ns) AS returned_ns, min(name_id) AS name_id
-    FROM calls
+    SELECT
+        process_id << 32 | correlation_id AS call, min(process_id << 24 | thread_id) AS thread, min(start_ns) AS call_ns,
+        max(end_ns) AS returned_ns, min(name_id) AS name_id
+    FROM host_activity
     WHERE kind = 'api'
     GROUP BY call
 ),
@@ -53,17 +50,14 @@ gaps AS (
     UNION ALL BY NAME
     FROM edges WHERE end_ns > start_ns
 ),
-pieces AS MATERIALIZED (
-    FROM cut_to('gaps', windows)
-),
 -- When the profiler held a thread up (operations that overlap count once), and when it did not.
 held AS MATERIALIZED (
     SELECT thread, greatest(start_ns, coalesce(reached_ns, start_ns)) AS start_ns, end_ns
     FROM (
-        SELECT thread, start_ns, end_ns, max(end_ns) OVER (
-            PARTITION BY thread ORDER BY start_ns, end_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        SELECT process_id << 24 | thread_id AS thread, start_ns, end_ns, max(end_ns) OVER (
+            PARTITION BY process_id << 24 | thread_id ORDER BY start_ns, end_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS reached_ns
-        FROM calls
+        FROM host_activity
         WHERE kind = 'profiler'
     )
     WHERE end_ns > greatest(start_ns, coalesce(reached_ns, start_ns))
@@ -76,51 +70,59 @@ turns AS (
     UNION ALL
     SELECT thread, -9223372036854775807, min(start_ns), false FROM held GROUP BY thread
 ),
--- Few gaps touch the profiler's times; those that are in the same slice of a millisecond are compared with them.
 slices AS MATERIALIZED (
     SELECT DISTINCT unnest(range(start_ns // 1000000, end_ns // 1000000 + 1)) AS slice FROM held
 ),
-late AS (
+-- Few gaps touch the profiler's times: none but those in the same slice of a millisecond, or longer than one.
+pieces AS MATERIALIZED (
     SELECT
-        *, (end_ns - start_ns >= 1000000 OR start_ns // 1000000 IN (FROM slices) OR end_ns // 1000000 IN (FROM slices))
-            AND thread IN (SELECT thread FROM held) AS is_near
-    FROM pieces WHERE host = 'late'
+        gpu_id, window_ns, thread, start_ns, end_ns, call_ns, returned_ns, is_copy, host,
+        host = 'late' AND thread IN (SELECT thread FROM held)
+            AND (end_ns - start_ns >= 1000000 OR start_ns // 1000000 IN (FROM slices) OR end_ns // 1000000 IN (FROM slices)) AS is_near
+    FROM cut_to('gaps', windows)
 ),
-free AS MATERIALIZED (
-    SELECT gpu_id, window_ns, thread, start_ns, end_ns, call_ns, returned_ns, is_copy, false AS is_held
-    FROM late
-    WHERE NOT is_near
-    UNION ALL
-    SELECT
-        p.gpu_id, p.window_ns, p.thread, greatest(p.start_ns, t.start_ns), least(p.end_ns, t.end_ns),
-        p.call_ns, p.returned_ns, p.is_copy, t.is_held
-    FROM late AS p
-    JOIN turns AS t ON t.thread = p.thread AND t.start_ns < p.end_ns AND t.end_ns > p.start_ns
+near AS MATERIALIZED (
+    SELECT p.*, t.end_ns AS turn_end_ns, t.is_held
+    FROM pieces AS p ASOF JOIN turns AS t ON t.thread = p.thread AND t.start_ns <= p.start_ns
     WHERE p.is_near
+),
+free AS (
+    SELECT gpu_id, window_ns, thread, start_ns, end_ns, call_ns, returned_ns, is_copy, false AS is_held
+    FROM pieces
+    WHERE host = 'late' AND NOT is_near
+    UNION ALL
+    SELECT gpu_id, window_ns, thread, start_ns, least(end_ns, turn_end_ns), call_ns, returned_ns, is_copy, is_held FROM near
+    UNION ALL
+    SELECT p.gpu_id, p.window_ns, p.thread, t.start_ns, least(p.end_ns, t.end_ns), p.call_ns, p.returned_ns, p.is_copy, t.is_held
+    FROM near AS p
+    JOIN turns AS t ON t.thread = p.thread AND t.start_ns > p.start_ns AND t.start_ns < p.end_ns
+    WHERE p.end_ns > p.turn_end_ns
 ),
 -- The calls of each thread that are not inside others, with the time spent in calls of each kind up to their end.
 outer_calls AS (
     SELECT
-        thread, start_ns, end_ns, is_sync, is_copy, is_alloc,
+        thread, start_ns, end_ns, host,
         -- Sums of whole numbers this small are exact in DOUBLE, and half as wide as those of BIGINT.
-        sum(CASE WHEN is_sync THEN (end_ns - start_ns)::DOUBLE ELSE 0 END) OVER along AS sync_ns,
-        sum(CASE WHEN is_copy THEN (end_ns - start_ns)::DOUBLE ELSE 0 END) OVER along AS copy_ns,
-        sum(CASE WHEN is_alloc THEN (end_ns - start_ns)::DOUBLE ELSE 0 END) OVER along AS alloc_ns,
+        sum(CASE host WHEN 'sync' THEN (end_ns - start_ns)::DOUBLE ELSE 0 END) OVER along AS sync_ns,
+        sum(CASE host WHEN 'copy' THEN (end_ns - start_ns)::DOUBLE ELSE 0 END) OVER along AS copy_ns,
+        sum(CASE host WHEN 'alloc' THEN (end_ns - start_ns)::DOUBLE ELSE 0 END) OVER along AS alloc_ns,
         sum((end_ns - start_ns)::DOUBLE) OVER along AS api_ns
     FROM (
         SELECT
-            c.thread, c.end_ns, n.is_sync, n.is_copy, n.is_alloc,
+            c.thread, c.end_ns, n.host,
             greatest(c.start_ns, coalesce(max(c.end_ns) OVER (
                 PARTITION BY c.thread ORDER BY c.start_ns, c.end_ns DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
             ), c.start_ns)) AS start_ns
-        FROM calls AS c
+        FROM (SELECT process_id << 24 | thread_id AS thread, start_ns, end_ns, name_id FROM host_activity WHERE kind = 'api') AS c
         LEFT JOIN (
-            SELECT
-                name_id, call_group = 'sync' AS is_sync, call_group = 'copy' AND name NOT LIKE '%Async%' AS is_copy,
-                call_group IN ('alloc', 'free') AS is_alloc
+            SELECT name_id, CASE
+                WHEN call_group = 'sync' THEN 'sync'
+                WHEN call_group = 'copy' AND name NOT LIKE '%Async%' THEN 'copy'
+                WHEN call_group IN ('alloc', 'free') THEN 'alloc'
+                ELSE 'other'
+            END::ENUM ('sync', 'copy', 'alloc', 'other') AS host
             FROM api_names
         ) AS n USING (name_id)
-        WHERE c.kind = 'api'
     )
     WHERE end_ns > start_ns
     WINDOW along AS (PARTITION BY thread ORDER BY start_ns ROWS UNBOUNDED PRECEDING)
@@ -134,7 +136,7 @@ instants AS (
 -- What is left of the last call at the instant has not been spent yet.
 reached_calls AS (
     SELECT
-        i.gpu_id, i.window_ns, i.sign, i.at_ns, c.is_sync, c.is_copy, c.is_alloc, c.sync_ns, c.copy_ns, c.alloc_ns, c.api_ns,
+        i.gpu_id, i.window_ns, i.sign, i.at_ns, c.host, c.sync_ns, c.copy_ns, c.alloc_ns, c.api_ns,
         greatest(c.end_ns - i.at_ns, 0) AS left_ns
     FROM instants AS i
     ASOF LEFT JOIN outer_calls AS c ON c.thread = i.thread AND c.start_ns <= i.at_ns
@@ -142,9 +144,9 @@ reached_calls AS (
 spent AS (
     SELECT
         gpu_id, window_ns, sum(sign * at_ns) AS all_ns, coalesce(sum(sign * (api_ns::BIGINT - left_ns)), 0) AS api_ns,
-        coalesce(sum(sign * (sync_ns::BIGINT - CASE WHEN is_sync THEN left_ns ELSE 0 END)), 0) AS sync_ns,
-        coalesce(sum(sign * (copy_ns::BIGINT - CASE WHEN is_copy THEN left_ns ELSE 0 END)), 0) AS copy_ns,
-        coalesce(sum(sign * (alloc_ns::BIGINT - CASE WHEN is_alloc THEN left_ns ELSE 0 END)), 0) AS alloc_ns
+        coalesce(sum(sign * (sync_ns::BIGINT - CASE host WHEN 'sync' THEN left_ns ELSE 0 END)), 0) AS sync_ns,
+        coalesce(sum(sign * (copy_ns::BIGINT - CASE host WHEN 'copy' THEN left_ns ELSE 0 END)), 0) AS copy_ns,
+        coalesce(sum(sign * (alloc_ns::BIGINT - CASE host WHEN 'alloc' THEN left_ns ELSE 0 END)), 0) AS alloc_ns
     FROM reached_calls
     GROUP BY gpu_id, window_ns
 ),
