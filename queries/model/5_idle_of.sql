@@ -1,57 +1,10 @@
--- The idle time of each GPU within windows (a table or view with start_ns and end_ns, disjoint), and what each nanosecond of
--- it is owed to: one row per GPU, window (window_ns is its start), cause and host; `gpu_idle` says what the words mean.
+-- What the idle time in pieces of gaps is owed to (a table or view like `idle_gaps`, cut to windows, with window_ns): one row
+-- per GPU, window, cause and host; `gpu_idle` says what the words mean.
 --
--- A gap belongs to the operation that ends it. If its launch call began before the gap, the operation was launched in time.
--- Else the host was late, and each nanosecond is what the launching thread did then; up to the call, F(t), the time that the
--- thread has spent in calls of a kind up to t, tells how much that was, by two lookups and without comparing intervals.
-CREATE MACRO idle_in(windows) AS TABLE
-WITH reach AS (
-    SELECT
-        gpu_id, start_ns, process_id, correlation_id,
-        max(end_ns) OVER (
-            PARTITION BY gpu_id ORDER BY start_ns, correlation_id, process_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS reached_ns,
-        lag(correlation_id) OVER along = correlation_id AND lag(process_id) OVER along = process_id AS is_same_call
-    FROM gpu_work
-    WINDOW along AS (PARTITION BY gpu_id ORDER BY start_ns, correlation_id, process_id)
-),
--- One number for a thread, and one for a call, take half the time of two.
-launch_calls AS (
-    SELECT
-        process_id << 32 | correlation_id AS call, min(process_id << 24 | thread_id) AS thread, min(start_ns) AS call_ns,
-        max(end_ns) AS returned_ns, min(name_id) AS name_id
-    FROM host_activity
-    WHERE kind = 'api'
-    GROUP BY call
-),
-between_operations AS (
-    SELECT
-        g.gpu_id, g.reached_ns AS start_ns, g.start_ns AS end_ns, c.thread, c.call_ns, c.returned_ns,
-        c.name_id IN (SELECT name_id FROM api_names WHERE call_group = 'copy' AND name NOT LIKE '%Async%') AS is_copy,
-        CASE
-            WHEN g.is_same_call THEN 'same launch call'
-            WHEN c.call_ns IS NULL THEN 'not in the trace'
-            WHEN c.returned_ns <= g.reached_ns THEN 'launched before'
-            WHEN c.call_ns < g.reached_ns THEN 'launch call under way'
-            ELSE 'late'
-        END AS host
-    FROM reach AS g
-    LEFT JOIN launch_calls AS c ON c.call = g.process_id << 32 | g.correlation_id
-    WHERE g.start_ns > g.reached_ns
-),
-edges AS (
-    SELECT gpu_id, unnest([first_ns, end_ns]) AS start_ns, unnest([start_ns, last_ns]) AS end_ns,
-        unnest(['before the first operation', 'after the last operation']) AS host
-    FROM (SELECT gpu_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM gpu_work GROUP BY gpu_id)
-    CROSS JOIN (SELECT min(start_ns) AS first_ns, max(end_ns) AS last_ns FROM query_table(windows))
-),
-gaps AS (
-    FROM between_operations
-    UNION ALL BY NAME
-    FROM edges WHERE end_ns > start_ns
-),
--- When the profiler held a thread up (operations that overlap count once), and when it did not.
-held AS MATERIALIZED (
+-- Each nanosecond of a late piece is what the launching thread did then; up to the call, F(t), the time that the thread has
+-- spent in calls of a kind up to t, tells how much that was, by two lookups and without comparing intervals.
+CREATE MACRO idle_of(gap_pieces) AS TABLE
+WITH held AS MATERIALIZED (
     SELECT thread, greatest(start_ns, coalesce(reached_ns, start_ns)) AS start_ns, end_ns
     FROM (
         SELECT process_id << 24 | thread_id AS thread, start_ns, end_ns, max(end_ns) OVER (
@@ -79,7 +32,7 @@ pieces AS MATERIALIZED (
         gpu_id, window_ns, thread, start_ns, end_ns, call_ns, returned_ns, is_copy, host,
         host = 'late' AND thread IN (SELECT thread FROM held)
             AND (end_ns - start_ns >= 1000000 OR start_ns // 1000000 IN (FROM slices) OR end_ns // 1000000 IN (FROM slices)) AS is_near
-    FROM cut_to('gaps', windows)
+    FROM query_table(gap_pieces)
 ),
 near AS MATERIALIZED (
     SELECT p.*, t.end_ns AS turn_end_ns, t.is_held
@@ -177,7 +130,7 @@ SELECT
         WHEN host = 'not in the trace' THEN 'unknown'
         ELSE 'starved'
     END AS cause,
-    host,
+    host::VARCHAR AS host,
     sum(idle_ns)::BIGINT AS idle_ns
 FROM classed
 WHERE idle_ns > 0
