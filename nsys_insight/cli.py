@@ -12,10 +12,11 @@ from typing import Annotated, Any
 import typer
 
 from nsys_insight import __version__, packs, terminal
-from nsys_insight.command import checked_format, pack_command, show, sql_command
+from nsys_insight.command import checked_format, pack_command, show
 from nsys_insight.errors import Exit, InsightError, UsageError
 from nsys_insight.flags import TraceArgument  # noqa: TC001 - Typer reads annotations at run time
 from nsys_insight.render import FORMATS
+from nsys_insight.sql_command import sql_command
 
 # What the demo asks: the report, its flags as typed, the scope, the parameters.
 DEMO: tuple[tuple[str, str, dict[str, Any], dict[str, Any]], ...] = (

@@ -42,11 +42,16 @@ class Source:
     extents: extents.Extents = field(default_factory=dict)
 
 
-def connect(memory: str | None = None) -> duckdb.DuckDBPyConnection:
-    """Open an in-memory DuckDB, which spills to a folder of its own among the temporary ones, never beside a trace."""
+def spill_folder() -> str:
+    """Where queries of this process spill to, and answers are handed over from: a folder of its own, not yet made."""
     import os
     import tempfile
 
+    return os.path.join(tempfile.gettempdir(), f"nsys-insight-{os.getpid()}")  # noqa: PTH118 - pathlib would cost start-up time
+
+
+def connect(memory: str | None = None) -> duckdb.DuckDBPyConnection:
+    """Open an in-memory DuckDB, which spills to a folder of its own among the temporary ones, never beside a trace."""
     import duckdb
 
     try:
@@ -55,7 +60,7 @@ def connect(memory: str | None = None) -> duckdb.DuckDBPyConnection:
                 # Row order is of no meaning in SQL; giving it up lets the extension scan a SQLite file in parallel.
                 "preserve_insertion_order": False,
                 "memory_limit": memory or DEFAULT_MEMORY,
-                "temp_directory": os.path.join(tempfile.gettempdir(), f"nsys-insight-{os.getpid()}"),  # noqa: PTH118 - pathlib would cost start-up time
+                "temp_directory": spill_folder(),
                 "autoinstall_known_extensions": False,
                 "autoload_known_extensions": False,
             }
@@ -80,7 +85,7 @@ def scanner() -> Path | None:
     return path if path.is_file() else None
 
 
-def attach_sqlite(connection: duckdb.DuckDBPyConnection, path: Path) -> Source | None:
+def attach_sqlite(connection: duckdb.DuckDBPyConnection, path: Path, name: str = "trace") -> Source | None:
     """Attach a SQLite export, to be scanned in place; None where the extension cannot be loaded."""
     import duckdb
 
@@ -91,26 +96,35 @@ def attach_sqlite(connection: duckdb.DuckDBPyConnection, path: Path) -> Source |
         connection.execute(f"LOAD {literal(str(extension))}")
     except duckdb.Error:
         return None
-    connection.execute(f"ATTACH {literal(str(path))} AS trace (TYPE sqlite, READ_ONLY)")
+    connection.execute(f"ATTACH {literal(str(path))} AS {name} (TYPE sqlite, READ_ONLY)")
     columns = sqlite_columns(path)
-    return Source({table: f"trace.{identifier(table)}" for table in columns}, columns, extents.known(path, columns))
+    return Source({table: f"{name}.{identifier(table)}" for table in columns}, columns, extents.known(path, columns))
 
 
-def attach_database(connection: duckdb.DuckDBPyConnection, path: Path) -> Source:
-    """Attach a DuckDB file that `nsys_insight.cache.build` made."""
-    connection.execute(f"ATTACH {literal(str(path))} AS trace (READ_ONLY)")
+def attach_database(
+    connection: duckdb.DuckDBPyConnection, path: Path, name: str = "trace", *, schema: str = "main"
+) -> Source:
+    """Attach a DuckDB file that holds the raw tables in `schema`: one that `nsys_insight.cache.build` made, or a hand-over."""
+    connection.execute(f"ATTACH {literal(str(path))} AS {name} (READ_ONLY)")
     found = connection.execute(
-        "SELECT table_name, column_name FROM duckdb_columns() WHERE database_name = 'trace'"
+        f"""SELECT table_name, column_name FROM duckdb_columns()
+            WHERE database_name = {literal(name)} AND schema_name = {literal(schema)}"""
     ).fetchall()
     columns: dict[str, set[str]] = {}
     for table, column in found:
         columns.setdefault(table, set()).add(column)
-    return Source({table: f"trace.{identifier(table)}" for table in columns}, columns)
+    if "StringIds" not in columns and schema != "main":
+        raise TraceError(
+            f"{path} is a DuckDB file, but not one that nsys-insight convert wrote",
+            "nsys-insight convert trace.nsys-rep -o trace.duckdb",
+        )
+    return Source({table: f"{name}.{schema}.{identifier(table)}" for table in columns}, columns)
 
 
 def attach_parquet(connection: duckdb.DuckDBPyConnection, folder: Path) -> Source:
-    """Read a folder that ``nsys export --type parquetdir`` made: one Parquet file a table."""
+    """Read a folder that ``nsys export --type parquetdir`` made, or ``convert``: one Parquet file a table."""
     relations, columns = {}, {}
+    folder = folder / "raw" if (folder / "raw").is_dir() else folder
     for file in sorted(folder.glob("*.parquet")):
         relations[file.stem] = f"read_parquet({literal(str(file))})"
         described = connection.execute(f"DESCRIBE FROM {relations[file.stem]}").fetchall()
@@ -154,17 +168,25 @@ def cell(name: str, kind: str, expression: str = "") -> str:
     return f"{value} AS {column}"
 
 
-def create_raw_views(connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope) -> None:
-    """Make the relations of the contract in the schema `raw`: each has exactly its columns, and the rows in scope."""
+def create_raw_views(
+    connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope, *, as_exported: bool = False
+) -> None:
+    """Make the relations of the contract in the schema `raw`: each has its columns, and the rows in scope.
+
+    With `as_exported`, what else the file has follows: other columns behind those of the contract, and other tables.
+    """
     statements = ["CREATE SCHEMA IF NOT EXISTS raw"]
-    for table, types in contract().items():
+    others = sorted(source.columns.keys() - contract().keys()) if as_exported else []
+    for table, types in [*contract().items(), *((table, {}) for table in others)]:
         has = source.columns.get(table, set())
         select = ", ".join(
             cell(name, kind, cut(scope, table, name)) if name in has else f"NULL::{kind} AS {identifier(name)}"
             for name, kind in types.items()
         )
+        if as_exported and has - types.keys():
+            select = ", ".join([*filter(None, [select]), *map(identifier, sorted(has - types.keys()))])
         rows = f"FROM {source.relations[table]}" if has else "WHERE false"
-        test = condition(scope, table, set(types) & has) if has else ""
+        test = condition(scope, table, (set(types) if types else has) & has) if has else ""
         statements.append(
             f"CREATE OR REPLACE VIEW raw.{identifier(table)} AS SELECT {select} {rows}"
             + (f" WHERE {test}" if test else "")

@@ -36,17 +36,18 @@ def views() -> dict[str, View]:
 
 def needed(sql: str) -> list[View]:
     """The views that a query names, and those that these are made of, in the order in which to create them."""
-    wanted, found = set(_words(sql)), []
+    wanted, found = set(words(sql)), []
     for view in reversed(views().values()):
         if view.name in wanted:
             found.append(view)
-            wanted |= _words(view.create)
+            wanted |= words(view.create)
     return found[::-1]
 
 
 def create_macros(connection: duckdb.DuckDBPyConnection) -> None:
     """Create the macros that views and scope conditions use."""
-    connection.execute((queries_folder() / "model" / "0_macros.sql").read_text(encoding="utf-8"))
+    text = (queries_folder() / "model" / "0_macros.sql").read_text(encoding="utf-8")
+    connection.execute(text.replace("CREATE MACRO", "CREATE TEMP MACRO"))  # to be seen from every catalog
     for macro in macros():
         connection.execute(macro)
 
@@ -58,7 +59,7 @@ def create_views(connection: duckdb.DuckDBPyConnection, wanted: list[View], *, c
 
 
 @cache
-def _words(sql: str) -> frozenset[str]:
+def words(sql: str) -> frozenset[str]:
     """The names in a statement, and more; but no words of its comments and texts. SQL does not care for case."""
     bare = re.sub(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", " ", sql, flags=re.DOTALL)
     return frozenset(re.findall(r"\w+", bare.lower()))

@@ -13,6 +13,7 @@ from nsys_insight.paths import queries_folder
 from nsys_insight.sqltext import literal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 TYPES: dict[str, type] = {"integer": int, "number": float, "text": str, "boolean": bool}
@@ -102,18 +103,29 @@ class Pack:
 
 def bind(sql: str, values: dict[str, Any]) -> str:
     """Write values in place of `$name` parameters, wherever DuckDB's own tokenizer sees one."""
+    text, pieces, done = sql.encode(), [], 0
+    for name, start, end in _places(sql):
+        if name in values:
+            pieces += [text[done:start], literal(values[name]).encode()]
+            done = end
+    return b"".join([*pieces, text[done:]]).decode()
+
+
+def parameters(sql: str) -> set[str]:
+    """The names of the `$name` parameters in a statement."""
+    return {name for name, _, _ in _places(sql)}
+
+
+def _places(sql: str) -> Iterator[tuple[str, int, int]]:
+    """Find the parameters of a statement: name, first byte (the tokenizer counts bytes), and the byte after it."""
     import duckdb
 
-    text = sql.encode()  # the tokenizer counts bytes
-    pieces, done = [], 0
+    text = sql.encode()
     for (start, _), (following, _) in pairwise(duckdb.tokenize(sql)):
-        if text[start : start + 1] != b"$" or following != start + 1:
-            continue
-        match = re.compile(rb"\w+").match(text, following)
-        if match and match[0].decode() in values:
-            pieces += [text[done:start], literal(values[match[0].decode()]).encode()]
-            done = match.end()
-    return b"".join([*pieces, text[done:]]).decode()
+        if text[start : start + 1] == b"$" and following == start + 1:
+            match = re.compile(rb"\w+").match(text, following)
+            if match:
+                yield match[0].decode(), start, match.end()
 
 
 def parse(path: Path) -> Pack:
