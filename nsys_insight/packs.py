@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+HINT = "nsys-insight packs new NAME writes a pack to begin with"
 TYPES: dict[str, type] = {"integer": int, "number": float, "text": str, "boolean": bool}
 
 
@@ -136,10 +137,13 @@ def parse(path: Path) -> Pack:
     """
     import tomllib
 
-    text = path.read_text(encoding="utf-8")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}", "nsys-insight packs lists the packs that there are") from None
     header = re.match(r"\s*/\*(.*?)\*/", text, re.DOTALL)
     if not header:
-        raise UsageError(f"{path.name} does not begin with a header", "a pack opens with /* … */ that holds TOML")
+        raise UsageError(f"{path.name} does not begin with a header: /* … */ that holds TOML", HINT)
     try:
         facts = tomllib.loads(header[1])
         return Pack(
@@ -155,8 +159,10 @@ def parse(path: Path) -> Pack:
             aliases=tuple(facts.get("aliases", ())),
             notes=facts.get("notes", {}),
         )
-    except (tomllib.TOMLDecodeError, KeyError) as error:
-        raise UsageError(f"the header of {path.name} is not complete: {error}") from None
+    except KeyError as error:
+        raise UsageError(f"the header of {path.name} lacks {error}", HINT) from None
+    except (tomllib.TOMLDecodeError, AttributeError, TypeError) as error:
+        raise UsageError(f"the header of {path.name} is not as it should be: {error}", HINT) from None
 
 
 @cache
@@ -165,13 +171,24 @@ def built_in() -> dict[str, Pack]:
     return {path.stem: parse(path) for path in sorted(queries_folder().glob("*.sql"))}
 
 
+def known() -> dict[str, Pack]:
+    """All packs of the package and the user's own by name."""
+    from nsys_insight.user_packs import load
+
+    return built_in() | load().packs
+
+
 def find(name: str) -> Pack:
-    """Return the pack with this name or alias; underscores may stand for dashes.
+    """Return the pack with this name or alias, or in this file; underscores may stand for dashes.
 
     Raises:
         UsageError: There is none.
     """
-    packs = built_in()
+    from pathlib import Path
+
+    if name.endswith(".sql"):
+        return parse(Path(name))
+    packs = known()
     wanted = name.replace("_", "-")
     if wanted in packs:
         return packs[wanted]

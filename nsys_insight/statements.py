@@ -50,6 +50,11 @@ def split(text: str, values: dict[str, Any] | None = None) -> list[Statement]:
     except duckdb.Error as error:
         raise failed(error) from None
     found, done = [], 0
+    if not all(statement.query.strip() for statement in statements):
+        raise QueryError(
+            "PIVOT without the values to expect takes DuckDB several statements",
+            "name them: PIVOT kernels ON stream_id IN (7, 13) USING count(*)",
+        )
     for statement in statements:
         at = max(text.find(statement.query.strip(), done), done)
         done = at + len(statement.query.strip())
@@ -134,8 +139,11 @@ def _without_end(query: str) -> str:
     import duckdb
 
     sql = query.strip().encode()  # the tokenizer counts bytes, and leaves comments out
-    end = duckdb.tokenize(sql.decode())[-1][0]
-    return (sql[:end] if sql[end : end + 1] == b";" else sql).decode()
+    for end, _ in reversed(duckdb.tokenize(sql.decode())):
+        if sql[end : end + 1] != b";":
+            break
+        sql = sql[:end]
+    return sql.decode()
 
 
 def _created(kind: Any, sql: str) -> str:

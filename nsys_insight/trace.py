@@ -186,13 +186,13 @@ class Trace:
 
     def __getattr__(self, name: str) -> Callable[..., pl.DataFrame]:
         """Give every pack as a method."""
-        if name.startswith("_") or name.replace("_", "-") not in packs.built_in():
+        if name.startswith("_") or name.replace("_", "-") not in packs.known():
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return lambda **params: self.run(name, **params)
 
     def __dir__(self) -> list[str]:
         """Let a notebook complete the reports' names."""
-        return [*super().__dir__(), *(name.replace("-", "_") for name in packs.built_in())]
+        return [*super().__dir__(), *(name.replace("-", "_") for name in packs.known())]
 
     def __repr__(self) -> str:
         """Show what is opened."""
