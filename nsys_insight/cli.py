@@ -16,7 +16,7 @@ from nsys_insight.command import checked_format, pack_command, show
 from nsys_insight.errors import Exit, InsightError, UsageError
 from nsys_insight.flags import TraceArgument  # noqa: TC001 - Typer reads annotations at run time
 from nsys_insight.render import FORMATS
-from nsys_insight.sql_command import sql_command
+from nsys_insight.sql_command import shell_command, sql_command
 
 # What the demo asks: the report, its flags as typed, the scope, the parameters.
 DEMO: tuple[tuple[str, str, dict[str, Any], dict[str, Any]], ...] = (
@@ -67,8 +67,9 @@ for _pack in packs.built_in().values():
 app.command(name="sql", rich_help_panel="Explore")(sql_command())
 app.command(
     rich_help_panel="Explore",
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": ["--pack-help"]},
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
 )(pack_commands.run)
+app.command(name="shell", rich_help_panel="Explore")(shell_command())
 app.add_typer(pack_commands.app, name="packs", rich_help_panel="Explore")
 
 

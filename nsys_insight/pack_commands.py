@@ -127,10 +127,15 @@ def check(file: Annotated[Path, typer.Argument(help="The pack's file, or its nam
 
 def run(
     context: typer.Context,
-    pack: Annotated[str, typer.Argument(metavar="PACK", help="A pack's file, or a report's name.", show_default=False)],
+    pack: Annotated[
+        str | None, typer.Argument(metavar="PACK", help="A pack's file, or a report's name.", show_default=False)
+    ] = None,
 ) -> None:
     """Answer the report of a file: run ./mine.sql TRACE, with the flags that its header declares (--help lists them)."""
-    found = packs.find(pack)
+    if pack in (None, "--help", "-h"):
+        print(context.get_help())
+        return
+    found = packs.find(str(pack))
     one = typer.Typer(context_settings={"help_option_names": ["--help", "-h"]})
     one.command()(pack_command(found))
     typer.main.get_command(one).main(context.args, prog_name=f"nsys-insight run {pack}", standalone_mode=False)

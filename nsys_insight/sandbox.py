@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from contextlib import contextmanager, suppress
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from nsys_insight.errors import QueryError
 from nsys_insight.sqltext import literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     import duckdb
+
+T = TypeVar("T")
 
 # All others of DuckDB's table functions are refused; tests/test_sandbox.py holds the two lists against DuckDB itself.
 TABLE_FUNCTIONS = frozenset(
@@ -118,37 +120,29 @@ def handover(target: Path) -> Iterator[Path]:
             spill.rmdir()
 
 
-@contextmanager
-def time_limit(connection: duckdb.DuckDBPyConnection, seconds: float | None) -> Iterator[None]:
-    """Stop what the connection does when the time is over; None is no limit.
+def bounded(connection: duckdb.DuckDBPyConnection, run: Callable[[], T], seconds: float | None) -> T:
+    """Run what asks the connection, for so long at most; Ctrl-C stops it too, and the connection can go on.
+
+    In a thread of its own: DuckDB's own handling of Ctrl-C leaves a connection that hangs on the next query (1.5.5).
 
     Raises:
         QueryError: The time was over.
+        KeyboardInterrupt: Ctrl-C was typed.
     """
-    if seconds is None:
-        yield
-        return
-    import threading
+    from concurrent.futures import ThreadPoolExecutor, wait
 
-    import duckdb
-
-    over = threading.Event()
-
-    def stop() -> None:
-        over.set()
-        connection.interrupt()
-
-    timer = threading.Timer(seconds, stop)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    except (duckdb.InterruptException, RuntimeError):
-        if not over.is_set():
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run)
+        try:
+            done, _ = wait([running], seconds)
+        except BaseException:  # Ctrl-C, or the signal to end
+            connection.interrupt()
             raise
-        raise QueryError(f"the query was stopped after {seconds:g} s", "allow it more with --timeout 10m") from None
-    finally:
-        timer.cancel()
+        if not done:
+            connection.interrupt()
+            wait([running])
+            raise QueryError(f"the query was stopped after {seconds:g} s", "allow it more with --timeout 10m")
+        return running.result()
 
 
 def _name_at(text: str) -> str:

@@ -123,8 +123,7 @@ class Session:
         while True:
             try:
                 self._create_views(sql)
-                with sandbox.time_limit(self.connection, self.timeout_s):
-                    return run()
+                return sandbox.bounded(self.connection, run, self.timeout_s)
             except duckdb.OutOfMemoryException as error:
                 raise self._out_of_memory(error) from None
             except (duckdb.InternalException, duckdb.FatalException) as error:
@@ -150,8 +149,7 @@ class Session:
         try:
             while batch:
                 yield batch
-                with sandbox.time_limit(self.connection, self.timeout_s):
-                    batch = self.connection.fetchmany(size)
+                batch = sandbox.bounded(self.connection, lambda: self.connection.fetchmany(size), self.timeout_s)
         except duckdb.OutOfMemoryException as error:
             raise self._out_of_memory(error) from None
         except (duckdb.Error, UnicodeDecodeError) as error:

@@ -30,6 +30,10 @@ _TEXT = """Ask any question in DuckDB's SQL over the model's views (nsys-insight
 The last argument is the SQL, unless --file or a pipe brings it; those before it are traces. Of several traces (a folder
 stands for all in it) every view has a column trace. SQL may be several statements: queries, and CREATE TEMP TABLE, VIEW
 or MACRO for those after it. The tables as nsys exported them are in the schema raw."""
+_SHELL_TEXT = """Ask in SQL at a prompt, with history, completion and the reports at hand.
+
+Tab completes views, columns, functions and, in quotes, names of kernels and ranges. Of several traces every view has a
+column trace. Entries may also come from a pipe."""
 _EXAMPLE = 'nsys-insight sql trace.sqlite "SELECT name, count(*) FROM kernels GROUP BY ALL"'
 _TRACE_SUFFIXES = (".sqlite", ".nsys-rep", ".qdrep", ".duckdb")
 # Formats whose rows are written while the query still runs.
@@ -53,7 +57,20 @@ def sql_command() -> Callable[..., None]:
         if given["profile"]:
             _profile(opened_s, time.perf_counter() - started - opened_s, rows)
 
-    return with_flags(run, _TEXT, *_own(), argument=_arguments())
+    return with_flags(run, _TEXT, *_own(), argument=_arguments("[TRACE]... [SQL]", "Traces, and the SQL."))
+
+
+def shell_command() -> Callable[..., None]:
+    """Make the command ``shell``."""
+
+    def run(arguments: list[str] | None, **given: Any) -> None:
+        from nsys_insight.shell import Shell, interact
+
+        traces = [Path(argument) for argument in arguments or []]
+        with open_traces(traces, given, several=True) as opened:
+            interact(Shell(opened, full_names=given["full_names"], no_color=given["no_color"]))
+
+    return with_flags(run, _SHELL_TEXT, argument=_arguments("[TRACE]...", "Traces; a folder stands for all in it."))
 
 
 def answer(opened: Trace, statements: Sequence[Statement], given: dict[str, Any]) -> int:
@@ -135,8 +152,8 @@ def _profile(opened_s: float, asked_s: float, rows: int) -> None:
     terminal.note(f"opened in {opened_s:.3f} s, answered in {asked_s:.3f} s: {rows:,} rows{memory}")
 
 
-def _arguments() -> inspect.Parameter:
-    argument = typer.Argument(metavar="[TRACE]... [SQL]", help="Traces, and the SQL.", show_default=False)
+def _arguments(metavar: str, text: str) -> inspect.Parameter:
+    argument = typer.Argument(metavar=metavar, help=text, show_default=False)
     return inspect.Parameter(
         "arguments",
         inspect.Parameter.POSITIONAL_OR_KEYWORD,
