@@ -45,6 +45,7 @@ REFUSED = frozenset(
 )
 # What a query may spill to disk; DuckDB's own limit is nine tenths of the disk.
 SPILL = "32GB"
+_AWAKE_S = 0.1
 
 
 def lock(connection: duckdb.DuckDBPyConnection, *folders: str) -> None:
@@ -129,19 +130,20 @@ def bounded(connection: duckdb.DuckDBPyConnection, run: Callable[[], T], seconds
         QueryError: The time was over.
         KeyboardInterrupt: Ctrl-C was typed.
     """
+    import time
     from concurrent.futures import ThreadPoolExecutor, wait
 
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(run)
+        end = None if seconds is None else time.monotonic() + seconds
         try:
-            done, _ = wait([running], seconds)
-        except BaseException:  # Ctrl-C, or the signal to end
+            # Awake now and then: a signal may have reached another thread, and is handled in this one.
+            while not wait([running], _AWAKE_S).done:
+                if end is not None and time.monotonic() > end:
+                    raise QueryError(f"the query was stopped after {seconds:g} s", "allow it more with --timeout 600s")
+        except BaseException:
             connection.interrupt()
             raise
-        if not done:
-            connection.interrupt()
-            wait([running])
-            raise QueryError(f"the query was stopped after {seconds:g} s", "allow it more with --timeout 10m")
         return running.result()
 
 
