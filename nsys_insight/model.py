@@ -44,12 +44,11 @@ def needed(sql: str) -> list[View]:
     return found[::-1]
 
 
-def create_macros(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create the macros that views and scope conditions use."""
+def create_macros(connection: duckdb.DuckDBPyConnection, *, lasting: bool = False) -> None:
+    """Create the macros that views and scope conditions use, to be seen from every catalog, or to last in a file."""
     text = (queries_folder() / "model" / "0_macros.sql").read_text(encoding="utf-8")
-    connection.execute(text.replace("CREATE MACRO", "CREATE TEMP MACRO"))  # to be seen from every catalog
-    for macro in macros():
-        connection.execute(macro)
+    for statement in (text.replace("CREATE MACRO", "CREATE TEMP MACRO"), *macros()):
+        connection.execute(statement.replace("TEMP MACRO", "MACRO") if lasting else statement)
 
 
 def create_views(connection: duckdb.DuckDBPyConnection, wanted: list[View], *, comments: bool = False) -> None:

@@ -233,7 +233,9 @@ class Session:
 
     def _failed(self, error: Exception, line: int) -> QueryError:
         raw = [f"raw.{table}" for source in self._sources for table in source.columns]
-        return failed(error, line=line, names=(*model.views(), *raw))
+        found = "SELECT DISTINCT column_name FROM duckdb_columns() WHERE schema_name = 'main' ORDER BY ALL"
+        columns = [name for (name,) in self.connection.cursor().execute(found).fetchall()]
+        return failed(error, line=line, names=(*model.views(), *raw), columns=columns)
 
     def _get_over(self, error: Exception) -> None:
         """Raise, unless the next way may do better."""

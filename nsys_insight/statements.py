@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import QueryError, UsageError
 from nsys_insight.packs import bind, parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _CREATE = re.compile(
     r'CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP\s+|TEMPORARY\s+)?(?:TABLE|VIEW|MACRO|FUNCTION)\s+(?:IF\s+NOT\s+EXISTS\s+)?"?(\w+)',
@@ -91,10 +94,13 @@ def value_of(text: str) -> Any:
     return text[1:-1].replace("''", "'") if re.fullmatch(r"'.*'", text, re.DOTALL) else text
 
 
-def failed(error: Exception, *, line: int = 0, names: tuple[str, ...] = ()) -> QueryError:
+def failed(
+    error: Exception, *, line: int = 0, names: Sequence[str] = (), columns: Sequence[str] = ()
+) -> QueryError:
     """Say what is wrong with a statement, where, and which name may have been meant.
 
-    DuckDB counts lines from the statement's first; `line` is what to add. `names` are the views that there are.
+    DuckDB counts lines from the statement's first; `line` is what to add. `names` are the views that there are,
+    `columns` what their columns are called.
     """
     import difflib
 
@@ -109,7 +115,8 @@ def failed(error: Exception, *, line: int = 0, names: tuple[str, ...] = ()) -> Q
         r'does not have a column named "([^"]+)"', message
     ):
         said = f"there is no column {missing[1]!r}"
-        near = re.findall(r'"([^"]+)"', message[missing.end() :])
+        # DuckDB names none for a column of an alias.
+        near = re.findall(r'"([^"]+)"', message[missing.end() :]) or difflib.get_close_matches(missing[1], columns)
         hint = _meant([name.rpartition(".")[2] for name in near[:3]]) or "nsys-insight schema VIEW lists the columns"
     elif missing := re.search(r"(?:Function|function) with name (\S+) does not exist", message):
         said = f"there is no function {missing[1]!r}"
