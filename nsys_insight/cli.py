@@ -13,9 +13,9 @@ import typer
 
 from nsys_insight import __version__, pack_commands, packs, terminal, user_packs
 from nsys_insight.command import checked_format, pack_command, show
+from nsys_insight.convert_command import convert_command
 from nsys_insight.errors import Exit, InsightError, UsageError
 from nsys_insight.flags import TraceArgument  # noqa: TC001 - Typer reads annotations at run time
-from nsys_insight.convert_command import convert_command
 from nsys_insight.render import FORMATS
 from nsys_insight.sql_command import shell_command, sql_command
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from nsys_insight import packs, terminal
 from nsys_insight.errors import UsageError
@@ -104,7 +104,7 @@ def show(  # noqa: PLR0913 - the output flags, one by one
     if limit is None and fmt in HUMAN_FORMATS and not output and answer.row_count > 1.5 * DEFAULT_LIMIT:
         limit = DEFAULT_LIMIT
     write(
-        answer,
+        cast("Answer", answer),  # a stream has what the formats ask of it that it is written in
         output or sys.stdout,
         fmt,
         limit=limit or None,

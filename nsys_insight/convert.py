@@ -46,7 +46,9 @@ def convert(trace: Trace, output: Path, kind: str, *, force: bool = False) -> No
     if len(trace.paths) > 1:
         raise UsageError("one trace is converted at a time", "name one of them")
     if kind != "perfetto" and trace.facts()["scope"]:
-        raise UsageError("a part of a trace cannot be read back as a trace", "leave the scope out, or add --to perfetto")
+        raise UsageError(
+            "a part of a trace cannot be read back as a trace", "leave the scope out, or add --to perfetto"
+        )
     if output.exists() and not force:
         raise UsageError(f"{output} exists already", "choose another name, or add --force")
     try:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-_TEXT = """Hand a trace over: -o trace.duckdb (a DuckDB file with the views in it), -o FOLDER (each view a Parquet file), or
--o trace.pftrace (a timeline that ui.perfetto.dev and trace_processor open; a scope makes it smaller).
+_TEXT = """Hand a trace over: -o trace.duckdb (a DuckDB file with the views in it), -o FOLDER (each view a Parquet
+file), or -o trace.pftrace (a timeline that ui.perfetto.dev and trace_processor open; a scope makes it smaller).
 
 The first two are traces like any other: nsys-insight top trace.duckdb."""
 
@@ -39,13 +39,11 @@ def convert_command() -> Callable[..., None]:
     return with_flags(
         run,
         _TEXT,
-        _option("to", str | None, None, "duckdb, parquet or perfetto; by default what the name of -o says."),
-        _option("force", bool, False, "Overwrite what is there."),
+        _option("to", str | None, default=None, text="duckdb, parquet or perfetto; by default as -o is named."),
+        _option("force", bool, default=False, text="Overwrite what is there."),
     )
 
 
 def _option(name: str, kind: Any, default: object, text: str) -> inspect.Parameter:
     option = typer.Option(f"--{name}", help=text, show_default=False)
-    return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option]
-    )
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])

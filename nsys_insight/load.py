@@ -104,7 +104,7 @@ def attach_sqlite(connection: duckdb.DuckDBPyConnection, path: Path, name: str =
 def attach_database(
     connection: duckdb.DuckDBPyConnection, path: Path, name: str = "trace", *, schema: str = "main"
 ) -> Source:
-    """Attach a DuckDB file that holds the raw tables in `schema`: one that `nsys_insight.cache.build` made, or a hand-over."""
+    """Attach a DuckDB file that holds raw tables in `schema`: `main` in the cache, `raw` in a converted trace."""
     connection.execute(f"ATTACH {literal(str(path))} AS {name} (READ_ONLY)")
     found = connection.execute(
         f"""SELECT table_name, column_name FROM duckdb_columns()

@@ -131,7 +131,7 @@ def run(
         str | None, typer.Argument(metavar="PACK", help="A pack's file, or a report's name.", show_default=False)
     ] = None,
 ) -> None:
-    """Answer the report of a file: run ./mine.sql TRACE, with the flags that its header declares (--help lists them)."""
+    """Answer the report of a file: run ./mine.sql TRACE, with the flags that its header declares."""
     if pack in (None, "--help", "-h"):
         print(context.get_help())
         return

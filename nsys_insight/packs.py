@@ -140,7 +140,9 @@ def parse(path: Path) -> Pack:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}", "nsys-insight packs lists the packs that there are") from None
+        raise UsageError(
+            f"{path} cannot be read: {error}", "nsys-insight packs lists the packs that there are"
+        ) from None
     header = re.match(r"\s*/\*(.*?)\*/", text, re.DOTALL)
     if not header:
         raise UsageError(f"{path.name} does not begin with a header: /* … */ that holds TOML", HINT)

@@ -5,8 +5,8 @@ viewers read it whole into memory. The few fields used here are written by hand,
 library. Source of the field numbers: protos/perfetto/trace in google/perfetto (trace_packet.proto, track_event.proto,
 track_descriptor.proto, interned_data.proto).
 
-Each stream of a GPU, each thread's CUDA API calls and its NVTX ranges are a track. What overlaps without nesting goes to
-another track of the same name, which the viewer draws below the first. An arrow leads from a call to what it launched.
+Each stream of a GPU, each thread's CUDA API calls and its NVTX ranges are a track. What overlaps without nesting goes
+to another track of the same name, which the viewer draws below. An arrow leads from a call to what it launched.
 """
 
 from __future__ import annotations
@@ -31,19 +31,21 @@ _GPU = """
         WHERE coalesce(graph_node_id, 0) <> 0 GROUP BY ALL
     ), ops AS (
         SELECT k.process_id, k.device_id, k.stream_id, 'kernel' AS category, s.name,
-            'grid (' || k.grid_x || ', ' || k.grid_y || ', ' || k.grid_z || '), block (' || k.block_x || ', ' || k.block_y
-                || ', ' || k.block_z || ')' || coalesce(', ' || k.registers_per_thread || ' registers', '') AS detail,
+            'grid (' || k.grid_x || ', ' || k.grid_y || ', ' || k.grid_z || '), block (' || k.block_x || ', '
+                || k.block_y || ', ' || k.block_z || ')' || coalesce(', ' || k.registers_per_thread || ' registers', '')
+                AS detail,
             k.start_ns, k.end_ns,
-            CASE WHEN coalesce(k.graph_node_id, 0) = 0 OR f.start_ns IS NOT NULL THEN k.correlation_id END AS flow
+            CASE WHEN coalesce(k.graph_node_id, 0) = 0 OR f.process_id IS NOT NULL THEN k.correlation_id END AS flow
         FROM kernel_events AS k
         LEFT JOIN strings AS s USING (name_id)
-        LEFT JOIN first AS f ON f.process_id = k.process_id AND f.correlation_id = k.correlation_id AND f.start_ns = k.start_ns
+        LEFT JOIN first AS f USING (process_id, correlation_id, start_ns)
         UNION ALL
         SELECT process_id, device_id, stream_id, 'copy', copy_kind,
             size_bytes || ' bytes, ' || source_memory || ' to ' || target_memory, start_ns, end_ns, correlation_id
         FROM memcpys
         UNION ALL
-        SELECT process_id, device_id, stream_id, 'memset', 'memset', size_bytes || ' bytes', start_ns, end_ns, correlation_id
+        SELECT process_id, device_id, stream_id, 'memset', 'memset', size_bytes || ' bytes', start_ns, end_ns,
+            correlation_id
         FROM memsets
         UNION ALL
         SELECT process_id, device_id, stream_id, 'graph', 'graph ' || graph_id, NULL, start_ns, end_ns, correlation_id

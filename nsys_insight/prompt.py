@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from prompt_toolkit.completion import CompleteEvent
     from prompt_toolkit.document import Document
 
-_KEYWORDS = """SELECT FROM WHERE GROUP BY ALL ORDER LIMIT HAVING JOIN LEFT ASOF USING ON AS AND OR NOT NULL IS IN BETWEEN LIKE
-DISTINCT COUNT(*) WITH UNION CASE WHEN THEN ELSE END OVER PARTITION FILTER QUALIFY DESC CREATE TEMP TABLE VIEW MACRO""".split()
+_KEYWORDS = """SELECT FROM WHERE GROUP BY ALL ORDER LIMIT HAVING JOIN LEFT ASOF USING ON AS AND OR NOT NULL IS IN LIKE
+BETWEEN DISTINCT COUNT(*) WITH UNION CASE WHEN THEN ELSE END OVER PARTITION FILTER QUALIFY DESC CREATE TEMP TABLE VIEW
+MACRO""".split()  # noqa: SIM905 - a list of so many is no easier to read
 _SCOPE = ("--nvtx", "--from", "--to", "--device", "--process", "--stream", "none")
 _NAMES = """
     SELECT DISTINCT s.name FROM strings AS s SEMI JOIN kernel_events AS k ON k.short_name_id = s.name_id
@@ -122,7 +123,8 @@ class Suggestions(Completer):
         with empty_model() as connection:
             found = connection.execute(
                 """SELECT DISTINCT function_name FROM duckdb_functions()
-                   WHERE function_type IN ('scalar', 'aggregate', 'macro') AND function_name SIMILAR TO '[a-z][a-z0-9_]+'
+                   WHERE function_type IN ('scalar', 'aggregate', 'macro')
+                       AND function_name SIMILAR TO '[a-z][a-z0-9_]+'
                    ORDER BY ALL"""
             ).fetchall()
         return [name for (name,) in found]

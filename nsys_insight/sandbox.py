@@ -1,9 +1,9 @@
 """What SQL may do: read the trace, and nothing else. No file, network, extension or setting can be reached from it.
 
 DuckDB's own settings do most of it, but not all. With external access switched off, the SQLite extension still opens
-any file by itself (`sqlite_scan`, `ATTACH … (TYPE sqlite)`), files that are attached may still be written over, and logs
-may be told to go to a file. So statements are looked at too: only queries and definitions run, and of DuckDB's table
-functions only those that make rows of their arguments or describe the session.
+any file by itself (`sqlite_scan`, `ATTACH … (TYPE sqlite)`), files that are attached may still be written over, and
+logs may be told to go to a file. So statements are looked at too: only queries and definitions run, and of DuckDB's
+table functions only those that make rows of their arguments or describe the session.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TABLE_FUNCTIONS = frozenset(
     duckdb_keywords duckdb_memory duckdb_optimizers duckdb_schemas duckdb_sequences duckdb_settings duckdb_tables
     duckdb_temporary_files duckdb_types duckdb_variables duckdb_views pragma_collations pragma_database_size
     pragma_platform pragma_show pragma_table_info pragma_user_agent pragma_version icu_calendar_names pg_timezone_names
-    test_all_types test_vector_types""".split()
+    test_all_types test_vector_types""".split()  # noqa: SIM905 - easier to read than a list
 )
 REFUSED = frozenset(
     """arrow_scan arrow_scan_dumb checkpoint disable_logging disable_profiling duckdb_approx_database_count
@@ -41,7 +41,7 @@ REFUSED = frozenset(
     parquet_kv_metadata parquet_metadata parquet_scan parquet_schema pragma_metadata_info pragma_storage_info
     python_map_function query query_table read_blob read_csv read_csv_auto read_duckdb read_json read_json_auto
     read_json_objects read_json_objects_auto read_ndjson read_ndjson_auto read_ndjson_objects read_parquet read_text
-    seq_scan sniff_csv sqlite_attach sqlite_query sqlite_scan truncate_duckdb_logs which_secret write_log""".split()
+    seq_scan sniff_csv sqlite_attach sqlite_query sqlite_scan truncate_duckdb_logs which_secret write_log""".split()  # noqa: SIM905 - the same
 )
 # What a query may spill to disk; DuckDB's own limit is nine tenths of the disk.
 SPILL = "32GB"
@@ -84,7 +84,10 @@ def called(sql: str) -> set[str]:
     text = sql.encode()  # the tokenizer counts bytes
     names = set()
     for (start, kind), (following, _) in pairwise(duckdb.tokenize(sql)):
-        if text[following : following + 1] == b"(" and kind in (duckdb.token_type.identifier, duckdb.token_type.keyword):
+        if text[following : following + 1] == b"(" and kind in (
+            duckdb.token_type.identifier,
+            duckdb.token_type.keyword,
+        ):
             word = text[start:following].decode().strip()
             names.add((word[1:].partition('"')[0] if word[0] == '"' else _name_at(word)).lower())
     return names
@@ -121,28 +124,41 @@ def handover(target: Path) -> Iterator[Path]:
             spill.rmdir()
 
 
-def bounded(connection: duckdb.DuckDBPyConnection, run: Callable[[], T], seconds: float | None) -> T:
-    """Run what asks the connection, for so long at most; Ctrl-C stops it too, and the connection can go on.
+class Runner:
+    """Runs what asks a connection for so long at most. Ctrl-C stops it too, and the connection can go on.
 
     In a thread of its own: DuckDB's own handling of Ctrl-C leaves a connection that hangs on the next query (1.5.5).
-
-    Raises:
-        QueryError: The time was over.
-        KeyboardInterrupt: Ctrl-C was typed.
     """
-    import time
-    from concurrent.futures import ThreadPoolExecutor, wait
 
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(run)
-        end = None if seconds is None else time.monotonic() + seconds
+    def __init__(self, seconds: float | None) -> None:
+        """None is no limit."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        self.seconds = seconds
+        self._pool = ThreadPoolExecutor(1)
+
+    def __call__(self, connection: duckdb.DuckDBPyConnection, run: Callable[[], T]) -> T:
+        """Run it and return what it returns.
+
+        Raises:
+            QueryError: The time was over.
+            KeyboardInterrupt: Ctrl-C was typed.
+        """
+        import time
+        from concurrent.futures import wait
+
+        running = self._pool.submit(run)
+        end = None if self.seconds is None else time.monotonic() + self.seconds
         try:
             # Awake now and then: a signal may have reached another thread, and is handled in this one.
             while not wait([running], _AWAKE_S).done:
                 if end is not None and time.monotonic() > end:
-                    raise QueryError(f"the query was stopped after {seconds:g} s", "allow it more with --timeout 600s")
+                    raise QueryError(  # noqa: TRY301 - it ends the query as a signal does
+                        f"the query was stopped after {self.seconds:g} s", "allow it more with --timeout 600s"
+                    )
         except BaseException:
             connection.interrupt()
+            wait([running])
             raise
         return running.result()
 

@@ -14,7 +14,7 @@ from nsys_insight.sqltext import literal
 from nsys_insight.statements import failed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import duckdb
@@ -40,7 +40,7 @@ class Session:
     damaged cache, a platform without the extension, text that is not UTF-8. All give the same answers.
     """
 
-    def __init__(  # noqa: PLR0913 - options by keyword
+    def __init__(
         self,
         files: Sequence[File],
         scope: Scope,
@@ -56,7 +56,7 @@ class Session:
             UsageError: The scope names an NVTX range that is not there.
         """
         self.files, self.scope, self.memory, self.use_cache = files, scope, memory, use_cache
-        self.timeout_s = timeout_s
+        self._bounded = sandbox.Runner(timeout_s)
         self.connection: duckdb.DuckDBPyConnection
         self._numbers = count(1)
         self._views: set[str] = set()
@@ -98,7 +98,7 @@ class Session:
         return columns, self._batches(first, size)
 
     def write_parquet(self, query: str, path: Path, *, line: int = 0) -> int:
-        """Write a query's result as a Parquet file while it runs, to a `sandbox.handover`; return the number of rows."""
+        """Write a query's result while it runs as a Parquet file, to a `sandbox.handover`; return how many rows."""
         copy = f"COPY (\n{query}\n) TO {literal(str(path))} (FORMAT parquet)"
         return int(self._run(query, lambda: self.connection.execute(copy).fetchall(), line - 1)[0][0])
 
@@ -123,7 +123,7 @@ class Session:
         while True:
             try:
                 self._create_views(sql)
-                return sandbox.bounded(self.connection, run, self.timeout_s)
+                return self._bounded(self.connection, run)
             except duckdb.OutOfMemoryException as error:
                 raise self._out_of_memory(error) from None
             except (duckdb.InternalException, duckdb.FatalException) as error:
@@ -149,7 +149,7 @@ class Session:
         try:
             while batch:
                 yield batch
-                batch = sandbox.bounded(self.connection, lambda: self.connection.fetchmany(size), self.timeout_s)
+                batch = self._bounded(self.connection, lambda: self.connection.fetchmany(size))
         except duckdb.OutOfMemoryException as error:
             raise self._out_of_memory(error) from None
         except (duckdb.Error, UnicodeDecodeError) as error:
@@ -272,7 +272,7 @@ class Session:
     def _exports(self) -> list[File]:
         return [file for file in self.files if file.kind is Kind.SQLITE]
 
-    def _attach(self, built: dict[Path, Path]) -> list[load.Source] | None:
+    def _attach(self, built: Mapping[Path, Path | None]) -> list[load.Source] | None:
         """Attach each file, or what was built of it; None where a file needs the extension and there is none."""
         sources = []
         for number, file in enumerate(self.files):

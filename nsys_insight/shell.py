@@ -9,6 +9,7 @@ import shlex
 import sys
 import time
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight import command, packs, terminal
@@ -30,7 +31,7 @@ WELCOME = "SQL ends with a semicolon. .help lists what else there is, Tab comple
 
 
 class Shell:
-    """Executes what is typed, one entry after the other; a method ``do_x`` is the command ``.x``, its docstring the help."""
+    """Executes what is typed, entry by entry; a method ``do_x`` is the command ``.x``, its docstring the help."""
 
     def __init__(self, trace: Trace, *, full_names: bool = False, no_color: bool = False) -> None:
         """Ask about this trace until `.scope` narrows it; the caller closes what `trace` is then."""
@@ -58,7 +59,7 @@ class Shell:
                 self.trace.define(statement)
                 terminal.note(f"{statement.creates} is defined")
             else:
-                self._show(lambda statement=statement: self.trace.execute(statement))
+                self._show(partial(self.trace.execute, statement))
 
     def do_tables(self, _: str) -> None:
         """List the views, which are what SQL asks."""
@@ -108,7 +109,7 @@ class Shell:
         terminal.note(f"{self.last.row_count:,} rows written to {path}")
 
     def do_scope(self, rest: str) -> None:
-        """[--nvtx RANGE] [--from TIME] [--to TIME] [--device N] [--process N] [--stream N]: look at this part; .scope none: at all."""
+        """none, or --nvtx RANGE --from TIME --to TIME --device N --process N --stream N: look at a part."""
         names = ("nvtx", "from", "to", "device", "process", "stream")
         if rest == "none":
             self._become(self.whole)

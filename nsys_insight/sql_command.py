@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import sys
 import time
 from contextlib import suppress
@@ -144,11 +145,10 @@ def _param(text: str) -> tuple[str, Any]:
 
 def _profile(opened_s: float, asked_s: float, rows: int) -> None:
     memory = ""
-    with suppress(ImportError):
-        import resource
-
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        memory = f", at most {most / (2**20 if sys.platform == 'darwin' else 2**10):,.0f} MiB in memory"
+    # Linux alone says it of this program; getrusage counts in what started it.
+    with suppress(OSError):
+        most = re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text(encoding="ascii"))
+        memory = f", at most {int(most[1]) / 2**10:,.0f} MiB in memory" if most else ""
     terminal.note(f"opened in {opened_s:.3f} s, answered in {asked_s:.3f} s: {rows:,} rows{memory}")
 
 
@@ -165,7 +165,7 @@ def _arguments(metavar: str, text: str) -> inspect.Parameter:
 def _own() -> list[inspect.Parameter]:
     options = {
         "file": (Path | None, None, ("--file", "-f"), "Read the SQL from this file; - is standard input."),
-        "param": (list[str] | None, None, ("--param", "-p"), "name=value, written in place of $name: a number, text, true, false or null."),
+        "param": (list[str] | None, None, ("--param", "-p"), "name=value: written in place of $name."),
         "profile": (bool, False, ("--profile",), "Say how long it took and how much memory it held."),
     }  # fmt: skip
     return [

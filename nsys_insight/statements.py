@@ -94,9 +94,7 @@ def value_of(text: str) -> Any:
     return text[1:-1].replace("''", "'") if re.fullmatch(r"'.*'", text, re.DOTALL) else text
 
 
-def failed(
-    error: Exception, *, line: int = 0, names: Sequence[str] = (), columns: Sequence[str] = ()
-) -> QueryError:
+def failed(error: Exception, *, line: int = 0, names: Sequence[str] = (), columns: Sequence[str] = ()) -> QueryError:
     """Say what is wrong with a statement, where, and which name may have been meant.
 
     DuckDB counts lines from the statement's first; `line` is what to add. `names` are the views that there are,
@@ -128,7 +126,7 @@ def failed(
 
 
 def _place(text: str, line: int) -> str:
-    """Write DuckDB's place of an error, "2: SELECT dur\\n   ^", with the line counted in the user's own text."""
+    """Write DuckDB's place of an error, a line and a caret below it, with the line counted in the user's own text."""
     match = re.match(r"(\d+): (.*)\n( *)\^", text)
     if not match:
         return ""
@@ -162,6 +160,6 @@ def _created(kind: Any, sql: str) -> str:
     if kind == duckdb.StatementType.CREATE and (match := _CREATE.match(bare)):
         return match[1].lower()
     raise QueryError(
-        f"{' '.join(bare.split()[:2]).upper()} is not allowed: SQL may ask, and define tables, views and macros for itself",
+        f"{' '.join(bare.split()[:2]).upper()} is not allowed: SQL may ask, and define what it asks",
         "begin with SELECT, FROM, WITH or CREATE TEMP TABLE name AS SELECT",
     )

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-
 class Trace:
     """A trace, opened read-only.
 
@@ -32,7 +31,7 @@ class Trace:
 
     Args:
         path: A `.nsys-rep` or `.qdrep` (exported with your nsys), its SQLite export, a parquetdir, or what
-            ``nsys-insight convert`` made of one. Several are opened for SQL alone: every view then has a column `trace`.
+            ``nsys-insight convert`` made of one. Several are for SQL alone: every view then has a column `trace`.
         scope: The part of the trace to look at.
         memory: What a query may hold in memory before it spills to disk, such as ``"2GB"``.
         timeout_s: How many seconds a query may take.
@@ -65,8 +64,7 @@ class Trace:
             "memory": memory, "timeout_s": timeout_s, "use_cache": use_cache, "note": note, "progress": progress,
         }  # fmt: skip
         files = [
-            _file(each, label, note, progress)
-            for each, label in zip(self.paths, labels_of(self.paths), strict=True)
+            _file(each, label, note, progress) for each, label in zip(self.paths, labels_of(self.paths), strict=True)
         ]
         self._session = Session(files, scope, memory, use_cache=use_cache, timeout_s=timeout_s)
 
@@ -198,7 +196,6 @@ class Trace:
         """Show what is opened."""
         scope = ", ".join(f"{name}={value!r}" for name, value in vars(self._scope).items() if value is not None)
         return f"<Trace {', '.join(repr(str(path)) for path in self.paths)}{' ' + scope if scope else ''}>"
-
 
 
 def _file(path: Path, label: str, note: Callable[[str], None], progress: Callable[[int], None] | None) -> File:

@@ -32,7 +32,7 @@ HOSTILE = [
     "SELECT * FROM system.main.read_text('SECRET')",
     "SELECT * FROM read_json_auto('SECRET')",
     "FROM 'SECRET'",
-    "FROM \"HERE/secret.csv\"",
+    'FROM "HERE/secret.csv"',
     "FROM 'HERE/*.csv'",
     "SELECT * FROM glob('HERE/*')",
     "SELECT * FROM sniff_csv('SECRET')",
@@ -176,7 +176,7 @@ def test_an_endless_query_is_stopped_and_the_next_one_answers(query, sample, tmp
     monkeypatch.setattr(sandbox, "SPILL", "20MB")
     with nsys_insight.open(sample("churn"), timeout_s=1, memory="100MB") as trace:
         started = time.perf_counter()
-        with pytest.raises(QueryError, match="was stopped after 1 s|needs more memory|would spill more than 20MB"):
+        with pytest.raises(QueryError, match=r"was stopped after 1 s|needs more memory|would spill more than 20MB"):
             trace.query(query)
         assert time.perf_counter() - started < 20
         assert trace.sql("SELECT count(*) AS n FROM kernels")["n"].item() == 500
@@ -225,7 +225,7 @@ def test_a_pack_is_held_to_the_same(sample, tmp_path):
 
 
 def test_tables_of_the_contract_differ_in_their_columns(sample):
-    """DuckDB 1.5.5 takes two SQLite tables with the same columns for one; only these may be alike, for nothing counts them."""
+    """DuckDB 1.5.5 takes two SQLite tables with the same columns for one; nothing counts the rows of these."""
     for name in ("churn", "decode_eager", "decode_fresh", "decode_graph_whole"):
         columns = load.sqlite_columns(sample(name))
         alike = [

@@ -29,7 +29,8 @@ def suggested(shell, text):
 
 
 def test_entries_from_a_pipe():
-    script = "CREATE TEMP TABLE a AS\n  SELECT 1 AS x;\n.format csv\nFROM a;\n.scope --nvtx prefill\nSELECT count(*) AS n FROM kernels"
+    script = "CREATE TEMP TABLE a AS\n  SELECT 1 AS x;\n.format csv\nFROM a;\n.scope --nvtx prefill\n"
+    script += "SELECT count(*) AS n FROM kernels"
     result = subprocess.run(
         [sys.executable, "-m", "nsys_insight", "shell", str(EAGER)],
         input=script, capture_output=True, text=True, check=False, cwd=REPOSITORY, timeout=60,
@@ -47,13 +48,19 @@ def test_a_failed_entry_of_a_pipe_ends_it():
 
 
 def test_lines_become_entries():
-    assert list(entries(["SELECT\n", " 1;\n", "\n", ".help\n", "SELECT 2"])) == ["SELECT\n 1;\n", "\n.help\n", "SELECT 2"]
+    assert list(entries(["SELECT\n", " 1;\n", "\n", ".help\n", "SELECT 2"])) == [
+        "SELECT\n 1;\n",
+        "\n.help\n",
+        "SELECT 2",
+    ]
     assert [is_complete(text) for text in ("SELECT 1", "SELECT 1;", ".help", "SELECT 1\n", "")] == [
         False, True, True, True, True,
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [name for name in commands() if name not in ("exit", "save", "format", "run", "explain")])
+@pytest.mark.parametrize(
+    "name", [name for name in commands() if name not in ("exit", "save", "format", "run", "explain")]
+)
 def test_every_command_says_something(shell, capsys, name):
     shell.execute(f".{name}")
     assert capsys.readouterr().out
@@ -68,7 +75,9 @@ def test_a_report_is_run_explained_and_saved(shell, capsys, tmp_path):
     assert "kernel_events" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("entry", [".nope", ".run top --nope 1", ".run top --limit", ".format yaml", ".scope --device x"])
+@pytest.mark.parametrize(
+    "entry", [".nope", ".run top --nope 1", ".run top --limit", ".format yaml", ".scope --device x"]
+)
 def test_what_makes_no_sense_is_a_usage_error(shell, entry):
     with pytest.raises(UsageError):
         shell.execute(entry)
