@@ -6,6 +6,7 @@ the views as they are, and only then put under each other, with a column `trace`
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from nsys_insight.load import Source
 
 _BUILDERS = 4
+_FEW = 8
 
 
 def catalogs(count: int) -> list[str]:
@@ -41,18 +43,25 @@ def inside(connection: duckdb.DuckDBPyConnection, catalog: str) -> Iterator[None
         connection.execute("USE memory")
 
 
-def unite(
+def unite(  # noqa: PLR0913, PLR0917 - what to unite of what
     connection: duckdb.DuckDBPyConnection,
     mentioned_in: str,
     parts: Sequence[str],
     labels: Sequence[str],
     sources: Sequence[Source],
+    loaded: dict[str, set[str]],
 ) -> None:
-    """Create the views that a query names over those of all parts."""
+    """Create the views that a query names over those of all parts.
+
+    Of more than a few parts, a plan over all would take more memory than their rows: then the rows are loaded, part by
+    part, with the columns that the query names. `loaded` keeps which those are.
+    """
     wanted = model.words(mentioned_in)
     for name in [*model.views(), "scope"]:
-        if name in wanted:
-            _create(connection, name, [(part, label) for part, label in zip(parts, labels, strict=True)])
+        if name in wanted and len(parts) <= _FEW:
+            _create(connection, name, list(zip(parts, labels, strict=True)))
+        elif name in wanted:
+            _load(connection, name, list(zip(parts, labels, strict=True)), mentioned_in, loaded)
     if "raw" not in wanted:
         return
     connection.execute("CREATE SCHEMA IF NOT EXISTS raw")
@@ -86,6 +95,32 @@ def labels_of(paths: Sequence[Path]) -> list[str]:
 def _create(connection: duckdb.DuckDBPyConnection, name: str, parts: Sequence[tuple[str, str]]) -> None:
     each = (f"SELECT {literal(label)} AS trace, * FROM {part}.{_qualified(name)}" for part, label in parts)
     connection.execute(f"CREATE VIEW IF NOT EXISTS {name} AS " + " UNION ALL BY NAME ".join(each))
+
+
+def _load(
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    parts: Sequence[tuple[str, str]],
+    query: str,
+    loaded: dict[str, set[str]],
+) -> None:
+    """Load of a view the columns that a query may mean: those it names, or all where it may mean all."""
+    columns = [column for column, *_ in connection.execute(f"DESCRIBE {parts[0][0]}.main.{name}").fetchall()]
+    words = model.words(query)
+    bare = re.sub(r"count\s*\(\s*\*\s*\)", "", query, flags=re.IGNORECASE)
+    chosen = re.match(r"\s*(SELECT|WITH|CREATE)\b", bare, re.IGNORECASE)
+    every = not chosen or "*" in bare or words & {"natural", "columns"}
+    needed = {column for column in columns if every or column in words}
+    if name in loaded and loaded[name] >= needed:
+        return
+    loaded[name] = needed | loaded.get(name, set())
+    select = ", ".join(["trace", *(identifier(column) for column in columns if column in loaded[name])])
+    connection.execute("ATTACH IF NOT EXISTS ':memory:' AS united (COMPRESS)")
+    for number, (part, label) in enumerate(parts):
+        into = f"INSERT INTO united.main.{name}" if number else f"CREATE OR REPLACE TABLE united.main.{name} AS"
+        rows = f"SELECT {literal(label)} AS trace, * FROM {part}.main.{name}"
+        connection.execute(f"{into} SELECT {select} FROM ({rows})")
+    connection.execute(f"CREATE OR REPLACE VIEW {name} AS FROM united.main.{name}")
 
 
 def _qualified(name: str) -> str:

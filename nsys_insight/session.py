@@ -60,6 +60,7 @@ class Session:
         self.connection: duckdb.DuckDBPyConnection
         self._numbers = count(1)
         self._views: set[str] = set()
+        self._loaded: dict[str, set[str]] = {}
         self._definitions: list[str] = []
         self._as_exported = False
         self._cached_files: list[Path] = []
@@ -163,6 +164,7 @@ class Session:
             self._way = self._ways.pop(0)
             self.connection = load.connect(self.memory)
             self._views.clear()
+            self._loaded.clear()
             self._cached_files = []
             try:
                 sources = self._way()
@@ -210,7 +212,8 @@ class Session:
                 model.create_views(self.connection, wanted)
         self._views.update(view.name for view in wanted)
         if len(self.files) > 1:
-            many.unite(self.connection, mentioned_in, self._parts(), [file.label for file in self.files], self._sources)
+            labels = [file.label for file in self.files]
+            many.unite(self.connection, mentioned_in, self._parts(), labels, self._sources, self._loaded)
 
     def _show_as_exported(self) -> None:
         """Give the tables of the schema `raw` with all that the files have; a cached copy holds only what is read."""

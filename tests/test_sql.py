@@ -181,6 +181,11 @@ class TestSeveral:
         with nsys_insight.open(paths) as ranks:
             rows = ranks.sql("SELECT trace, name, count(*) FROM kernels GROUP BY ALL ORDER BY trace").rows()
             launches = ranks.sql("SELECT trace, count(api_name) FROM launches GROUP BY ALL ORDER BY trace").rows()
+            with_other_columns = ranks.sql("SELECT trace, sum(duration_ns)::BIGINT AS ns FROM kernels GROUP BY ALL")
+            everything = ranks.sql("FROM kernels")
+        assert with_other_columns.height == 12
+        assert set(with_other_columns.columns) < {*everything.columns, "ns"}
+        assert everything.height == sum(range(1, 13))
         assert rows == [(f"rank{number:02}", f"kernel of rank {number}", number + 1) for number in range(12)]
         assert launches == [(f"rank{number:02}", number + 1) for number in range(12)]
 
