@@ -60,6 +60,4 @@ def unusable(name: str) -> str:
 
 
 # The commands that are no packs; tests/test_user_packs.py holds them against the command line.
-COMMANDS = frozenset(
-    {"sql", "shell", "explore", "schema", "demo", "cache", "export", "convert", "packs", "run", "config"}
-)
+COMMANDS = frozenset({"sql", "shell", "schema", "demo", "cache", "export", "convert", "packs", "run"})
