@@ -14,10 +14,6 @@ fix:
     ruff check --fix .
     ruff format .
 
-# Rewrite the golden files in tests/golden from the sample traces; read the diff before you commit it
-golden:
-    pytest tests/test_golden.py -n 0 --update-golden
-
 # Rewrite the documents that are generated from the model
 docs:
     python docs/generate.py

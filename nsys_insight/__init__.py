@@ -5,7 +5,7 @@ import nsys_insight
 trace = nsys_insight.open("trace.nsys-rep")
 trace.top()                                   # a polars frame
 trace.run("gaps", min_gap_ns=5000)
-trace.scope(nvtx="decode_step").per_token(tokens=32)
+trace.scope(nvtx="decode_step").per_token()
 trace.sql("SELECT name, count(*) FROM kernels GROUP BY ALL ORDER BY 2 DESC")
 """
 

@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 class Column:
     """One column of an answer.
 
-    `type` is DuckDB's name of the type; the unit follows from the name's suffix (`nsys_insight.units.unit_of`).
+    `type` is DuckDB's name of the type; the unit follows from the name's suffix (`nsys_insight.units.unit_of`). A table
+    that is too narrow for a row leaves out the columns that are a `detail`.
     """
 
     name: str
     type: str
     description: str = ""
+    detail: bool = False
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ from nsys_insight.command import checked_format, pack_command, show
 from nsys_insight.convert_command import convert_command
 from nsys_insight.errors import Exit, InsightError, UsageError
 from nsys_insight.flags import TraceArgument  # noqa: TC001 - Typer reads annotations at run time
+from nsys_insight.kernel_commands import classify_command, roofline_command
+from nsys_insight.ncu.commands import app as ncu_app
 from nsys_insight.render import FORMATS
 from nsys_insight.sql_command import shell_command, sql_command
 
@@ -26,7 +28,7 @@ DEMO: tuple[tuple[str, str, dict[str, Any], dict[str, Any]], ...] = (
     ("launches", " --limit 8", {}, {}),
     ("syncs", " --nvtx decode_step", {"nvtx": "decode_step"}, {}),
     ("gap-sizes", "", {}, {}),
-    ("per-token", " --tokens 32 --nvtx decode_step", {"nvtx": "decode_step"}, {"tokens": 32}),
+    ("per-token", "", {}, {}),
 )
 
 app = typer.Typer(
@@ -60,11 +62,14 @@ def _root(
 
 
 for _pack in packs.built_in().values():
-    app.command(name=_pack.name, short_help=_pack.title, rich_help_panel="Reports")(pack_command(_pack))
+    _command = roofline_command() if _pack.name == "roofline" else pack_command(_pack)
+    app.command(name=_pack.name, short_help=_pack.title, rich_help_panel="Reports")(_command)
     for _alias in _pack.aliases:
         app.command(name=_alias, short_help=f"nsys's name of {_pack.name}", hidden=True)(pack_command(_pack))
 
-
+app.command(name="classify", short_help="What bounds each kernel, with --kernels", rich_help_panel="Reports")(
+    classify_command()
+)
 app.command(name="sql", rich_help_panel="Explore")(sql_command())
 app.command(
     rich_help_panel="Explore",
@@ -98,6 +103,9 @@ def demo() -> None:
             with trace.scope(**scope) as scoped:
                 show(scoped.answer(report, **params), limit=8 if "--limit" in flags else None)
             print(flush=True)
+
+
+app.add_typer(ncu_app, name="ncu", rich_help_panel="Nsight Compute")
 
 
 @app.command(rich_help_panel="Traces")

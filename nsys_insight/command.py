@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from nsys_insight import packs, terminal
+from nsys_insight import packs, steps, terminal
 from nsys_insight.errors import UsageError
 from nsys_insight.flags import DEFAULT_LIMIT, flag_of, scope_of, timeout_of, with_flags
 from nsys_insight.render import FORMATS, HUMAN_FORMATS, format_for, write
@@ -23,18 +23,36 @@ if TYPE_CHECKING:
 
 def pack_command(pack: Pack) -> Callable[..., None]:
     """Make the command of a pack."""
+    about_steps = steps.params_of(pack.sql)
 
     def run(trace: Path | None, **given: Any) -> None:
+        asked = {name: given.pop(name) for name in about_steps}
         params = {name: given.pop(name) for name in pack.params}
         if given["explain"]:
-            statement, values = pack.statement(params, scope_of(given).flags)
+            statement, values = pack.statement(params)
             explain(statement, f"{pack.name}: {pack.title}", values)
         else:
-            report(trace, given, lambda opened: opened.answer(pack, **params))
+            report(trace, given, lambda opened: opened.answer(pack, **params, **asked))
 
+    return with_flags(run, help_of(pack), *map(flag_of, [*pack.params.values(), *about_steps.values()]))
+
+
+def help_of(pack: Pack) -> str:
+    """The help of a pack's command: its header as a text."""
     columns = "\n".join(f"{name}: {text}.\n" for name, text in pack.columns.items())
-    text = f"{pack.title}.\n\n{pack.description}\n\nReading: {pack.reading}\n\nColumns:\n\n{columns}"
-    return with_flags(run, text, *map(flag_of, pack.params.values()))
+    return f"{pack.title}.\n\n{pack.description}\n\nReading: {pack.reading}\n\nColumns:\n\n{columns}"
+
+
+def save(path: Path, text: str) -> None:
+    """Write a text to a file.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}", "name a file in a folder that exists") from None
 
 
 def report(trace: Path | None, given: dict[str, Any], ask: Callable[[Trace], Answer]) -> None:
@@ -72,6 +90,7 @@ def open_traces(traces: Sequence[Path], given: dict[str, Any], *, several: bool 
             memory=given["memory"],
             timeout_s=timeout_s,
             use_cache=given["cache"],
+            ncu=given["ncu"],
             note=terminal.note,
             progress=progress,
         )
@@ -108,7 +127,7 @@ def show(  # noqa: PLR0913 - the output flags, one by one
         output or sys.stdout,
         fmt,
         limit=limit or None,
-        width=None if output or full_names else terminal.width(),
+        width=None if output else terminal.width(),
         color=terminal.color(wanted=not no_color and not output),
         full_names=full_names,
     )

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_insight import extents, load, model
+from nsys_insight import extents, load, model, steps
 from nsys_insight.errors import UsageError
 from nsys_insight.scope import describe
 from nsys_insight.sqltext import identifier, literal
@@ -76,10 +76,15 @@ def _write_database(trace: Trace, output: Path) -> None:
             for table, file in _raw_tables(trace, Path(folder)).items():
                 connection.execute(f"CREATE TABLE raw.{identifier(table)} AS FROM read_parquet({literal(str(file))})")
                 file.unlink()
-            connection.execute(f"CREATE VIEW raw.extents AS {extents.select({})}")
-            describe(connection)
+            connection.execute(f"CREATE VIEW raw.wall AS {extents.select({})}")
+            connection.execute("CREATE SCHEMA whole")
+            for table in map(identifier, load.WHOLE):
+                connection.execute(f"CREATE VIEW whole.{table} AS FROM raw.{table}")
             model.create_macros(connection, lasting=True)
-            model.create_views(connection, list(model.views().values()), comments=True)
+            describe(connection)
+            steps.create_tables(connection)
+            model.create_views(connection, list(model.definitions().values()), comments=True)
+            steps.find(connection, steps.AUTO, lambda _: None)
         built.replace(output)
 
 

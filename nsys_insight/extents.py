@@ -25,9 +25,9 @@ NEEDED = {
 Extents = dict[str, tuple[int | None, int | None]]
 
 # nsys writes the rows of a table in order of start. Where a table has more than BIG rows and PROBES of them,
-# evenly spread, are in that order, the first EDGE rows hold the first start and the last EDGE rows the last end: unless
-# a call lasts longer than the EDGE calls after it, and then ends after everything else in the trace.
-BIG, PROBES, EDGE = 1_000_000, 1_000, 250_000
+# evenly spread, are in that order, the first FIRST rows hold the first start, the last LAST rows the last end: unless a
+# call lasts longer than the LAST calls after it, and then ends after everything else in the trace.
+BIG, PROBES, FIRST, LAST = 1_000_000, 1_000, 10_000, 250_000
 
 
 def known(path: Path, columns: dict[str, set[str]]) -> Extents:
@@ -40,9 +40,9 @@ def known(path: Path, columns: dict[str, set[str]]) -> Extents:
         for table, condition in EVENTS.items():
             if NEEDED[table] <= columns.get(table, set()) and _is_big_and_in_order(database, table):
                 name = identifier(table)
-                first = f"SELECT min(start) FROM (SELECT * FROM {name} ORDER BY rowid LIMIT {EDGE}) WHERE {condition}"
+                first = f"SELECT min(start) FROM (SELECT * FROM {name} ORDER BY rowid LIMIT {FIRST}) WHERE {condition}"
                 last = (
-                    f'SELECT max("end") FROM (SELECT * FROM {name} ORDER BY rowid DESC LIMIT {EDGE}) WHERE {condition}'
+                    f'SELECT max("end") FROM (SELECT * FROM {name} ORDER BY rowid DESC LIMIT {LAST}) WHERE {condition}'
                 )
                 found[table] = (database.execute(first).fetchone()[0], database.execute(last).fetchone()[0])
     finally:
@@ -52,7 +52,8 @@ def known(path: Path, columns: dict[str, set[str]]) -> Extents:
 
 def _is_big_and_in_order(database: sqlite3.Connection, table: str) -> bool:
     name = identifier(table)
-    low, high = database.execute(f"SELECT min(rowid), max(rowid) FROM {name}").fetchone()
+    # One aggregate a query: SQLite looks up a single min or max, but scans the table for two.
+    low, high = (database.execute(f"SELECT {edge}(rowid) FROM {name}").fetchone()[0] for edge in ("min", "max"))
     if low is None or high - low < BIG:
         return False
     probe = f"SELECT start FROM {name} WHERE rowid >= ? ORDER BY rowid LIMIT 1"
@@ -62,11 +63,11 @@ def _is_big_and_in_order(database: sqlite3.Connection, table: str) -> bool:
 
 
 def select(known_extents: Extents) -> str:
-    """SQL for one row (start_ns, end_ns) per table of events: as known, else over the table's rows in scope."""
+    """SQL for the first start and the last end (start_ns, end_ns) of all events: as known, else of those in scope."""
     parts = [
         f"SELECT {known_extents[table][0]}::BIGINT AS start_ns, {known_extents[table][1]}::BIGINT AS end_ns"
         if table in known_extents and None not in known_extents[table]
         else f'SELECT min(start) AS start_ns, max("end") AS end_ns FROM raw.{identifier(table)} WHERE {condition}'
         for table, condition in EVENTS.items()
     ]
-    return " UNION ALL ".join(parts)
+    return f"SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM ({' UNION ALL '.join(parts)})"

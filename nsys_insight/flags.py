@@ -51,7 +51,7 @@ def with_flags(
 
 def flag_of(param: Param) -> inspect.Parameter:
     """The flag of a pack's parameter."""
-    kind = str if param.name.endswith("_ns") else param.kind
+    kind = str if param.has_unit else param.kind
     text = param.help + (f" [{'|'.join(param.choices)}]" if param.choices else "")
     names = f"{param.flag}/--no-{param.flag[2:]}" if kind is bool else param.flag
     default = None if param.default is None else kind(param.default)
@@ -147,11 +147,16 @@ def _loading() -> list[inspect.Parameter]:
         "Build a DuckDB copy in the cache folder first (for many questions about a big trace), or do not use one; by"
         " default one is used where there is one."
     )
+    ncu = (
+        "What Nsight Compute measured: a file that ncu import wrote, or a CSV page or report of ncu. Left out:"
+        " NAME.ncu.duckdb beside the trace or here, where there is one."
+    )
     memory = "What a query may hold in memory before it spills to disk, such as 2GB."
     return [
         _flag("cache", bool | None, "--cache/--no-cache", help=cache, **panel),
         _flag("memory", str | None, "--memory", help=memory, **panel),
         _flag("timeout", str | None, "--timeout", help="Stop a query that takes longer, such as 30s.", **panel),
+        _flag("ncu", Path | None, "--ncu", help=ncu, **panel),
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from nsys_insight.scope import WHOLE_TRACE, Scope, condition, cut
 from nsys_insight.sqltext import identifier, literal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     import duckdb
@@ -21,6 +23,17 @@ if TYPE_CHECKING:
 # What a query may hold in memory before it spills to disk. With 512 MB no report on 6.5 million kernels took more than
 # 1 GB for the whole process, and none slowed by more than a third (docs/performance.md).
 DEFAULT_MEMORY = "512MB"
+
+# The tables of which the whole is read to say when a GPU was idle, and why.
+WHOLE = (
+    "CUPTI_ACTIVITY_KIND_KERNEL",
+    "CUPTI_ACTIVITY_KIND_MEMCPY",
+    "CUPTI_ACTIVITY_KIND_MEMSET",
+    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+    "CUPTI_ACTIVITY_KIND_RUNTIME",
+    "OSRT_API",
+    "PROFILER_OVERHEAD",
+)
 
 
 @cache
@@ -98,7 +111,8 @@ def attach_sqlite(connection: duckdb.DuckDBPyConnection, path: Path, name: str =
         return None
     connection.execute(f"ATTACH {literal(str(path))} AS {name} (TYPE sqlite, READ_ONLY)")
     columns = sqlite_columns(path)
-    return Source({table: f"{name}.{identifier(table)}" for table in columns}, columns, extents.known(path, columns))
+    in_order = extents.known(path, sqlite_columns(path, views=False))  # a view has no row numbers to look at
+    return Source({table: f"{name}.{identifier(table)}" for table in columns}, columns, in_order)
 
 
 def attach_database(
@@ -132,8 +146,8 @@ def attach_parquet(connection: duckdb.DuckDBPyConnection, folder: Path) -> Sourc
     return Source(relations, columns)
 
 
-def sqlite_columns(path: Path) -> dict[str, set[str]]:
-    """The tables of a SQLite file with their columns.
+def sqlite_columns(path: Path, *, views: bool = True) -> dict[str, set[str]]:
+    """The tables of a SQLite file with their columns, and the views, but for those over what is not there.
 
     Raises:
         TraceError: The file is damaged.
@@ -148,6 +162,11 @@ def sqlite_columns(path: Path) -> dict[str, set[str]]:
                 "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table'"
             ):
                 found.setdefault(table, set()).add(column)
+            named = "SELECT name FROM sqlite_master WHERE type = 'view'"
+            for (view,) in database.execute(named).fetchall() if views else ():
+                with suppress(sqlite3.OperationalError):
+                    columns = database.execute("SELECT name FROM pragma_table_info(?)", (view,)).fetchall()
+                    found[view] = {column for (column,) in columns}
         finally:
             database.close()
     except sqlite3.Error as error:
@@ -168,30 +187,61 @@ def cell(name: str, kind: str, expression: str = "") -> str:
     return f"{value} AS {column}"
 
 
+def _relation(connection: duckdb.DuckDBPyConnection, source: Source, table: str) -> str:
+    """SQL for where a table's rows are, with at most one API call to a correlation id.
+
+    A capture of runtime and driver calls may give both one id. GPU work belongs to the outer one; the inner ones get
+    theirs negated, which joins with nothing. Such a capture has it from the start: to look at more than the first calls
+    would double the cost of `launches` on a big trace.
+    """
+    rows = source.relations[table]
+    needed = {"start", "end", "globalTid", "correlationId", "eventClass"}
+    if table != "CUPTI_ACTIVITY_KIND_RUNTIME" or not needed <= source.columns[table]:
+        return rows
+    first = f"""SELECT globalTid >> 24 AS process, correlationId FROM {rows}
+        WHERE correlationId IS NOT NULL AND eventClass IS DISTINCT FROM 67 LIMIT 10000"""
+    repeats = f"SELECT count(*) > count(DISTINCT (process, correlationId)) FROM ({first})"
+    if not connection.execute(repeats).fetchall()[0][0]:
+        return rows
+    return f"""(SELECT * REPLACE (CASE WHEN row_number() OVER (
+        PARTITION BY globalTid >> 24, correlationId, eventClass IS NOT DISTINCT FROM 67
+        ORDER BY start, "end" DESC, eventClass
+    ) = 1 THEN correlationId ELSE -correlationId END AS correlationId) FROM {rows})"""
+
+
 def create_raw_views(
     connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope, *, as_exported: bool = False
 ) -> None:
     """Make the relations of the contract in the schema `raw`: each has its columns, and the rows in scope.
 
     With `as_exported`, what else the file has follows: other columns behind those of the contract, and other tables.
+    The schema `whole` holds what explains why a GPU was idle, whatever part of it the scope is about.
     """
-    statements = ["CREATE SCHEMA IF NOT EXISTS raw"]
+    statements = ["CREATE SCHEMA IF NOT EXISTS raw", "CREATE SCHEMA IF NOT EXISTS whole"]
     others = sorted(source.columns.keys() - contract().keys()) if as_exported else []
-    for table, types in [*contract().items(), *((table, {}) for table in others)]:
-        has = source.columns.get(table, set())
-        select = ", ".join(
-            cell(name, kind, cut(scope, table, name)) if name in has else f"NULL::{kind} AS {identifier(name)}"
-            for name, kind in types.items()
-        )
-        if as_exported and has - types.keys():
-            select = ", ".join([*filter(None, [select]), *map(identifier, sorted(has - types.keys()))])
-        rows = f"FROM {source.relations[table]}" if has else "WHERE false"
-        test = condition(scope, table, (set(types) if types else has) & has) if has else ""
-        statements.append(
-            f"CREATE OR REPLACE VIEW raw.{identifier(table)} AS SELECT {select} {rows}"
-            + (f" WHERE {test}" if test else "")
-        )
-    # A scope leaves only a part of a table's rows.
-    known = source.extents if scope == WHOLE_TRACE else {}
-    statements.append(f"CREATE OR REPLACE VIEW raw.extents AS {extents.select(known)}")
+    for table in (*contract(), *others):
+        columns = source.columns.get(table, set())
+        more = sorted(columns - contract().get(table, {}).keys()) if as_exported else []
+        rows = f"FROM {_relation(connection, source, table)}" if columns else "WHERE false"
+        statements.append(_raw_view("raw", table, columns, rows, scope, more))
+        if table in WHOLE:
+            statements.append(_raw_view("whole", table, columns, rows, Scope(device=scope.device)))
+    # A scope has written down its own time; see `nsys_insight.scope`.
+    wall = extents.select(source.extents) if scope == WHOLE_TRACE else "FROM scope_windows"
+    statements.append(f"CREATE OR REPLACE VIEW raw.wall AS {wall}")
     connection.execute(";\n".join(statements))
+
+
+def _raw_view(  # noqa: PLR0913, PLR0917 - what a relation is made of
+    schema: str, table: str, columns: set[str], rows: str, scope: Scope, more: Sequence[str] = ()
+) -> str:
+    """SQL that creates the relation of a table: the columns of the contract, from rows that have these, and `more`."""
+    types = contract().get(table, {})
+    select = [
+        cell(name, kind, cut(scope, table, name)) if name in columns else f"NULL::{kind} AS {identifier(name)}"
+        for name, kind in types.items()
+    ]
+    select += map(identifier, more)
+    test = condition(scope, table, (set(types) or columns) & columns) if columns else ""
+    where = f" WHERE {test}" if test else ""
+    return f"CREATE OR REPLACE VIEW {schema}.{identifier(table)} AS SELECT {', '.join(select)} {rows}{where}"

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import duckdb
 
 TYPES = ("BIGINT", "INTEGER", "DOUBLE", "VARCHAR", "BOOLEAN")
-_EXAMPLES: dict[type, Any] = {int: 3, float: 0.5, str: "x", bool: True}
 
 
 def problems(path: Path) -> list[str]:
@@ -88,8 +87,7 @@ def _of_columns(pack: packs.Pack, connection: duckdb.DuckDBPyConnection, stateme
 
 
 def _questions(pack: packs.Pack) -> Iterator[dict[str, Any]]:
-    needed = {param.name: _EXAMPLES[param.kind] for param in pack.params.values() if param.required_without}
-    yield needed
+    yield {}
     for param in pack.params.values():
         for choice in param.choices:
-            yield {**needed, param.name: choice}
+            yield {param.name: choice}

@@ -25,7 +25,7 @@ class Param:
     """A parameter of a pack: `$name` in its SQL, a flag on the command line, a keyword in Python.
 
     Its type follows from its default; without a default, `type` says it and the value is NULL until given.
-    `required_without` names a scope flag: without that flag the parameter must be given.
+    `pattern` is what a text must match as a whole.
     """
 
     name: str
@@ -34,12 +34,17 @@ class Param:
     help: str
     choices: tuple[str, ...] = ()
     least: float | None = None
-    required_without: str = ""
+    pattern: str = ""
 
     @property
     def flag(self) -> str:
-        """The flag on the command line; a duration's flag takes units, so it does not carry one: ``--min-gap 5us``."""
-        return "--" + self.name.removesuffix("_ns").replace("_", "-")
+        """The flag on the command line; one that takes units does not carry them: ``--min-gap 5us``."""
+        return "--" + self.name.removesuffix("_ns").removesuffix("_bytes_per_s").replace("_", "-")
+
+    @property
+    def has_unit(self) -> bool:
+        """Whether the value is written with its unit: a duration, a size, a bandwidth."""
+        return self.kind is int and self.name.endswith(("_ns", "_bytes", "_bytes_per_s"))
 
     def value(self, given: object) -> Any:
         """Check a value that was given for this parameter, and convert it to its type.
@@ -47,10 +52,12 @@ class Param:
         Raises:
             UsageError: The value is not one of the choices, or not of the type.
         """
-        if self.kind is int and self.name.endswith("_ns"):
-            from nsys_insight.units import parse_duration
+        if self.has_unit:
+            from nsys_insight.units import parse_bytes, parse_duration
 
-            return parse_duration(str(given), flag=self.flag)
+            given = (parse_duration if self.name.endswith("_ns") else parse_bytes)(str(given), flag=self.flag)
+        if self.pattern and not re.fullmatch(self.pattern, str(given)):
+            raise UsageError(f"{self.flag} cannot be {given!r}", self.help)
         if self.choices and given not in self.choices:
             raise UsageError(f"{self.flag} cannot be {given!r}", f"choose one of: {', '.join(self.choices)}")
         try:
@@ -66,7 +73,10 @@ class Param:
 
 @dataclass(frozen=True)
 class Pack:
-    """One report. The name is the file's name; everything else is in the file."""
+    """One report. The name is the file's name; everything else is in the file.
+
+    `details` are the columns that a table leaves out, and says so, where a row does not fit on one line.
+    """
 
     name: str
     path: Path
@@ -79,12 +89,13 @@ class Pack:
     columns: dict[str, str]
     aliases: tuple[str, ...] = ()
     notes: dict[str, str] = field(default_factory=dict)
+    details: tuple[str, ...] = ()
 
-    def statement(self, given: dict[str, Any], scope_flags: frozenset[str] = frozenset()) -> tuple[str, dict[str, Any]]:
+    def statement(self, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return the SQL with its parameters written in, and the parameters' values.
 
         Raises:
-            UsageError: A parameter does not exist, is missing, or has an impossible value.
+            UsageError: A parameter does not exist, or has an impossible value.
         """
         unknown = set(given) - set(self.params)
         if unknown:
@@ -94,11 +105,6 @@ class Pack:
         for name, param in self.params.items():
             value = given.get(name)
             values[name] = param.default if value is None else param.value(value)
-            if values[name] is None and param.required_without and param.required_without not in scope_flags:
-                raise UsageError(
-                    f"{self.name} needs {param.flag} ({param.help})",
-                    f"nsys-insight {self.name} {param.flag} N, or --{param.required_without} NAME",
-                )
         return bind(self.sql, values), values
 
 
@@ -160,6 +166,7 @@ def parse(path: Path) -> Pack:
             columns=facts["columns"],
             aliases=tuple(facts.get("aliases", ())),
             notes=facts.get("notes", {}),
+            details=tuple(facts.get("details", ())),
         )
     except KeyError as error:
         raise UsageError(f"the header of {path.name} lacks {error}", HINT) from None
@@ -215,7 +222,7 @@ def _param(name: str, entry: dict[str, Any]) -> Param:
         help=_flow(entry["help"]),
         choices=tuple(entry.get("choices", ())),
         least=entry.get("least"),
-        required_without=entry.get("required_without", ""),
+        pattern=entry.get("pattern", ""),
     )
 
 

@@ -11,7 +11,7 @@ from prompt_toolkit.completion import Completer, Completion
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
-from nsys_insight import cache_folder, model, packs
+from nsys_insight import cache_folder, model, packs, steps
 from nsys_insight.render import FORMATS
 from nsys_insight.schema import empty_model
 from nsys_insight.shell import Shell, commands, is_complete
@@ -78,7 +78,7 @@ class Suggestions(Completer):
             typed = rest.rpartition(" ")[2]
             pack = packs.known().get(rest.partition(" ")[0])
             arguments: dict[str, dict[str, Any]] = {
-                ".run": {param.flag: param.help for param in pack.params.values()}
+                ".run": {param.flag: param.help for param in (pack.params | steps.params_of(pack.sql)).values()}
                 if pack and " " in rest
                 else {each.name: each.title for each in packs.known().values()},
                 ".explain": {each.name: each.title for each in packs.known().values()},

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from nsys_insight import extents
 from nsys_insight.errors import UsageError
 from nsys_insight.sqltext import identifier, literal
 
@@ -49,11 +50,6 @@ class Scope:
                 f"the window from {self.from_ns} ns to {self.to_ns} ns is empty", "--to must be after --from"
             )
 
-    @property
-    def flags(self) -> frozenset[str]:
-        """The names of the flags that narrow this scope: nvtx, from, to, device, process, stream."""
-        return frozenset(f.name.removesuffix("_ns") for f in fields(self) if getattr(self, f.name) is not None)
-
     def narrowed(self, **changes: object) -> Scope:
         """Return this scope with some of its parts replaced."""
         return replace(self, **changes)  # type: ignore[arg-type]
@@ -96,7 +92,7 @@ def condition(scope: Scope, table: str, columns: set[str]) -> str:
         tests.append(f"{time} < {scope.to_ns}")
     if scope.nvtx is not None and pid and "correlationId" in columns:
         tests.append(f"({pid}, correlationId) IN (FROM scope_calls)")
-    elif scope.nvtx is not None and time:
+    elif scope.nvtx is not None and time and table != "GPU_METRICS":  # which are of a GPU, later than the host's range
         thread = (
             "AND s.process_id = pid_of(globalTid) AND s.thread_id = tid_of(globalTid)" if "globalTid" in columns else ""
         )
@@ -109,7 +105,7 @@ def condition(scope: Scope, table: str, columns: set[str]) -> str:
 def prepare(connection: duckdb.DuckDBPyConnection, scope: Scope) -> None:
     """Create what the model and `condition` refer to: `scope`, `scope_windows`, `scope_ranges`, `scope_calls`.
 
-    The views `wall`, `nvtx_ranges` and `gpu_ops` must be there, over the whole trace, and `describe` called for it.
+    The views `wall`, `nvtx_ranges` and `nvtx_nesting` must be there, over the whole trace, and `describe` called.
 
     Raises:
         UsageError: No NVTX range has the name.
@@ -123,7 +119,25 @@ def prepare(connection: duckdb.DuckDBPyConnection, scope: Scope) -> None:
             end = last if end is None else max(min(end, last), start)
     if scope.nvtx is not None:
         ranges = _find_ranges(connection, scope)
+    elif start is not None and end is not None and end > start:
+        connection.execute(f"INSERT INTO scope_windows VALUES ({start}, {end})")
     describe(connection, scope, start, end, ranges)
+
+
+def settle(connection: duckdb.DuckDBPyConnection, scope: Scope) -> None:
+    """Write down, once the raw relations are narrowed, which GPUs the work in scope used, and from when to when.
+
+    The GPUs go into the table `scope_gpus`; the time into `scope_windows`, where no window or range gives it. The view
+    `gpu_ops` must be there.
+    """
+    if scope.nvtx is not None or scope.process is not None or scope.stream is not None:
+        connection.execute(
+            """INSERT INTO scope_gpus SELECT DISTINCT coalesce(d.gpu_id, o.device_id)
+               FROM (SELECT DISTINCT process_id, device_id FROM gpu_ops) AS o
+               LEFT JOIN devices AS d ON d.process_id = o.process_id AND d.device_id = o.device_id"""
+        )
+    if scope.nvtx is None and scope.from_ns is None and scope.to_ns is None:
+        connection.execute(f"INSERT INTO scope_windows FROM ({extents.select({})}) WHERE end_ns > start_ns")
 
 
 def describe(
@@ -133,14 +147,20 @@ def describe(
     end: int | None = None,
     ranges: int = 0,
 ) -> None:
-    """Write the one-row table `scope`, with the window cut to the trace and the number of NVTX ranges meant."""
+    """Write the one-row table `scope`, with the window cut to the trace and the number of NVTX ranges meant.
+
+    The macro `in_scope` cuts a GPU's intervals to the scope's own time.
+    """
     connection.execute(
         f"""CREATE TABLE IF NOT EXISTS scope_windows (start_ns BIGINT, end_ns BIGINT);
+            CREATE TABLE IF NOT EXISTS scope_gpus (gpu_id BIGINT);
             CREATE OR REPLACE TABLE scope AS SELECT
             {literal(scope.nvtx)}::VARCHAR AS nvtx, {ranges}::BIGINT AS range_count,
             {literal(start)}::BIGINT AS from_ns, {literal(end)}::BIGINT AS to_ns,
             {literal(scope.device)}::BIGINT AS device_id, {literal(scope.process)}::BIGINT AS process_id,
-            {literal(scope.stream)}::BIGINT AS stream_id"""
+            {literal(scope.stream)}::BIGINT AS stream_id;
+            CREATE OR REPLACE MACRO in_scope(intervals) AS TABLE
+            {"FROM query_table(intervals)" if scope == WHOLE_TRACE else "FROM cut_to(intervals, 'scope_windows')"}"""
     )
 
 
@@ -154,6 +174,11 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
     )
     # Only * and ? match anything; a bracket is a bracket.
     wanted, pattern = literal(scope.nvtx), literal(str(scope.nvtx).replace("[", "[[]"))
+    paths = f"""
+                UNION
+                SELECT process_id, thread_id, start_ns, end_ns FROM nvtx_nesting
+                WHERE path GLOB {pattern} OR path GLOB '*/' || {pattern}"""
+    paths = paths if "/" in str(scope.nvtx) else ""  # to find all paths takes seconds on a big trace
     connection.execute(
         f"""CREATE OR REPLACE TABLE scope_found AS
             SELECT process_id, thread_id,
@@ -161,10 +186,7 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
                 least(coalesce(end_ns, 9223372036854775807), {literal(scope.to_ns)}::BIGINT) AS end_ns
             FROM (
                 SELECT process_id, thread_id, start_ns, end_ns FROM nvtx_ranges
-                WHERE {wanted} IN (name, domain || ':' || name) OR name GLOB {pattern}
-                UNION
-                SELECT process_id, thread_id, start_ns, end_ns FROM nvtx_nesting
-                WHERE contains({wanted}, '/') AND (path GLOB {pattern} OR path GLOB '*/' || {pattern})
+                WHERE {wanted} IN (name, domain || ':' || name) OR name GLOB {pattern} {paths}
             )
             WHERE {in_window}"""
     )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from nsys_insight import cache, load, many, model, sandbox
+from nsys_insight import cache, load, many, model, sandbox, steps
 from nsys_insight.answer import store
-from nsys_insight.errors import QueryError, TraceError
-from nsys_insight.scope import WHOLE_TRACE, Scope, describe, prepare
+from nsys_insight.errors import QueryError, TraceError, UsageError
+from nsys_insight.ncu.store import attach as attach_ncu
+from nsys_insight.scope import WHOLE_TRACE, Scope, describe, prepare, settle
 from nsys_insight.source import Kind
 from nsys_insight.sqltext import literal
 from nsys_insight.statements import failed
@@ -40,7 +41,7 @@ class Session:
     damaged cache, a platform without the extension, text that is not UTF-8. All give the same answers.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a session is made of
         self,
         files: Sequence[File],
         scope: Scope,
@@ -48,18 +49,22 @@ class Session:
         *,
         use_cache: bool | None,
         timeout_s: float | None = None,
+        ncu: Path | None = None,
     ) -> None:
         """Open the files in the first way that works.
+
+        `ncu` is a file that `ncu import` wrote, to be read beside a single trace.
 
         Raises:
             TraceError: None does.
             UsageError: The scope names an NVTX range that is not there.
         """
-        self.files, self.scope, self.memory, self.use_cache = files, scope, memory, use_cache
+        self.files, self.scope, self.memory, self.use_cache, self.ncu = files, scope, memory, use_cache, ncu
         self._bounded = sandbox.Runner(timeout_s)
         self.connection: duckdb.DuckDBPyConnection
         self._numbers = count(1)
         self._views: set[str] = set()
+        self._steps: steps.StepOptions | None = None
         self._loaded: dict[str, set[str]] = {}
         self._definitions: list[str] = []
         self._as_exported = False
@@ -69,18 +74,20 @@ class Session:
         self._ways: list[Callable[[], list[load.Source] | None]] = [self._cached, self._in_place, self._copied]
         self._open()
 
-    def table(self, query: str, *, line: int = 0) -> tuple[str, Columns]:
+    def table(self, query: str, options: steps.StepOptions = steps.AUTO, *, line: int = 0) -> tuple[str, Columns]:
         """Run a query over the model's views; return its result's table, with its columns' names and types.
 
-        `line` is where the query begins in what the user wrote, for messages.
+        Where the query reads `steps`, they are found first, as the options say. `line` is where the query begins in
+        what the user wrote, for messages.
 
         Raises:
+            UsageError: Steps are to be told by an NVTX range that is not there.
             QueryError: The query failed.
             TraceError: The file cannot be read.
         """
         name = f"answer_{next(self._numbers)}"
         # The query begins on the second line of what DuckDB sees.
-        return name, self._run(query, lambda: store(self.connection, name, query), line - 1)
+        return name, self._run(query, lambda: store(self.connection, name, query), line - 1, options)
 
     def stream(self, query: str, size: int, *, line: int = 0) -> tuple[Columns, Iterator[Batch]]:
         """Run a query and give its columns, and its rows in pieces of `size` while it still runs.
@@ -115,7 +122,7 @@ class Session:
         rows = self.connection.execute(f"WITH answer AS (FROM {table}) SELECT * FROM ({query})").fetchall()
         return [text for (text,) in rows if text]
 
-    def _run(self, sql: str, run: Callable[[], T], line: int) -> T:
+    def _run(self, sql: str, run: Callable[[], T], line: int, options: steps.StepOptions = steps.AUTO) -> T:
         """Run what `sql` asks, in the way that is open or one that gets over what stops it there."""
         import duckdb
 
@@ -124,6 +131,7 @@ class Session:
         while True:
             try:
                 self._create_views(sql)
+                self._find_steps(sql, options)
                 return self._bounded(self.connection, run)
             except duckdb.OutOfMemoryException as error:
                 raise self._out_of_memory(error) from None
@@ -165,6 +173,7 @@ class Session:
             self.connection = load.connect(self.memory)
             self._views.clear()
             self._loaded.clear()
+            self._steps = None
             self._cached_files = []
             try:
                 sources = self._way()
@@ -183,6 +192,7 @@ class Session:
                 sandbox.lock(self.connection, load.spill_folder(), *folders)
                 for definition in self._definitions:
                     self._create_views(definition)
+                    self._find_steps(definition, steps.AUTO)
                     self.connection.execute(definition)
             except duckdb.OutOfMemoryException as error:
                 raise self._out_of_memory(error) from None
@@ -193,15 +203,16 @@ class Session:
 
     def _prepare(self, source: load.Source) -> None:
         """Create the raw relations of one file, and what the views over them need in any scope."""
-        load.create_raw_views(self.connection, source, WHOLE_TRACE)
+        load.create_raw_views(self.connection, source, WHOLE_TRACE, as_exported=self._as_exported)
         describe(self.connection)
+        steps.create_tables(self.connection)
         if self.scope != WHOLE_TRACE:
-            views = model.needed("SELECT * FROM wall, nvtx_ranges, nvtx_nesting, gpu_ops")
+            views = model.needed("SELECT * FROM wall, nvtx_ranges, nvtx_nesting, gpu_ops, devices")
             model.create_views(self.connection, views)
             self._views.update(view.name for view in views)
             prepare(self.connection, self.scope)
-        if self.scope != WHOLE_TRACE or self._as_exported:
             load.create_raw_views(self.connection, source, self.scope, as_exported=self._as_exported)
+            settle(self.connection, self.scope)
 
     def _create_views(self, mentioned_in: str) -> None:
         if not self._as_exported and "raw" in model.words(mentioned_in):
@@ -214,6 +225,16 @@ class Session:
         if len(self.files) > 1:
             labels = [file.label for file in self.files]
             many.unite(self.connection, mentioned_in, self._parts(), labels, self._sources, self._loaded)
+
+    def _find_steps(self, mentioned_in: str, options: steps.StepOptions) -> None:
+        """Fill what the views about steps read, also those of the user's own, if it is not what these options find."""
+        if self._steps == options or not any(map(steps.needed, [mentioned_in, *self._definitions])):
+            return
+        if len(self.files) > 1:
+            raise UsageError("steps are found in one trace at a time", "open one of the traces")
+        self._steps = None
+        self._bounded(self.connection, lambda: steps.find(self.connection, options, self._create_views))
+        self._steps = options
 
     def _show_as_exported(self) -> None:
         """Give the tables of the schema `raw` with all that the files have; a cached copy holds only what is read."""
@@ -291,7 +312,7 @@ class Session:
                 source = load.attach_sqlite(self.connection, file.path, name)
             if source is None:
                 return None
-            sources.append(source)
+            sources.append(attach_ncu(self.connection, self.ncu, source) if self.ncu else source)
         return sources
 
 

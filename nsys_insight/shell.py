@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight import command, packs, terminal
+from nsys_insight import command, packs, steps, terminal
 from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.flags import scope_of
 from nsys_insight.render import HUMAN_FORMATS, format_for, write
@@ -78,8 +78,9 @@ class Shell:
         """PACK [--FLAG VALUE]...: answer a report, such as .run top --group-by family."""
         name, *words = shlex.split(rest) or [""]
         pack = packs.find(name)
-        flags = {param.flag: param.name for param in pack.params.values()}
-        params = _flags(words, flags, {flag for flag, key in flags.items() if pack.params[key].kind is bool})
+        known = pack.params | steps.params_of(pack.sql)
+        flags = {param.flag: param.name for param in known.values()}
+        params = _flags(words, flags, {param.flag for param in known.values() if param.kind is bool})
         self._show(lambda: self.trace.answer(pack, **params))
 
     def do_explain(self, rest: str) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from nsys_insight import model, packs
+from nsys_insight import model, packs, steps
 from nsys_insight.answer import Answer, Column
 from nsys_insight.errors import QueryError, UsageError
 from nsys_insight.many import labels_of
+from nsys_insight.ncu.store import for_trace
 from nsys_insight.scope import WHOLE_TRACE, Scope
 from nsys_insight.session import File, Session
 from nsys_insight.source import Kind, identify, settled
@@ -37,7 +38,10 @@ class Trace:
         timeout_s: How many seconds a query may take.
         use_cache: True builds a DuckDB copy in the cache folder first, which makes further questions on a big trace
             faster; None uses one if it is there; False does not look.
-        note: Called with every sentence that the user should know.
+        ncu: What Nsight Compute measured of the same program: a file that ``nsys-insight ncu import`` wrote, or a CSV
+            page or report of ncu itself. None looks for ``NAME.ncu.duckdb`` beside the trace.
+        note: Called with every sentence that the user should know, of the trace and of every report's answer:
+            ``nsys_insight.open(path, note=print)``.
         progress: Called with the percentage while nsys exports a report.
 
     Raises:
@@ -53,6 +57,7 @@ class Trace:
         memory: str | None = None,
         timeout_s: float | None = None,
         use_cache: bool | None = None,
+        ncu: str | Path | None = None,
         note: Callable[[str], None] = lambda _: None,
         progress: Callable[[int], None] | None = None,
     ) -> None:
@@ -61,12 +66,18 @@ class Trace:
         self.path = self.paths[0]
         self._scope = scope
         self._options: dict[str, Any] = {
-            "memory": memory, "timeout_s": timeout_s, "use_cache": use_cache, "note": note, "progress": progress,
+            "memory": memory, "timeout_s": timeout_s, "use_cache": use_cache, "ncu": ncu,
+            "note": note, "progress": progress,
         }  # fmt: skip
+        several = len(self.paths) > 1
+        if ncu and several:
+            raise UsageError("what ncu measured is of one trace", "open one of the traces with it")
         files = [
             _file(each, label, note, progress) for each, label in zip(self.paths, labels_of(self.paths), strict=True)
         ]
-        self._session = Session(files, scope, memory, use_cache=use_cache, timeout_s=timeout_s)
+        self._ncu_said = False
+        self.ncu = None if several else for_trace(self.path, Path(ncu) if ncu else None)
+        self._session = Session(files, scope, memory, use_cache=use_cache, timeout_s=timeout_s, ncu=self.ncu)
 
     def scope(  # noqa: PLR0913 - the parts of a scope, by keyword
         self,
@@ -94,11 +105,19 @@ class Trace:
         return Trace(self.paths, scope=self._scope.narrowed(**parts), **self._options)
 
     def run(self, report: str, **params: Any) -> pl.DataFrame:
-        """Answer a report as a polars frame: ``trace.run("gaps", min_gap_ns=5000)``."""
-        return self.answer(report, **params).frame()
+        """Answer a report as a polars frame: ``trace.run("gaps", min_gap_ns=5000)``.
+
+        What must be known beside the numbers goes to the `note` that the trace was opened with.
+        """
+        answer = self.answer(report, **params)
+        for text in answer.notes:
+            self._options["note"](text)
+        return answer.frame()
 
     def answer(self, report: str | packs.Pack, **params: Any) -> Answer:
         """Answer a report, with its notes and what its columns mean.
+
+        Reports about steps also take the options of `nsys_insight.steps.StepOptions`.
 
         Raises:
             UsageError: There is no such report, a parameter is wrong, or several traces are open.
@@ -106,18 +125,22 @@ class Trace:
         pack = packs.find(report) if isinstance(report, str) else report
         if len(self.paths) > 1:
             raise UsageError("a report is about one trace", "open one of them, or ask in SQL: GROUP BY trace")
-        statement, values = pack.statement(params, self._scope.flags)
-        table, columns = self._session.table(statement)
+        asked = {name: params.pop(name) for name in steps.params_of(pack.sql) if name in params}
+        statement, values = pack.statement(params)
+        self._say_which_ncu(statement)
+        table, columns = self._session.table(statement, steps.options(asked))
         notes = [
             text for note in pack.notes.values() for text in self._session.sentences(packs.bind(note, values), table)
         ]
         return Answer(
             connection=self._session.connection,
             table=table,
-            columns=tuple(Column(name, kind, pack.columns.get(name, "")) for name, kind in columns),
+            columns=tuple(
+                Column(name, kind, pack.columns.get(name, ""), name in pack.details) for name, kind in columns
+            ),
             report=pack.name,
             title=pack.title,
-            params=values,
+            params=values | asked,
             notes=tuple(notes),
             empty=self._empty(pack),
             trace=self.facts(),
@@ -133,6 +156,7 @@ class Trace:
 
     def execute(self, statement: Statement) -> Answer:
         """Answer one query of a text that `nsys_insight.statements.split` took apart."""
+        self._say_which_ncu(statement.sql)
         table, columns = self._session.table(statement.sql, line=statement.line)
         return Answer(
             connection=self._session.connection,
@@ -149,12 +173,14 @@ class Trace:
         Raises:
             QueryError: It failed, or would hide a view of the model.
         """
-        if statement.creates in model.views():
-            raise QueryError(f"{statement.creates} is a view of the model", "choose another name")
+        if statement.creates in model.definitions():
+            raise QueryError(f"{statement.creates} is of the model", "choose another name")
+        self._say_which_ncu(statement.sql)
         self._session.define(statement.sql, line=statement.line)
 
     def stream(self, statement: Statement) -> Stream:
         """Answer a query while it runs, however much it returns."""
+        self._say_which_ncu(statement.sql)
         return Stream(self._session, statement)
 
     def facts(self) -> dict[str, Any]:
@@ -163,6 +189,12 @@ class Trace:
         if len(self.paths) > 1:
             return {"files": [path.name for path in self.paths], "scope": scope}
         return {"file": self.path.name, "scope": scope}
+
+    def _say_which_ncu(self, statement: str) -> None:
+        """Say once where ncu's data come from, when a query uses some that the user did not name."""
+        if self.ncu is not None and self._options["ncu"] is None and "ncu_" in statement and not self._ncu_said:
+            self._ncu_said = True
+            self._options["note"](f"ncu's data are those of {self.ncu}")
 
     def _empty(self, pack: packs.Pack) -> str:
         if self._scope == WHOLE_TRACE:

@@ -34,7 +34,8 @@ _ID = re.compile(r"(^|_)(id|pid|tid)$")
 
 _DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(ns|us|\u00b5s|\u03bcs|ms|s)?", re.ASCII)
 _NS = {"ns": 1, "us": 10**3, "\u00b5s": 10**3, "\u03bcs": 10**3, "ms": 10**6, "s": 10**9}
-_LONGEST_NS = 2**63 - 1
+_SIZE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?)(i?)b?(?:/s)?", re.ASCII | re.IGNORECASE)
+_LARGEST = 2**63 - 1
 
 
 def unit_of(name: str) -> str:
@@ -82,7 +83,9 @@ class Scale:
             return UNKNOWN
         if not self.thousands:
             return str(value)
-        return _number(value if self.divisor == 1 else value / self.divisor, self.decimals)
+        # A count beside a mean (1 beside 0.031) is a whole number all the same.
+        decimals = 0 if isinstance(value, int) and not self.unit else self.decimals
+        return _number(value if self.divisor == 1 else value / self.divisor, decimals)
 
 
 def scale_for(name: str, values: Iterable[Number | None]) -> Scale:
@@ -136,7 +139,24 @@ def parse_duration(text: str, *, flag: str = "") -> int:
     if match:
         number, unit = match.groups()
         duration = round(Fraction(number) * _NS[unit or "ns"])
-        if duration <= _LONGEST_NS:
+        if duration <= _LARGEST:
             return duration
     what = f"{flag} takes a duration, not {text!r}" if flag else f"{text!r} is not a duration"
     raise UsageError(what, "write a number and a unit: 250ns, 5us, 1.5ms or 2s")
+
+
+def parse_bytes(text: str, *, flag: str = "") -> int:
+    """Read a size or a bandwidth as bytes: "512", "5.1GB" (decimal), "16 GiB" (binary), "4.8TB/s".
+
+    Raises:
+        UsageError: if it is not a number with one of these units, or larger than 8 EiB.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match:
+        number, prefix, binary = match.groups()
+        factor: int = (1024 if binary else 1000) ** " kmgt".index(prefix.lower() or " ")
+        size = round(Fraction(number) * factor)
+        if size <= _LARGEST:
+            return size
+    what = f"{flag} takes a number of bytes, not {text!r}" if flag else f"{text!r} is not a number of bytes"
+    raise UsageError(what, "write a number and a unit: 512, 5.1GB, 16GiB, 4.8TB/s")

@@ -60,4 +60,6 @@ def unusable(name: str) -> str:
 
 
 # The commands that are no packs; tests/test_user_packs.py holds them against the command line.
-COMMANDS = frozenset({"sql", "shell", "schema", "demo", "cache", "export", "convert", "packs", "run"})
+COMMANDS = frozenset(
+    {"sql", "shell", "schema", "demo", "cache", "export", "convert", "packs", "run", "classify", "ncu"}
+)

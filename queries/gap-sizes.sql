@@ -3,8 +3,8 @@ title = "Idle time of each GPU by the length of its gaps"
 description = """
 Counts the gaps of each GPU by their length. A gap is the time from the end of all operations so far (kernels, copies,
 memsets, whole graphs) to the start of the next; under --nvtx gaps are cut to the ranges. Gaps and busy time add up to the
-time from the first operation to the last; what of the wall is before and after is no gap.
-A scope counts only its own work as busy: what other threads, processes or streams run at the time looks idle here."""
+time from the first operation to the last; what of the wall is before and after is no gap. In a scope, what the GPU did
+for others is no gap either."""
 reading = """
 Gaps of up to 1 or 2 µs are the GPU's own pace from one kernel to the next of a stream: only fewer kernels (fusion) or CUDA
 graphs shorten them. Much time in gaps of 2 to 20 µs: launch-bound, the host needs longer to launch than the GPU to run; use

@@ -4,14 +4,14 @@ aliases = ["gpu_gaps"]
 description = """
 A gap is the time on one GPU from the end of all operations so far (kernels, copies, memsets, whole graphs, on any stream
 and of any process) to the start of the next. The gaps and the busy time add up to the time from the first operation to
-the last; what of the wall is before and after is no gap. Under --nvtx gaps are cut to the ranges. Without --min-gap the
-1,000 longest gaps are listed. host is what took most of the gap on the thread that launched the operation after it (cut
-off by --nvtx: before it), up to the end of that launch call: an API call by its name (the sum of its calls), a call of
-the operating system (captured with -t osrt), or CPU work outside all of these. It is 'launch latency' if most of the gap
-came after the launch call had returned, 'launched before the gap' if the call had returned before the gap began: then the
-host was not late, the operation waited on the GPU (for another stream, or for the next node of its graph); and 'profiler: …'
-if the profiler itself held the thread up for half of the gap.
-A scope counts only its own work as busy: what other threads, processes or streams run at the time looks idle here."""
+the last; what of the wall is before and after is no gap. A scope cuts gaps to its own time; what the GPU did for others
+in that time is no gap. Without --min-gap the 1,000 longest gaps are listed. host is what took most of the gap on the
+thread that launched the operation after it, up to the end of that launch call: an API call by its name (the sum of its
+calls), a call of the operating system (captured with -t osrt), or CPU work outside all of these. It is 'launch latency'
+if most of the gap came after the launch call had returned; 'launched before the gap' if the call had returned before the
+gap began: then the host was not late, the operation waited on the GPU (for another stream, or for the next node of its
+graph); 'launch call under way' if the call had begun before the gap and not returned; and 'profiler: …' if the profiler
+itself held the thread up for half of the gap."""
 reading = """
 CPU work: the program does something else before it launches (sampling, tokenising, Python): do it later, on another
 thread, or with a CUDA graph. sync: the host waited and launched nothing meanwhile, see syncs. alloc or free: use a memory
@@ -28,10 +28,11 @@ start_ns = "When the GPU became idle"
 duration_ns = "How long it was idle"
 wall_pct = "Share of the wall"
 idle_pct = "Share of the idle time of all gaps in scope"
+cause = "What most of the gap is owed to, in the words of idle: starved, blocked, allocation, dependency, profiler, unknown"
 host = "What the host did for most of the gap; NULL when the trace does not have the launch call"
 host_ns = "How much of the gap that was"
-before_name = "The operation that ended where the gap begins; NULL where --nvtx cut the gap"
-after_name = "The operation that ended the gap; NULL where --nvtx cut the gap"
+before_name = "The operation before the gap"
+after_name = "The operation after the gap"
 nvtx_path = "The NVTX range of that thread when the gap began, or at the launch call if that was before; NULL outside all"
 gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 process_id = "Process that launched the operation"
@@ -60,26 +61,22 @@ longest AS MATERIALIZED (
 ),
 -- The operations on either side: at one instant, the one of the earlier call.
 edges AS MATERIALIZED (
-    SELECT
-        coalesce(d.gpu_id, o.device_id) AS gpu_id, o.start_ns, greatest(o.start_ns, o.end_ns) AS end_ns,
-        o.name_id, o.label, o.process_id, o.correlation_id
-    FROM gpu_ops AS o
-    LEFT JOIN devices AS d ON d.process_id = o.process_id AND d.device_id = o.device_id
-    WHERE o.start_ns IN (SELECT end_ns FROM longest) OR greatest(o.start_ns, o.end_ns) IN (SELECT start_ns FROM longest)
+    SELECT o.*, coalesce(s.name, o.label) AS name
+    FROM gpu_work AS o
+    LEFT JOIN strings AS s USING (name_id)
+    WHERE o.start_ns IN (SELECT next_ns FROM longest) OR o.end_ns IN (SELECT reached_ns FROM longest)
 ),
 before_gap AS (
-    SELECT g.gap_id, coalesce(s.name, o.label) AS name, o.process_id, o.correlation_id
+    SELECT g.gap_id, o.name, o.process_id, o.correlation_id
     FROM longest AS g
-    JOIN edges AS o ON o.gpu_id = g.gpu_id AND o.end_ns = g.start_ns
-    LEFT JOIN strings AS s ON s.name_id = o.name_id
-    QUALIFY row_number() OVER (PARTITION BY g.gap_id ORDER BY o.correlation_id, o.process_id, o.start_ns DESC, name) = 1
+    JOIN edges AS o ON o.gpu_id = g.gpu_id AND o.end_ns = g.reached_ns
+    QUALIFY row_number() OVER (PARTITION BY g.gap_id ORDER BY o.correlation_id, o.process_id, o.start_ns DESC, o.name) = 1
 ),
 after_gap AS (
-    SELECT g.gap_id, coalesce(s.name, o.label) AS name, o.process_id, o.correlation_id
+    SELECT g.gap_id, o.name, o.process_id, o.correlation_id
     FROM longest AS g
-    JOIN edges AS o ON o.gpu_id = g.gpu_id AND o.start_ns = g.end_ns
-    LEFT JOIN strings AS s ON s.name_id = o.name_id
-    QUALIFY row_number() OVER (PARTITION BY g.gap_id ORDER BY o.correlation_id, o.process_id, o.end_ns, name) = 1
+    JOIN edges AS o ON o.gpu_id = g.gpu_id AND o.start_ns = g.next_ns
+    QUALIFY row_number() OVER (PARTITION BY g.gap_id ORDER BY o.correlation_id, o.process_id, o.end_ns, o.name) = 1
 ),
 -- What may overlap is compared slice by slice: of a millisecond, or longer where the gaps are far apart.
 slicing AS MATERIALIZED (
@@ -91,39 +88,44 @@ slicing AS MATERIALIZED (
 slices AS MATERIALIZED (
     SELECT DISTINCT unnest(range(start_ns // slice_ns, end_ns // slice_ns + 1)) AS slice FROM longest CROSS JOIN slicing
 ),
-calls AS MATERIALIZED (
-    SELECT process_id, thread_id, start_ns, end_ns, call_group, name, correlation_id
-    FROM api_calls
+activities AS MATERIALIZED (
+    FROM host_activity
     WHERE start_ns // (SELECT slice_ns FROM slicing) IN (FROM slices) OR end_ns // (SELECT slice_ns FROM slicing) IN (FROM slices)
-        OR duration_ns >= (SELECT slice_ns FROM slicing)
+        OR end_ns - start_ns >= (SELECT slice_ns FROM slicing)
         OR (process_id, correlation_id) IN (SELECT process_id, correlation_id FROM edges)
 ),
 launched AS MATERIALIZED (
     SELECT
         g.gap_id, g.gpu_id, g.start_ns, g.end_ns, g.duration_ns, b.name AS before_name, a.name AS after_name,
         c.process_id, c.thread_id, c.start_ns AS call_start_ns,
-        CASE WHEN a.gap_id IS NULL OR c.end_ns > g.end_ns THEN g.end_ns ELSE c.end_ns END AS until_ns,
-        a.gap_id IS NOT NULL AND (c.end_ns <= g.start_ns OR (a.process_id, a.correlation_id) = (b.process_id, b.correlation_id))
-            AS is_early
+        least(c.end_ns, g.end_ns) AS until_ns,
+        CASE
+            WHEN c.end_ns <= g.reached_ns OR (a.process_id, a.correlation_id) = (b.process_id, b.correlation_id)
+                THEN 'launched before the gap'
+            WHEN c.start_ns < g.reached_ns THEN 'launch call under way'
+        END AS in_time
     FROM longest AS g
     LEFT JOIN before_gap AS b USING (gap_id)
     LEFT JOIN after_gap AS a USING (gap_id)
     LEFT JOIN (
         SELECT process_id, correlation_id, min(thread_id) AS thread_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns
-        FROM calls GROUP BY ALL
-    ) AS c
-        ON c.process_id = CASE WHEN a.gap_id IS NULL THEN b.process_id ELSE a.process_id END
-        AND c.correlation_id = CASE WHEN a.gap_id IS NULL THEN b.correlation_id ELSE a.correlation_id END
+        FROM activities WHERE kind = 'api' GROUP BY ALL
+    ) AS c ON c.process_id = a.process_id AND c.correlation_id = a.correlation_id
 ),
 late AS MATERIALIZED (
-    FROM launched WHERE NOT is_early AND thread_id IS NOT NULL
+    FROM launched WHERE in_time IS NULL AND thread_id IS NOT NULL
 ),
-activities AS (
-    SELECT process_id, thread_id, start_ns, end_ns, call_group || ': ' || name AS host, 1 AS turn FROM calls
-    UNION ALL
-    SELECT process_id, thread_id, start_ns, end_ns, 'OS: ' || name, 2 FROM os_calls
-    UNION ALL
-    SELECT process_id, thread_id, start_ns, end_ns, 'profiler: ' || name, 0 FROM profiler_overheads
+named AS (
+    SELECT
+        a.process_id, a.thread_id, a.start_ns, a.end_ns,
+        CASE a.kind
+            WHEN 'api' THEN n.call_group || ': ' || n.name
+            WHEN 'os' THEN 'OS: ' || n.name
+            ELSE 'profiler: ' || n.name
+        END AS host,
+        CASE a.kind WHEN 'profiler' THEN 0 WHEN 'api' THEN 1 ELSE 2 END AS turn
+    FROM activities AS a
+    LEFT JOIN api_names AS n USING (name_id)
 ),
 during AS MATERIALIZED (
     SELECT
@@ -139,7 +141,7 @@ during AS MATERIALIZED (
     ) AS g
     JOIN (
         SELECT a.*, unnest(range(greatest(start_ns, first_ns) // slice_ns, least(end_ns, last_ns) // slice_ns + 1)) AS slice
-        FROM activities AS a CROSS JOIN slicing
+        FROM named AS a CROSS JOIN slicing
         WHERE a.start_ns < last_ns AND a.end_ns > first_ns
     ) AS a ON a.process_id = g.process_id AND a.thread_id = g.thread_id AND a.slice = g.slice
     WHERE a.start_ns < g.until_ns AND a.end_ns > g.start_ns
@@ -148,13 +150,13 @@ during AS MATERIALIZED (
 explanations AS (
     SELECT gap_id, host, sum(overlap_ns)::BIGINT AS host_ns FROM during WHERE is_outermost OR turn = 0 GROUP BY ALL
     UNION ALL
-    SELECT gap_id, 'CPU work', until_ns - start_ns - coalesce(covered_ns, 0)
+    SELECT gap_id, 'CPU work', greatest(until_ns - start_ns, 0) - coalesce(covered_ns, 0)
     FROM late
     LEFT JOIN (SELECT gap_id, sum(overlap_ns)::BIGINT AS covered_ns FROM during WHERE is_outermost GROUP BY ALL) USING (gap_id)
     UNION ALL
-    SELECT gap_id, 'launch latency', end_ns - until_ns FROM late
+    SELECT gap_id, 'launch latency', end_ns - greatest(until_ns, start_ns) FROM late
     UNION ALL
-    SELECT gap_id, 'launched before the gap', duration_ns FROM launched WHERE is_early
+    SELECT gap_id, in_time, duration_ns FROM launched WHERE in_time IS NOT NULL
 ),
 explained AS (
     SELECT gap_id, host, host_ns
@@ -163,24 +165,47 @@ explained AS (
         PARTITION BY gap_id
         ORDER BY (host LIKE 'profiler: %' AND 2 * host_ns >= duration_ns) DESC, host_ns DESC, host
     ) = 1
+),
+-- Only the few ranges that are open at one of these instants are worth a path.
+instants AS MATERIALIZED (
+    SELECT gap_id, process_id, thread_id, least(start_ns, call_start_ns) AS at_ns FROM launched WHERE thread_id IS NOT NULL
+),
+open_ranges AS MATERIALIZED (
+    SELECT r.*
+    FROM nvtx_ranges AS r
+    ASOF JOIN instants AS i ON i.process_id = r.process_id AND i.thread_id = r.thread_id AND i.at_ns >= r.start_ns
+    WHERE r.style = 'push/pop' AND coalesce(r.end_ns > i.at_ns, true)
+),
+paths AS (
+    SELECT i.gap_id, string_agg(r.name, '/' ORDER BY r.start_ns, r.end_ns DESC NULLS FIRST, r.name) AS path
+    FROM instants AS i
+    JOIN open_ranges AS r ON r.process_id = i.process_id AND r.thread_id = i.thread_id
+    WHERE r.start_ns <= i.at_ns AND coalesce(r.end_ns > i.at_ns, true)
+    GROUP BY i.gap_id
 )
 SELECT
     g.start_ns,
     g.duration_ns,
     100.0 * g.duration_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
     100.0 * g.duration_ns / (SELECT sum(duration_ns) FROM gaps) AS idle_pct,
+    CASE
+        WHEN e.host IS NULL THEN 'unknown'
+        WHEN g.in_time IS NOT NULL THEN 'dependency'
+        WHEN e.host LIKE 'profiler: %' THEN 'profiler'
+        WHEN e.host LIKE 'sync: %' OR e.host LIKE 'copy: %' AND e.host NOT LIKE '%Async%' THEN 'blocked'
+        WHEN e.host LIKE 'alloc: %' OR e.host LIKE 'free: %' THEN 'allocation'
+        ELSE 'starved'
+    END AS cause,
     e.host,
     e.host_ns,
     g.before_name,
     g.after_name,
-    r.path AS nvtx_path,
+    p.path AS nvtx_path,
     g.gpu_id,
     g.process_id,
     g.thread_id,
     g.end_ns
 FROM launched AS g
 LEFT JOIN explained AS e USING (gap_id)
-ASOF LEFT JOIN nvtx_places AS p
-    ON p.process_id = g.process_id AND p.thread_id = g.thread_id AND p.start_ns <= least(g.start_ns, g.call_start_ns)
-LEFT JOIN nvtx_nesting AS r ON r.range_id = p.range_id
+LEFT JOIN paths AS p USING (gap_id)
 ORDER BY g.gap_id

@@ -1,7 +1,7 @@
 /*
 title = "What is in the trace"
 description = """
-Counts are rows of the trace in scope. wall_ns is from the first to the last CUDA event; gpu_busy_pct is the share of it in
+Counts are rows of the trace in scope; what is not in scope is not called unused or missing. wall_ns is from the first to the last CUDA event; gpu_busy_pct is the share of it in
 which the GPU worked: the union of its kernels, copies, memsets and whole graphs. gpu_time_ns adds up a process's GPU
 operations. Environment variables, host and user,
 which the trace holds, are never shown."""
@@ -16,8 +16,24 @@ section = "capture, gpu, process, events, graphs, diagnostics, missing"
 metric = "What the row states"
 value = "Its number, in the unit that the metric's name ends in; NULL where it is text, or was not captured"
 detail = "The text, or more about the number; in section missing, how to capture it"
+
+[notes]
+next = """
+SELECT CASE
+    WHEN count(*) FILTER (metric = 'gpu_busy_pct') = 0 THEN NULL
+    WHEN min(value) FILTER (metric = 'gpu_busy_pct') < 90
+        THEN 'next: ' || CASE count(*) FILTER (metric = 'gpu_busy_pct') WHEN 1 THEN 'the' ELSE 'a' END || ' GPU is idle ' || round(100 - min(value) FILTER (metric = 'gpu_busy_pct'), 1) || ' % of the wall: nsys-insight gaps says why'
+    ELSE 'next: the GPU is nearly always busy: nsys-insight top says with what'
+END || CASE WHEN count(*) FILTER (metric = 'nvtx_ranges' AND section = 'events') > 0
+    THEN '; nsys-insight nvtx by range, and --nvtx NAME narrows every report' ELSE '; nsys-insight per-token --tokens N by step' END
+FROM answer"""
 */
-WITH walls AS MATERIALIZED (
+WITH is_whole AS (
+    -- That there is nothing in a part of the trace says nothing about the whole, or about the capture.
+    SELECT coalesce(nvtx, from_ns::VARCHAR, to_ns::VARCHAR, device_id::VARCHAR, process_id::VARCHAR, stream_id::VARCHAR) IS NULL
+    FROM scope
+),
+walls AS MATERIALIZED (
     SELECT sum(duration_ns) AS wall_ns FROM wall
 ),
 calls AS MATERIALIZED (
@@ -90,7 +106,7 @@ found(place, rank, section, metric, value, detail) AS (
     SELECT 12, 0, 'capture', 'capture_ns', capture_ns, 'begun ' || begun || ' UTC' FROM settings
     UNION ALL
     SELECT 13, 0, 'capture', 'wall_ns', wall_ns, CASE
-        WHEN nvtx IS NOT NULL THEN 'in the ' || range_count || ' ranges of --nvtx'
+        WHEN nvtx IS NOT NULL THEN 'in the ' || range_count || CASE range_count WHEN 1 THEN ' range' ELSE ' ranges' END || ' of --nvtx'
         WHEN coalesce(from_ns, to_ns) IS NOT NULL THEN 'in the window of --from and --to'
         ELSE 'from the first to the last CUDA event'
     END
@@ -100,7 +116,7 @@ found(place, rank, section, metric, value, detail) AS (
     FROM all_gpus, walls WHERE busy_ns IS NOT NULL
     UNION ALL
     SELECT 21, 0, 'gpu', 'gpus_not_used', count(*), string_agg(DISTINCT name, ', ' ORDER BY name)
-    FROM all_gpus WHERE busy_ns IS NULL HAVING count(*) > 0
+    FROM all_gpus WHERE busy_ns IS NULL AND (FROM is_whole) HAVING count(*) > 0
     UNION ALL
     SELECT 30, -c.gpu_ns, 'process', 'gpu_time_ns', c.gpu_ns,
         concat_ws(' ', c.process_id, n.name) || format(
@@ -112,7 +128,7 @@ found(place, rank, section, metric, value, detail) AS (
     LEFT JOIN (SELECT process_id, min(name) AS name FROM processes GROUP BY process_id) AS n USING (process_id)
     UNION ALL
     SELECT 31, 0, 'process', 'processes_without_cuda', count(DISTINCT process_id), NULL
-    FROM processes ANTI JOIN cuda_processes USING (process_id) HAVING count(*) > 0
+    FROM processes ANTI JOIN cuda_processes USING (process_id) WHERE (FROM is_whole) HAVING count(*) > 0
     UNION ALL
     SELECT 40, 0, 'events', 'kernels', kernels, names || ' names; ' || CASE launched
         WHEN kernels THEN 'all with their launch call'
@@ -131,7 +147,9 @@ found(place, rank, section, metric, value, detail) AS (
     UNION ALL
     SELECT 44, 0, 'events', 'syncs', count(*), 'waits that CUPTI recorded' FROM sync_events HAVING count(*) > 0
     UNION ALL
-    SELECT 45, 0, 'events', 'nvtx_ranges', count(*), count(DISTINCT name) || ' names' FROM nvtx_ranges HAVING count(*) > 0
+    SELECT 45, 0, 'events', 'nvtx_ranges', sum(ranges), count(*) || ' names; the most frequent: '
+        || array_to_string(list_slice(list(left(name, 60) || ' (' || ranges || ')' ORDER BY ranges DESC, name), 1, 5), ', ')
+    FROM (SELECT name, count(*) AS ranges FROM nvtx_ranges GROUP BY name) HAVING count(*) > 0
     UNION ALL
     SELECT 46, 0, 'events', 'memory_events', count(*), 'allocations and deallocations, with sizes'
     FROM memory_events HAVING count(*) > 0
@@ -177,9 +195,7 @@ found(place, rank, section, metric, value, detail) AS (
             (6, 'api_backtraces', '--cudabacktrace=all', NOT EXISTS (FROM calls WHERE backtraces > 0)),
             (7, 'unimportant_api_calls', '--cuda-trace-all-apis=true', (SELECT skips_calls FROM settings))
     ) AS m (place, metric, detail, is_missing)
-    -- That there is nothing in a part of the trace says nothing about the capture.
-    WHERE is_missing AND nvtx IS NULL AND from_ns IS NULL AND to_ns IS NULL
-        AND device_id IS NULL AND process_id IS NULL AND stream_id IS NULL
+    WHERE is_missing AND (FROM is_whole)
 )
 SELECT section, metric, value::DOUBLE AS value, detail
 FROM found

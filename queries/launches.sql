@@ -55,7 +55,7 @@ WITH timed AS (
         duration_ns AS kernel_ns,
         CASE WHEN has_own_call THEN api_duration_ns END AS api_ns,
         CASE WHEN has_own_call AND queue_ns >= 0 THEN queue_ns END AS queue_ns,
-        CASE WHEN has_own_call THEN greatest(end_ns, api_end_ns) - api_start_ns END AS total_ns
+        CASE WHEN has_own_call THEN greatest(end_ns, api_end_ns, api_start_ns) - api_start_ns END AS total_ns
     FROM launches
 ),
 measured AS (

@@ -16,6 +16,8 @@ take little time are candidates for fusion or a CUDA graph. Work that another th
 does, is in that thread's ranges."""
 empty = "No NVTX ranges in this scope: capture with nsys profile -t cuda,nvtx, and mark ranges in the program (torch.cuda.nvtx.range_push, nvtx.annotate, nvtxRangePush)"
 
+details = ["gpu_wall_pct", "med_ns", "min_ns", "max_ns", "stddev_ns"]
+
 [params.by]
 default = "name"
 choices = ["name", "path"]
@@ -53,44 +55,38 @@ graphs = """
 SELECT 'CUDA graphs ran as a whole ' || count(*) || ' times: gpu_ns includes them, but their kernels are not counted; capture with --cuda-graph-trace=node to see them'
 FROM graph_launches HAVING count(*) > 0"""
 */
--- Each thread's time is cut wherever a range opens or closes. A piece lies wholly inside or wholly outside of every range:
--- work is looked up once, by piece, and each range adds up its pieces.
+-- Each thread's time is cut wherever a range opens or closes, and its GPU work summed up by piece: a piece lies wholly
+-- inside or wholly outside of every range. So what is in one is the difference of two running sums, and its first and last
+-- operation are those of a window, however many ranges overlap.
 WITH ranges AS MATERIALIZED (
-    -- Of the ranges around a piece, the innermost has the highest range_id.
     SELECT
         *,
-        row_number() OVER (ORDER BY start_ns, coalesce(end_ns, 9223372036854775807) DESC, name) AS range_id,
+        greatest(start_ns, coalesce(end_ns, (SELECT max(greatest(start_ns, coalesce(end_ns, start_ns))) + 1 FROM nvtx_ranges))) AS close_ns,
         dense_rank() OVER (ORDER BY name, style) AS group_id
     FROM (
-        SELECT
-            CASE WHEN domain = '' THEN name ELSE domain || ':' || name END AS name,
-            style, process_id << 24 | thread_id AS thread, start_ns, end_ns
-        FROM nvtx_ranges
-        WHERE $by = 'name' OR style = 'start/end'
-        UNION ALL
-        SELECT path, 'push/pop', process_id << 24 | thread_id, start_ns, end_ns
+        SELECT path AS name, 'push/pop' AS style, range_id, process_id << 24 | thread_id AS thread, start_ns, end_ns, duration_ns
         FROM nvtx_nesting
         WHERE $by = 'path'
+        UNION ALL
+        SELECT
+            CASE WHEN domain = '' THEN name ELSE domain || ':' || name END,
+            'push/pop', range_id, process_id << 24 | thread_id, start_ns, end_ns, duration(start_ns, end_ns)
+        FROM nvtx_stacks
+        WHERE $by = 'name'
+        UNION ALL
+        SELECT
+            CASE WHEN domain = '' THEN name ELSE domain || ':' || name END,
+            style, NULL, process_id << 24 | thread_id, start_ns, end_ns, duration_ns
+        FROM nvtx_ranges
+        WHERE style = 'start/end'
     )
 ),
-pieces AS MATERIALIZED (
-    SELECT
-        row_number() OVER (ORDER BY thread, start_ns) AS piece_id,
-        thread,
-        start_ns,
-        lead(start_ns) OVER (PARTITION BY thread ORDER BY start_ns) - start_ns AS host_ns
-    FROM (SELECT thread, start_ns FROM ranges UNION SELECT thread, end_ns FROM ranges WHERE end_ns IS NOT NULL)
-),
-inside AS MATERIALIZED (
-    SELECT r.range_id, r.group_id, r.style, unnest(range(o.piece_id, coalesce(c.piece_id, l.piece_id + 1))) AS piece_id
-    FROM ranges AS r
-    JOIN pieces AS o ON o.thread = r.thread AND o.start_ns = r.start_ns
-    LEFT JOIN pieces AS c ON c.thread = r.thread AND c.start_ns = r.end_ns
-    JOIN (SELECT thread, max(piece_id) AS piece_id FROM pieces GROUP BY thread) AS l ON l.thread = r.thread
+pieces AS (
+    SELECT thread, start_ns FROM ranges UNION SELECT thread, close_ns FROM ranges WHERE end_ns IS NOT NULL
 ),
 launched AS (
-    SELECT o.start_ns, o.end_ns, o.is_kernel, a.thread, a.start_ns AS api_start_ns
-    FROM (SELECT start_ns, end_ns, kind = 'kernel' AS is_kernel, process_id, correlation_id FROM gpu_ops) AS o
+    SELECT o.start_ns, o.end_ns, o.duration_ns, o.is_kernel, a.thread, a.start_ns AS api_start_ns
+    FROM (SELECT start_ns, end_ns, duration_ns, kind = 'kernel' AS is_kernel, process_id, correlation_id FROM gpu_ops) AS o
     JOIN (
         SELECT process_id << 24 | thread_id AS thread, start_ns, process_id, correlation_id
         FROM api_calls
@@ -99,14 +95,57 @@ launched AS (
 ),
 work AS MATERIALIZED (
     SELECT
-        p.piece_id,
-        sum(l.end_ns - l.start_ns) AS gpu_ns,
+        p.thread,
+        p.start_ns,
+        sum(l.duration_ns)::BIGINT AS gpu_ns,
         count(*) FILTER (WHERE l.is_kernel) AS kernels,
         min(l.start_ns) AS first_ns,
         max(l.end_ns) AS last_ns
     FROM launched AS l
     ASOF JOIN pieces AS p ON p.thread = l.thread AND p.start_ns <= l.api_start_ns
-    GROUP BY p.piece_id
+    GROUP BY p.thread, p.start_ns
+),
+running AS (
+    SELECT thread, start_ns, sum(gpu_ns) OVER along AS gpu_ns, sum(kernels) OVER along AS kernels
+    FROM work
+    WINDOW along AS (PARTITION BY thread ORDER BY start_ns ROWS UNBOUNDED PRECEDING)
+),
+-- Ranges of one name may overlap: what is in two of them counts once.
+stretches AS (
+    SELECT group_id, thread, min(start_ns) AS start_ns, max(close_ns) AS close_ns
+    FROM (
+        SELECT *, sum(begins) OVER (PARTITION BY group_id, thread ORDER BY start_ns, close_ns ROWS UNBOUNDED PRECEDING) AS stretch
+        FROM (
+            SELECT
+                group_id, thread, start_ns, close_ns,
+                CASE WHEN start_ns <= max(close_ns) OVER (
+                    PARTITION BY group_id, thread ORDER BY start_ns, close_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+                ) THEN 0 ELSE 1 END AS begins
+            FROM ranges
+        )
+    )
+    GROUP BY group_id, thread, stretch
+),
+gpus AS (
+    SELECT i.group_id, sum(i.sign * r.gpu_ns)::BIGINT AS gpu_ns, sum(i.sign * r.kernels)::BIGINT AS kernels
+    FROM (SELECT group_id, thread, unnest([start_ns, close_ns]) AS at_ns, unnest([-1, 1]) AS sign FROM stretches) AS i
+    ASOF JOIN running AS r ON r.thread = i.thread AND r.start_ns < i.at_ns
+    GROUP BY i.group_id
+),
+projections AS (
+    SELECT group_id, sum(last_ns - first_ns)::BIGINT AS projected_ns
+    FROM (
+        SELECT group_id, min(first_ns) OVER inside AS first_ns, max(last_ns) OVER inside AS last_ns
+        FROM (
+            SELECT group_id, thread, start_ns, close_ns - 1 - start_ns AS reach_ns, NULL AS first_ns, NULL AS last_ns
+            FROM ranges WHERE close_ns > start_ns
+            UNION ALL
+            SELECT NULL, thread, start_ns, 0, first_ns, last_ns FROM work
+        )
+        WINDOW inside AS (PARTITION BY thread ORDER BY start_ns RANGE BETWEEN CURRENT ROW AND reach_ns FOLLOWING)
+    )
+    WHERE group_id IS NOT NULL
+    GROUP BY group_id
 ),
 hosts AS (
     SELECT
@@ -114,40 +153,34 @@ hosts AS (
         name,
         style,
         count(*) AS calls,
-        sum(end_ns - start_ns)::BIGINT AS host_ns,
-        avg(end_ns - start_ns) AS avg_ns,
-        median(end_ns - start_ns) AS med_ns,
-        min(end_ns - start_ns) AS min_ns,
-        max(end_ns - start_ns) AS max_ns,
-        stddev_samp(end_ns - start_ns) AS stddev_ns
+        sum(duration_ns)::BIGINT AS host_ns,
+        avg(duration_ns) AS avg_ns,
+        median(duration_ns) AS med_ns,
+        min(duration_ns) AS min_ns,
+        max(duration_ns) AS max_ns,
+        stddev_samp(duration_ns) AS stddev_ns
     FROM ranges
     GROUP BY ALL
+),
+places AS MATERIALIZED (
+    SELECT
+        process_id << 24 | thread_id AS thread, start_ns, range_id,
+        lead(start_ns) OVER (PARTITION BY process_id, thread_id ORDER BY start_ns) - start_ns AS host_ns
+    FROM nvtx_places
 ),
 own AS (
     SELECT
         r.group_id,
         sum(p.host_ns) FILTER (WHERE r.end_ns IS NOT NULL)::BIGINT AS host_ns,
-        sum(w.gpu_ns)::BIGINT AS gpu_ns
-    FROM (SELECT max(range_id) AS range_id, piece_id FROM inside WHERE style = 'push/pop' GROUP BY piece_id) AS i
-    JOIN ranges AS r ON r.range_id = i.range_id
-    JOIN pieces AS p ON p.piece_id = i.piece_id
-    LEFT JOIN work AS w ON w.piece_id = i.piece_id
-    GROUP BY r.group_id
-),
--- A range may contain another of its own name: what is in both counts once.
-gpus AS (
-    SELECT group_id, sum(gpu_ns)::BIGINT AS gpu_ns, sum(kernels)::BIGINT AS kernels
-    FROM (SELECT DISTINCT group_id, piece_id FROM inside) JOIN work USING (piece_id)
-    GROUP BY group_id
-),
-projections AS (
-    SELECT group_id, sum(projected_ns)::BIGINT AS projected_ns
+        sum(p.gpu_ns)::BIGINT AS gpu_ns
     FROM (
-        SELECT group_id, max(last_ns) - min(first_ns) AS projected_ns
-        FROM inside JOIN work USING (piece_id)
-        GROUP BY range_id, group_id
-    )
-    GROUP BY group_id
+        SELECT range_id, host_ns, NULL AS gpu_ns FROM places
+        UNION ALL
+        SELECT p.range_id, NULL, w.gpu_ns
+        FROM work AS w ASOF JOIN places AS p ON p.thread = w.thread AND p.start_ns <= w.start_ns
+    ) AS p
+    JOIN ranges AS r ON r.range_id = p.range_id
+    GROUP BY r.group_id
 )
 SELECT
     h.name,

@@ -2,107 +2,171 @@
 title = "Cost per token or step"
 aliases = ["per-step"]
 description = """
-Divides what happened in scope by the number of tokens (training steps, frames): --tokens, or one per range under --nvtx.
-wall_ns is the scope's own time: the ranges of --nvtx, the window of --from and --to, else from the first to the last CUDA
-event. gpu_busy_ns is the part of it in which a GPU worked on what is in scope (the union of kernels, copies, memsets and
-whole graphs, the mean over the GPUs that were used), gpu_idle_ns the rest. launch_calls are the calls that put kernels on
-the GPU, graph launches among them: one graph launch runs many kernels. Calls inside other calls are not counted, nor
-their time added to api_ns.
-A scope counts only its own work as busy: what other threads, processes or streams run at the time looks idle here."""
+The budget of a step of the steady state: what each step holds, as statistics over the steps, and per token. The steps are
+those of the report steps, which says how they are found, what their wall is, and what belongs to one; warm-up, prefill and
+the last step, whose end nobody sees, are left out. A step makes one token unless --tokens-per-step, --batch or --tokens (all
+tokens, divided by the steps) say otherwise. Where no steps can be told, the whole scope is divided by --tokens. launch_calls
+are the calls that put kernels on the GPU, graph launches among them: one graph launch runs many kernels. Calls inside other
+calls are not counted, nor their time added to api_ns. gpu_busy_ns + gpu_idle_ns is wall_ns, and the idle_ rows, whose names
+are the causes of the report idle, add up to gpu_idle_ns. tokens_per_s is that of the mean
+wall, under the profiler. With --model-bytes, memory_floor_ns is how long the GPU's memory takes to deliver them; the bandwidth
+is the trace's for its GPU, or --bandwidth."""
 reading = """
 gpu_idle_ns is what can be won without making a kernel faster: see gaps and syncs. Hundreds of launch calls per token at
 a kernel_avg_ns of a few microseconds are launch-bound: use a CUDA graph (torch.compile mode reduce-overhead) or fuse.
-Allocations per token should be 0: see mallocs. More than one sync call or D2H copy per token: the host reads back more
-than the sampled token, see syncs."""
-empty = "No CUDA events in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+Allocations per token should be 0: see mallocs. More than one sync point or D2H copy per token: the host reads back more
+than the sampled token, see syncs. A p95 far above the median: see the outliers in steps. Decoding one sequence is bound by
+memory: bandwidth_pct says how far that is reached, headroom_ns what is left."""
+empty = "No steps found: nothing repeats that holds most of the GPU time. Name an NVTX range with --step-range, or divide all there is with --tokens N; if there are no CUDA events, capture with: nsys profile -t cuda"
 
-[params.tokens]
+[params.model_bytes]
 type = "integer"
-required_without = "nvtx"
 least = 1
-help = "How many tokens (steps, frames) the trace or scope holds; under --nvtx, one per range if not given"
+help = "What a step must read at least (weights, KV cache, activations), such as 5.1GB"
+
+[params.bandwidth_bytes_per_s]
+type = "integer"
+least = 1
+help = "The memory bandwidth of the GPU, such as 4.8TB/s, if the trace does not say it"
 
 [columns]
 metric = "What was counted or measured"
-total = "In the whole scope; NULL for a mean"
-per_token = "total / tokens; for kernel_avg_ns the mean itself"
-wall_pct = "Share of the wall, for times: kernels that overlap, and calls of several threads, may add up to more than 100 %"
+per_token = "mean / tokens of a step; for times of one kernel, rates and shares the mean itself"
+wall_pct = "Share of the mean wall, for times: kernels that overlap, and calls of several threads, may add up to more than 100 %"
+median = "Median over the steps"
+p5 = "5th percentile over the steps; NULL for a single step"
+p95 = "95th percentile, likewise"
+mean = "Mean over the steps"
+stddev = "Sample standard deviation; NULL for a single step"
+total = "Sum over the steps; NULL for times of one kernel, rates and shares"
 
 [notes]
+method = """
+SELECT CASE method
+        WHEN 'nvtx' THEN 'steps are the NVTX ranges ' || pattern
+        WHEN 'graph' THEN 'steps are told by CUDA graphs, ' || pattern
+        WHEN 'sequence' THEN 'steps are told by the sequence of operations, ' || pattern
+        ELSE 'no steps were told' END
+    || ', of process ' || process_id || '; confidence ' || confidence || ': ' || reason
+FROM step_method WHERE method IS NOT NULL"""
+steady = """
+SELECT 'of ' || step_count || ' steps, ' || steady_count || ' are the steady state' || CASE WHEN outlier_count > 0 THEN
+        ', ' || outlier_count || ' of them unlike the others' ELSE '' END
+    || coalesce('; left out: ' || nullif(concat_ws(', ', CASE WHEN warm_up_count > 0 THEN warm_up_count || ' warm-up' END,
+        CASE WHEN tail_count > 0 THEN tail_count || ' at the end' END), ''), '') || ' (see steps)'
+FROM step_method WHERE method <> 'count'"""
+prefill = """
+SELECT 'prefill, not in these figures: ' || CASE count(*) WHEN 1 THEN '' ELSE count(*) || ' of a mean ' END || round(avg(duration_ns) / 1e6, 3)
+    || ' ms, ' || round(avg(gpu_busy_ns) / 1e6, 3) || ' ms of it busy' || coalesce(', ' || round(avg(kernels))::BIGINT || ' kernels', '')
+FROM steps WHERE phase = 'prefill' HAVING count(*) > 0"""
 tokens = """
-SELECT 'one token per range: ' || range_count || ' ranges match ' || nvtx FROM scope WHERE $tokens IS NULL"""
-whole = """
-SELECT 'the whole trace is divided, with its warm-up and prefill; narrow it with --nvtx RANGE or --from and --to'
-FROM scope WHERE nvtx IS NULL AND from_ns IS NULL AND to_ns IS NULL AND EXISTS (FROM answer)"""
-outside = """
-SELECT 'the GPU worked another ' || round(total / 1e6, 3) || ' ms on what was launched in scope, outside the scope''s own time (gpu_outside_ns): it is in neither gpu_busy_ns nor wall_ns'
-FROM answer WHERE metric = 'gpu_outside_ns' AND total > 0"""
+SELECT 'a step makes ' || round(tokens_per_step, 2) || ' tokens' FROM step_method WHERE method IS NOT NULL AND tokens_per_step <> 1"""
+processes = """
+SELECT 'other processes ran on the GPU too: --process chooses one of ' || string_agg(process_id::VARCHAR, ', ' ORDER BY process_id)
+FROM (SELECT DISTINCT process_id FROM gpu_ops) WHERE EXISTS (FROM answer) HAVING count(*) > 1"""
 gpus = """
-SELECT 'gpu_busy_ns and gpu_idle_ns are means over the ' || count(DISTINCT coalesce(d.gpu_id, o.device_id)) || ' GPUs that were used'
-FROM (SELECT DISTINCT process_id, device_id FROM gpu_ops) AS o LEFT JOIN devices AS d USING (process_id, device_id)
-HAVING count(DISTINCT coalesce(d.gpu_id, o.device_id)) > 1"""
+SELECT 'gpu_busy_ns and gpu_idle_ns are means over the ' || count(DISTINCT gpu_id) || ' GPUs that were used' FROM step_gpus HAVING count(DISTINCT gpu_id) > 1"""
 graphs = """
-SELECT 'CUDA graphs ran as a whole ' || count(*) || ' times: gpu_busy_ns includes them, but their kernels are in neither kernels nor kernel_ns; capture with --cuda-graph-trace=node to see them'
-FROM graph_launches HAVING count(*) > 0"""
+SELECT 'CUDA graphs ran as a whole: gpu_busy_ns includes them, but nobody knows their kernels; capture with --cuda-graph-trace=node to see them'
+FROM steps WHERE phase = 'steady' AND kernels IS NULL HAVING count(*) > 0"""
+bandwidth = """
+SELECT 'the trace does not say the memory bandwidth of its GPU: give it with --bandwidth'
+FROM answer WHERE $model_bytes IS NOT NULL AND $bandwidth_bytes_per_s IS NULL AND metric = 'wall_ns'
+    AND NOT EXISTS (FROM answer WHERE metric = 'memory_floor_ns')"""
 */
-WITH walls AS (
-    SELECT sum(duration_ns)::BIGINT AS wall_ns FROM wall
+WITH steady AS (
+    FROM steps WHERE phase = 'steady'
 ),
-gpus AS (
-    SELECT coalesce(avg(busy_ns), 0)::BIGINT AS busy_ns, coalesce(avg(outside_ns), 0)::BIGINT AS outside_ns FROM used_gpus
+tokens AS (
+    SELECT tokens_per_step FROM step_method
 ),
-calls AS (
-    SELECT
-        coalesce(sum(duration_ns), 0)::BIGINT AS api_ns,
-        count(*) FILTER (WHERE call_group IN ('launch', 'graph launch')) AS launch_calls,
-        count(*) FILTER (WHERE call_group = 'graph launch') AS graph_launches,
-        count(*) FILTER (WHERE call_group = 'alloc') AS mallocs,
-        count(*) FILTER (WHERE call_group = 'free') AS frees,
-        count(*) FILTER (WHERE call_group = 'sync') AS sync_calls
-    FROM outer_api_calls
+-- A mean over the GPUs, as gpu_idle_ns is; the causes that every budget shows, and others where there are any.
+idle AS (
+    SELECT s.step, c.cause, coalesce(sum(i.idle_ns), 0) / any_value(g.gpus) AS idle_ns
+    FROM steady AS s
+    JOIN (SELECT step, count(*) AS gpus FROM step_gpus GROUP BY step) AS g USING (step)
+    CROSS JOIN (
+        SELECT unnest(['starved', 'blocked', 'allocation', 'dependency', 'profiler']) AS cause
+        UNION
+        SELECT cause FROM step_idle
+    ) AS c
+    LEFT JOIN step_idle AS i ON i.step = s.step AND i.cause = c.cause
+    GROUP BY s.step, c.cause
 ),
-kernel_times AS (
-    SELECT count(*) AS kernels, coalesce(sum(duration_ns), 0)::BIGINT AS kernel_ns FROM kernel_events
-),
-copies AS (
-    SELECT
-        count(*) FILTER (WHERE copy_kind = 'H2D') AS h2d_copies,
-        coalesce(sum(size_bytes) FILTER (WHERE copy_kind = 'H2D'), 0)::BIGINT AS h2d_bytes,
-        count(*) FILTER (WHERE copy_kind = 'D2H') AS d2h_copies,
-        coalesce(sum(size_bytes) FILTER (WHERE copy_kind = 'D2H'), 0)::BIGINT AS d2h_bytes
-    FROM memcpys
+-- The bandwidth of the GPU that these steps run on.
+memory AS (
+    SELECT coalesce($bandwidth_bytes_per_s, min(g.memory_bytes_per_s))::DOUBLE AS bytes_per_s
+    FROM gpus AS g
+    WHERE g.gpu_id IN (SELECT gpu_id FROM step_gpus) AND g.memory_bytes_per_s > 0
 ),
 measured AS (
-    SELECT m.*, w.wall_ns
-    FROM walls AS w, gpus AS g, calls AS a, kernel_times AS k, copies AS c, LATERAL (
+    SELECT m.place, m.metric, m.kind, m.value
+    FROM steady AS s CROSS JOIN tokens AS t CROSS JOIN memory AS b, LATERAL (
         VALUES
-            (1, 'wall_ns', w.wall_ns),
-            (2, 'gpu_busy_ns', g.busy_ns),
-            (3, 'gpu_idle_ns', w.wall_ns - g.busy_ns),
-            (4, 'gpu_outside_ns', g.outside_ns),
-            (5, 'kernel_ns', k.kernel_ns),
-            (6, 'kernel_avg_ns', NULL),
-            (7, 'kernels', k.kernels),
-            (8, 'launch_calls', a.launch_calls),
-            (9, 'graph_launches', a.graph_launches),
-            (10, 'api_ns', a.api_ns),
-            (11, 'sync_calls', a.sync_calls),
-            (12, 'h2d_copies', c.h2d_copies),
-            (13, 'h2d_bytes', c.h2d_bytes),
-            (14, 'd2h_copies', c.d2h_copies),
-            (15, 'd2h_bytes', c.d2h_bytes),
-            (16, 'mallocs', a.mallocs),
-            (17, 'frees', a.frees)
-    ) AS m (place, metric, total)
-    WHERE w.wall_ns IS NOT NULL
+            (1, 'wall_ns', 'time', s.duration_ns::DOUBLE),
+            (2, 'gpu_busy_ns', 'time', s.gpu_busy_ns),
+            (3, 'gpu_idle_ns', 'time', s.gpu_idle_ns),
+            (10, 'kernel_ns', 'time', s.kernel_ns),
+            (11, 'kernel_avg_ns', 'mean', s.kernel_ns / nullif(s.kernels, 0)),
+            (12, 'kernel_med_ns', 'mean', s.kernel_med_ns),
+            (13, 'kernels', 'count', s.kernels),
+            (14, 'launch_calls', 'count', s.launch_calls),
+            (15, 'graph_launches', 'count', s.graph_launches),
+            (16, 'api_ns', 'time', s.api_ns),
+            (17, 'api_launch_ns', 'time', s.api_launch_ns),
+            (18, 'api_sync_ns', 'time', s.api_sync_ns),
+            (19, 'api_copy_ns', 'time', s.api_copy_ns),
+            (20, 'api_alloc_ns', 'time', s.api_alloc_ns),
+            (21, 'api_other_ns', 'time', s.api_other_ns),
+            (22, 'sync_calls', 'count', s.sync_calls),
+            (23, 'sync_points', 'count', s.sync_points),
+            (24, 'h2d_copies', 'count', s.h2d_copies),
+            (25, 'h2d_bytes', 'count', s.h2d_bytes),
+            (26, 'd2h_copies', 'count', s.d2h_copies),
+            (27, 'd2h_bytes', 'count', s.d2h_bytes),
+            (28, 'mallocs', 'count', s.mallocs),
+            (29, 'frees', 'count', s.frees),
+            (40, 'memory_floor_ns', 'floor', $model_bytes::DOUBLE / b.bytes_per_s * 1e9),
+            (41, 'headroom_ns', 'floor', s.duration_ns - $model_bytes::DOUBLE / b.bytes_per_s * 1e9),
+            (42, 'achieved_bytes_per_s', 'floor mean', $model_bytes::DOUBLE * 1e9 / nullif(s.duration_ns, 0)),
+            (43, 'bandwidth_pct', 'floor mean', 100 * $model_bytes::DOUBLE * 1e9 / nullif(s.duration_ns, 0) / b.bytes_per_s)
+    ) AS m (place, metric, kind, value)
+    WHERE kind NOT LIKE 'floor%' OR value IS NOT NULL
+    UNION ALL
+    SELECT
+        3 + list_position(['starved', 'blocked', 'allocation', 'dependency', 'profiler', 'edge', 'unknown'], cause),
+        'idle_' || cause || '_ns', 'time', idle_ns
+    FROM idle
+),
+summed AS (
+    SELECT
+        place, metric, kind,
+        quantile_cont(value, 0.5) AS median,
+        avg(value) AS mean,
+        CASE WHEN count(*) > 1 THEN quantile_cont(value, 0.05) END AS p5,
+        CASE WHEN count(*) > 1 THEN quantile_cont(value, 0.95) END AS p95,
+        stddev_samp(value) AS stddev,
+        CASE WHEN kind IN ('time', 'count') THEN sum(value)::BIGINT END AS total
+    FROM measured
+    GROUP BY place, metric, kind
+    UNION ALL
+    SELECT
+        30, 'tokens_per_s', 'rate',
+        1e9 * t.tokens_per_step / nullif(quantile_cont(s.duration_ns, 0.5), 0),
+        1e9 * t.tokens_per_step / nullif(avg(s.duration_ns), 0),
+        NULL, NULL, NULL, NULL
+    FROM steady AS s CROSS JOIN tokens AS t
+    GROUP BY t.tokens_per_step
 )
 SELECT
-    m.metric,
-    m.total::BIGINT AS total,
-    CASE
-        WHEN m.metric = 'kernel_avg_ns' THEN k.kernel_ns / nullif(k.kernels, 0)
-        ELSE m.total / coalesce($tokens, scope.range_count)
-    END AS per_token,
-    CASE WHEN m.metric IN ('wall_ns', 'gpu_busy_ns', 'gpu_idle_ns', 'kernel_ns', 'api_ns') THEN 100.0 * m.total / m.wall_ns END AS wall_pct
-FROM measured AS m, kernel_times AS k, scope
-ORDER BY m.place
+    s.metric,
+    CASE WHEN s.kind IN ('time', 'count', 'floor') THEN s.mean / t.tokens_per_step ELSE s.mean END AS per_token,
+    CASE WHEN s.kind IN ('time', 'floor') THEN 100 * s.mean / nullif((SELECT avg(duration_ns) FROM steady), 0) END AS wall_pct,
+    s.median,
+    s.p5,
+    s.p95,
+    s.mean,
+    s.stddev,
+    s.total
+FROM summed AS s CROSS JOIN tokens AS t
+ORDER BY s.place

@@ -3,7 +3,8 @@ title = "CUDA streams: work and overlap"
 description = """
 Describes each stream on which something ran. busy_ns is the union of its kernels, copies, memsets and whole graphs;
 overlap_ns the part of that in which another stream of the same GPU was busy too, of whatever process. span_ns is the time
-from its first operation to the end of its last. Streams are numbered within a process."""
+from its first operation to the end of its last. Streams are numbered within a process. A scope keeps what begins (--from,
+--to) or was launched (--nvtx) in it to its end: busy_ns may reach beyond the wall, wall_pct has only what is within."""
 reading = """
 One stream with an overlap of 0: everything runs in turn, so copies and independent kernels could overlap on streams of
 their own. Many streams with little overlap: they wait for each other (events, the default stream) or each kernel fills the
@@ -21,7 +22,7 @@ kernels = "Kernels that ran on it"
 copies = "Copies and memsets"
 graphs = "CUDA graphs that ran as a whole, traced without their kernels"
 busy_ns = "Time in which something ran on it"
-wall_pct = "busy_ns as a share of the wall"
+wall_pct = "The part of busy_ns within the wall, as a share of it"
 gpu_busy_pct = "busy_ns as a share of the time in which the GPU was busy with any stream"
 overlap_ns = "Part of busy_ns in which another stream of the GPU was busy too"
 overlap_pct = "overlap_ns as a share of busy_ns"
@@ -88,13 +89,35 @@ steps AS (
 gpus_busy AS (
     SELECT gpu_id, sum(lasts_ns)::BIGINT AS busy_ns FROM steps WHERE busy_streams > 0 GROUP BY gpu_id
 ),
+-- How long a stream was busy up to an instant follows from the last piece that began before it; the difference between the
+-- ends of the wall's intervals is what they hold. Without --nvtx, --from and --to everything is within the wall.
+scoped AS (
+    SELECT coalesce(nvtx, from_ns::VARCHAR, to_ns::VARCHAR) IS NOT NULL AS is_cut FROM scope
+),
+within AS (
+    SELECT i.gpu_id, i.number, sum(i.sign * (p.until_ns + least(p.end_ns, i.at_ns) - p.end_ns))::BIGINT AS busy_ns
+    FROM (
+        SELECT s.gpu_id, s.number, unnest([w.start_ns, w.end_ns]) AS at_ns, unnest([-1, 1]) AS sign
+        FROM streams AS s CROSS JOIN wall AS w
+    ) AS i
+    ASOF JOIN (
+        SELECT
+            gpu_id, number, start_ns, end_ns,
+            sum(end_ns - start_ns) OVER (PARTITION BY gpu_id, number ORDER BY start_ns, end_ns ROWS UNBOUNDED PRECEDING) AS until_ns
+        FROM pieces WHERE (SELECT is_cut FROM scoped) AND end_ns > start_ns
+    ) AS p ON p.gpu_id = i.gpu_id AND p.number = i.number AND p.start_ns <= i.at_ns
+    GROUP BY ALL
+),
 measured AS (
-    SELECT s.*, b.busy_ns, CASE WHEN s.has_others THEN b.busy_ns - coalesce(a.alone_ns, 0) ELSE 0 END AS overlap_ns
+    SELECT
+        s.*, b.busy_ns, CASE WHEN (SELECT is_cut FROM scoped) THEN coalesce(w.busy_ns, 0) ELSE b.busy_ns END AS within_ns,
+        CASE WHEN s.has_others THEN b.busy_ns - coalesce(a.alone_ns, 0) ELSE 0 END AS overlap_ns
     FROM streams AS s
     JOIN (SELECT gpu_id, number, sum(end_ns - start_ns)::BIGINT AS busy_ns FROM pieces GROUP BY ALL) AS b USING (gpu_id, number)
     LEFT JOIN (
         SELECT gpu_id, number, sum(lasts_ns)::BIGINT AS alone_ns FROM steps WHERE busy_streams = 1 GROUP BY ALL
     ) AS a USING (gpu_id, number)
+    LEFT JOIN within AS w USING (gpu_id, number)
 )
 SELECT
     m.process_id,
@@ -106,7 +129,7 @@ SELECT
     m.copies,
     m.graphs,
     m.busy_ns,
-    100.0 * m.busy_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
+    100.0 * m.within_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
     100.0 * m.busy_ns / nullif(coalesce(g.busy_ns, m.busy_ns), 0) AS gpu_busy_pct,
     m.overlap_ns,
     100.0 * m.overlap_ns / nullif(m.busy_ns, 0) AS overlap_pct,

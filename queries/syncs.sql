@@ -11,8 +11,7 @@ one. Where the trace does not say what a call waits for, it is taken to wait for
 gpu_idle_ns is the idle time that waits cause: a wait during which the GPU ran dry is charged with the whole gap, to the
 start of the next operation; one that began in the gap with its own time there, which the first is not charged with. So no
 idle time is charged twice, and a wait that ended while the GPU was busy is charged with none. A wait concerns the GPU that
-the trace names, else all GPUs of its process, whose idle times are added.
-A scope counts only its own work as busy: what other threads, processes or streams run at the time looks idle here."""
+the trace names, else all GPUs of its process, whose idle times are added."""
 reading = """
 Removing D2H sync points is often the largest single win: .item(), .cpu(), .numpy(), printing a loss, a comparison of a
 tensor in an if. Few bytes mean a scalar is read back: keep it on the GPU, read back every N steps, or copy to pinned memory

@@ -3,8 +3,9 @@ title = "Kernels by GPU time"
 aliases = ["cuda_gpu_kern_sum"]
 description = """
 Adds up the GPU time of every kernel execution by name. kernel_time_pct is the share of all kernel time in scope, wall_pct
-the share of the wall (kernels that overlap on several streams may add up to more than 100 %). Durations are end - start
-as CUPTI measured them on the GPU."""
+the share of the wall. That may be more than 100 %: kernels overlap on several streams, and a scope counts a kernel that
+begins (--from, --to) or is launched (--nvtx) in it whole, however long it runs; streams cuts to the scope. Durations are
+end - start as CUPTI measured them on the GPU."""
 reading = """
 Look at the top three by time and the top by calls. Many calls with a moderate average: a per-layer kernel, so a candidate
 for fusion. Few calls with a high average: optimise inside the kernel. A small wall_pct all over: the GPU waits, see gaps."""
@@ -26,7 +27,7 @@ max_ns = "Longest"
 stddev_ns = "Sample standard deviation of the durations; NULL for a single call"
 p95_ns = "95 % were at most this long"
 kernel_time_pct = "Share of all kernel time in scope"
-wall_pct = "total_ns as a share of the wall"
+wall_pct = "total_ns as a share of the wall; not cut to the scope"
 family = "What the kernel does, told from its name"
 provenance = "Where the kernel comes from, told from its name"
 

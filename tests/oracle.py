@@ -87,8 +87,8 @@ def plain_name(api_name: str) -> str:
 
 
 def duration(row: Row) -> int:
-    """Give a row's length, negative when it ends before it starts."""
-    return int(row["end"]) - int(row["start"])
+    """Give a row's length: none when it ends before it starts."""
+    return max(0, int(row["end"]) - int(row["start"]))
 
 
 def statistics(values: Sequence[float]) -> Statistics:
@@ -252,17 +252,25 @@ def wall(tables: Tables) -> Interval | None:
 
 
 def busy_intervals(tables: Tables) -> dict[int, list[Interval]]:
-    """Give when each GPU was busy: the union of its kernels, copies, memsets and whole graphs, as disjoint intervals.
+    """Give when each GPU was busy: the union of its kernels, copies, memsets and whole graphs, disjoint."""
+    return {
+        gpu: union((row["start"], max(row["start"], row["end"])) for row in work)
+        for gpu, work in work_of_gpus(tables).items()
+    }
+
+
+def work_of_gpus(tables: Tables) -> dict[int, list[Row]]:
+    """Give the operations of each GPU.
 
     A process numbers its devices itself; the key is the machine's GPU where the trace says which one a device is.
     """
     gpus = {(row["pid"], row["cudaId"]): row["gpuId"] for row in tables["TARGET_INFO_CUDA_DEVICE"]}
-    work: dict[int, list[Interval]] = defaultdict(list)
+    work: dict[int, list[Row]] = defaultdict(list)
     for table in GPU_WORK:
         for row in tables[table]:
             device = int(row["deviceId"])
-            work[gpus.get((pid_of(row), device), device)].append((row["start"], max(row["start"], row["end"])))
-    return {gpu: union(intervals) for gpu, intervals in work.items()}
+            work[gpus.get((pid_of(row), device), device)].append(row)
+    return work
 
 
 def union(intervals: Iterable[Interval]) -> list[Interval]:
@@ -293,10 +301,12 @@ def idle_gaps(tables: Tables) -> dict[int, list[Interval]]:
 
 
 def call_of(tables: Tables) -> dict[tuple[int, int], Row]:
-    """Give the API call of each process and correlation id."""
-    return {
-        (pid_of(call), call["correlationId"]): call for call in api_calls(tables) if call["correlationId"] is not None
-    }
+    """Give the API call of each process and correlation id: the outermost, where calls inside each other share one."""
+    found: dict[tuple[int, int], Row] = {}
+    for call in sorted(api_calls(tables), key=lambda call: (call["start"], -call["end"], call["eventClass"])):
+        if call["correlationId"] is not None:
+            found.setdefault((pid_of(call), call["correlationId"]), call)
+    return found
 
 
 def launches(tables: Tables) -> list[dict[str, Any]]:
@@ -350,12 +360,8 @@ def nvtx_ranges(tables: Tables, kinds: Collection[int] = (PUSH_POP, START_END)) 
 
 def open_at(ranges: Iterable[Row], global_tid: int, instant: int) -> list[Row]:
     """Give the ranges of a thread that are open at an instant, innermost (the last opened) first."""
-    around = [
-        row
-        for row in ranges
-        if row["globalTid"] == global_tid and row["start"] <= instant and (row["end"] is None or instant < row["end"])
-    ]
-    return sorted(around, key=lambda row: (row["start"], -_closing(row)), reverse=True)
+    around = [row for row in ranges if row["globalTid"] == global_tid and row["start"] <= instant < _closing(row)]
+    return sorted(around, key=_from_outside, reverse=True)
 
 
 def kernels_in_nvtx(
@@ -393,23 +399,37 @@ def nvtx_gpu_time(tables: Tables, kinds: Collection[int] = (PUSH_POP, START_END)
 
 
 def nvtx_nesting(tables: Tables) -> list[dict[str, Any]]:
-    """Give each push/pop range with its `depth` on its thread, 1 at the top, and the `path` of names down to it."""
-    ranges = nvtx_ranges(tables, {PUSH_POP})
+    """Give each push/pop range with its `depth` on its thread, 1 at the top, and the `path` of names down to it.
+
+    It is inside the range, of whatever domain, that is the innermost of those open from its start to its end.
+    """
+    threads: dict[int, list[Row]] = defaultdict(list)
+    for row in nvtx_ranges(tables, {PUSH_POP}):
+        threads[row["globalTid"]].append(row)
     nested = []
-    for row in ranges:
-        others = [other for other in ranges if other is not row]
-        around = [
-            other
-            for other in open_at(others, row["globalTid"], row["start"])
-            if other["start"] < row["start"] or _closing(other) > _closing(row)
-        ]
-        path = [other["name"] for other in reversed(around)] + [row["name"]]
-        nested.append({**row, "depth": len(path), "path": path})
+    for ranges in threads.values():
+        paths: list[tuple[Row, list[str]]] = []  # of those that come before: nothing that comes later is around a range
+        for row in sorted(ranges, key=_from_outside):
+            path = next(
+                (
+                    path
+                    for other, path in reversed(paths)
+                    if row["start"] < _closing(other) and _closing(row) <= _closing(other)
+                ),
+                [],
+            )
+            paths.append((row, [*path, row["name"]]))
+        nested += [{**row, "depth": len(path), "path": path} for row, path in paths]
     return nested
 
 
 def _closing(row: Row) -> float:
-    return math.inf if row["end"] is None else row["end"]
+    return math.inf if row["end"] is None else max(row["start"], row["end"])
+
+
+def _from_outside(row: Row) -> tuple[Any, ...]:
+    """Sort ranges by start, and those that start at one instant from the outer to the inner."""
+    return row["start"], -_closing(row), row["name"], row["domain"], row["domainId"]
 
 
 # Synchronisation -----------------------------------------------------------------------------------------------------

@@ -18,7 +18,8 @@ SAMPLES = Path(__file__).parents[1] / "sample_traces"
 def everything_is_big(monkeypatch):
     monkeypatch.setattr(extents, "BIG", 100)
     monkeypatch.setattr(extents, "PROBES", 50)
-    monkeypatch.setattr(extents, "EDGE", 40)
+    monkeypatch.setattr(extents, "FIRST", 40)
+    monkeypatch.setattr(extents, "LAST", 40)
 
 
 def wall(path, **scope):

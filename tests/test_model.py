@@ -9,13 +9,18 @@ from pathlib import Path
 import oracle
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from strategies import traces
 from synthetic import Trace
 from synthetic_schema import ENUMS
 
 import nsys_insight
+from nsys_insight import model
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
+
+
+DISJOINT = {"wall", "gpu_busy", "gpu_gaps"}  # these are made of several events, and have only what lasts
 
 
 def ask(path, query, **options):
@@ -62,6 +67,35 @@ class TestLaunches:
         ]
         assert ask(path, "SELECT DISTINCT call_group FROM launches") == [("graph launch",)]
         assert ask(path, "SELECT count(*) FROM graph_launches") == [(0,)]
+
+    @pytest.mark.parametrize("use_cache", [False, True])
+    @pytest.mark.parametrize("driver_first", [False, True])
+    def test_of_calls_that_share_an_id_the_outer_one_launched_the_kernel(self, driver_first, use_cache, tmp_path):
+        trace = Trace()
+        host = trace.thread()
+        with host.nvtx("step"):
+            host.launch("a", api=1_000, queue=50, runs=10, driver="cuLaunchKernel").copy("D2H", 4, blocking=True)
+            host.launch("b", api=2_000, queue=70, runs=20)
+        calls = trace.rows[oracle.RUNTIME]
+        calls[1]["correlationId"] = calls[0]["correlationId"]
+        calls.append({**calls[2], "start": calls[2]["start"] + 10, "end": calls[2]["end"] - 10, "nameId": "cuMemcpy"})
+        if driver_first:
+            calls.reverse()
+        path = trace.write(tmp_path / "trace.sqlite")
+        columns = "name, api_name, api_duration_ns, queue_ns"
+        found = ask(
+            path, f"SELECT {columns} FROM launches JOIN strings USING (name_id) ORDER BY 1", use_cache=use_cache
+        )
+        assert found == [("a", "cudaLaunchKernel", 1_000, 50), ("b", "cudaLaunchKernel", 2_000, 70)]
+        assert ask(path, "SELECT name FROM outer_api_calls ORDER BY start_ns", use_cache=use_cache) == [
+            ("cudaLaunchKernel",), ("cudaMemcpy",), ("cudaLaunchKernel",)
+        ]  # fmt: skip
+        with nsys_insight.open(path, use_cache=use_cache) as opened:
+            assert opened.nvtx().select("kernels", "gpu_ns").rows() == [(2, 1_030)]
+            assert opened.syncs().select("name", "calls").rows() == [("cudaMemcpy", 1)]
+            assert "all with their launch call" in str(opened.info().to_dicts())
+        scoped = nsys_insight.open(path, use_cache=use_cache).scope(nvtx="step")
+        assert scoped.top()["calls"].sum() == 2
 
     def test_a_call_without_a_kernel_and_a_kernel_without_a_call(self, tmp_path):
         trace = Trace()
@@ -120,6 +154,13 @@ class TestRenamedColumns:
         edit(path, "DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME")
         assert ask(path, query) == [("stream",), ("event",), ("context",)]
 
+    def test_a_schema_version_that_is_no_number_is_unknown(self, tmp_path):
+        trace = Trace()
+        trace.thread().launch("k").sync("stream")
+        path = trace.write(tmp_path / "trace.sqlite")
+        edit(path, "UPDATE META_DATA_EXPORT SET value = 'beta' WHERE name LIKE 'EXPORT_SCHEMA_VERSION_M%'")
+        assert ask(path, "SELECT sync_type FROM syncs") == [("stream",)]
+
     @pytest.mark.parametrize("version", ["2025.3", "2023.4", "2022.2"])
     def test_the_version_of_nsys_is_found_under_both_names_of_its_table(self, version, tmp_path):
         trace = Trace()
@@ -147,6 +188,65 @@ class TestRenamedColumns:
         assert ask(path, "SELECT gpu_id, duration_ns FROM gpu_busy ORDER BY 1") == [(3, 100), (5, 300)]
 
 
+@st.composite
+def stacks_of_domains(draw):
+    """Strategy of traces of one thread with ranges of up to three domains, at instants that often coincide."""
+    trace = Trace()
+    host = trace.thread()
+    for domain in draw(st.sampled_from([(None,), (None, "x"), (None, "x", "y")])):
+        now, opened = draw(st.integers(0, 3)), []
+        for name, later in draw(st.lists(st.tuples(st.sampled_from(["a", "b", None]), st.integers(0, 2)), max_size=8)):
+            now += later
+            if name is not None:
+                opened.append((name, now))
+            elif opened:
+                host.range(*opened.pop(), now, domain=domain)
+        unclosed = draw(st.integers(0, len(opened)))  # a range that stays open keeps those around it open
+        for level, (name, start) in enumerate(opened):
+            host.range(name, start, None if level < unclosed else now + len(opened) - level, domain=domain)
+    return trace
+
+
+class TestNvtxDomains:
+    @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(trace=stacks_of_domains())
+    def test_nesting_and_places_equal_plain_loops(self, trace, tmp_path):
+        path = trace.write(tmp_path / "trace.sqlite")
+        tables = oracle.read(path)
+        nested = oracle.nvtx_nesting(tables)
+        columns = "start_ns, end_ns, domain, name, depth, path"
+        with nsys_insight.open(path, use_cache=False) as opened:
+            found = opened.sql(f"SELECT {columns} FROM nvtx_nesting").rows()
+            places = dict(
+                opened.sql(
+                    "SELECT p.start_ns, n.name FROM nvtx_places AS p LEFT JOIN nvtx_nesting AS n USING (range_id)"
+                ).rows()
+            )
+        expected = [
+            (row["start"], row["end"], row["domain"], row["name"], row["depth"], "/".join(row["path"]))
+            for row in nested
+        ]
+        assert sorted(map(str, found)) == sorted(map(str, expected))
+        ranges, place = oracle.nvtx_ranges(tables), None
+        for instant in range(40):
+            place = places.get(instant, place)
+            around = oracle.open_at(ranges, trace.rows["NVTX_EVENTS"][0]["globalTid"], instant) if ranges else []
+            assert place == (around[0]["name"] if around else None), instant
+
+    def test_a_path_goes_through_domains_and_names_only_what_is_around_all_of_a_range(self, tmp_path):
+        trace = Trace()
+        trace.thread().range("step", 0, 100).range("all_reduce", 10, 40, domain="NCCL").range("copy", 20, 30).range(
+            "request", 50, 150, domain="server"
+        ).range("late", 90, 100).range("next", 100, 140).range("scan", 110, 120, domain="CUB")
+        path = trace.write(tmp_path / "trace.sqlite")
+        assert ask(path, "SELECT path FROM nvtx_nesting ORDER BY start_ns") == [
+            ("step",), ("step/all_reduce",), ("step/all_reduce/copy",), ("request",), ("request/late",),
+            ("request/next",), ("request/next/scan",),
+        ]  # fmt: skip
+        scoped = nsys_insight.open(path).scope(nvtx="request/next")
+        assert scoped.sql("SELECT name FROM nvtx_ranges ORDER BY 1").rows() == [("next",), ("scan",)]
+
+
 class TestOddTimes:
     @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(trace=traces())
@@ -168,6 +268,34 @@ class TestOddTimes:
         assert ask(path, gaps) == [(500, 800), (800, 900), (900, 1_000)]
         assert ask(path, "SELECT sum(duration_ns)::INT FROM gpu_busy") == [(1_510,)]
         assert ask(path, "SELECT start_ns, end_ns FROM wall") == [(-1_000, 1_010)]
+
+    @pytest.mark.parametrize("whole", [None, 500])
+    def test_what_ends_before_it_starts_took_no_time_and_is_shown_as_recorded(self, whole, tmp_path):
+        trace = Trace()
+        host = trace.thread().launch("k").copy("H2D", 4).memset(4).sync("stream").osrt("poll").graph_launch(whole=whole)
+        trace.overhead("CUPTI Buffer flush", 10, 20, host)
+        host.range("step", 0, host.now).range("open", 1, None)
+        swapped = [
+            row
+            for rows in trace.rows.values()
+            for row in rows
+            if row.get("end") is not None and row["end"] > row["start"]
+        ]
+        for row in swapped:
+            row["start"], row["end"] = row["end"], row["start"]
+        path = trace.write(tmp_path / "trace.sqlite")
+        timed = []
+        with nsys_insight.open(path) as opened:
+            for view in model.views():
+                columns = {*opened.sql(f"FROM {view} LIMIT 0").columns}
+                if view not in DISJOINT and columns >= {"start_ns", "end_ns", "duration_ns"}:
+                    timed.append(view)
+                    rows = opened.sql(f"SELECT start_ns, end_ns, duration_ns FROM {view}").rows()
+                    assert [row for row in rows if row[2] != (None if row[1] is None else 0)] == [], view
+                    assert [row for row in rows if row[1] is not None and row[1] > row[0]] == [], view
+        assert {"kernels", "api_calls", "nvtx_ranges", "syncs", "os_calls"} <= set(timed)
+        assert ask(path, "SELECT api_duration_ns FROM launches") == [(0,)]
+        assert ask(path, "SELECT duration_ns FROM nvtx_ranges WHERE name = 'open'") == [(None,)]
 
     def test_streams_and_events_of_no_number_are_unknown(self, tmp_path):
         trace = Trace()

@@ -346,7 +346,7 @@ class TestNvtx:
         trace = Trace()
         trace.thread().range("a", 0, 10, domain="x").range("b", 5, 15, domain="y").range("c", 12, 13)
         paths = [row["path"] for row in oracle.nvtx_nesting(tables_of(trace))]
-        assert paths == [["a"], ["a", "b"], ["b", "c"]]
+        assert paths == [["a"], ["b"], ["b", "c"]]
 
 
 class TestSyncPoints:

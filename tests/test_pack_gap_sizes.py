@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from itertools import pairwise
 from pathlib import Path
 
 import oracle
@@ -89,18 +88,8 @@ def test_an_operation_that_ends_before_it_starts_takes_no_time(tmp_path):
 def test_under_nvtx_only_idle_time_inside_the_ranges_counts(sample):
     rows = ask(sample("decode_eager"), nvtx="decode_step")
     tables = oracle.read(sample("decode_eager"))
-    launched = [
-        launch for launch, around in oracle.kernels_in_nvtx(tables) if "decode_step" in {r["name"] for r in around}
-    ]
-    calls = oracle.call_of(tables)
     steps = [(r["start"], r["end"]) for r in oracle.nvtx_ranges(tables) if r["name"] == "decode_step"]
-    copies = [
-        copy
-        for copy in tables[oracle.MEMCPY]
-        if any(a <= calls[oracle.pid_of(copy), copy["correlationId"]]["start"] < b for a, b in steps)
-    ]
-    busy = oracle.union((row["start"], row["end"]) for row in [*copies, *(launch["kernel"] for launch in launched)])
-    expected = sum(max(0, min(end, b) - max(start, a)) for (_, start), (end, _) in pairwise(busy) for a, b in steps)
+    expected = sum(max(0, min(end, b) - max(start, a)) for start, end in oracle.idle_gaps(tables)[0] for a, b in steps)
     assert sum(row["total_ns"] for row in rows) == expected
 
 

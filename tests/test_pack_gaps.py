@@ -90,6 +90,8 @@ def explanations(tables, row):
         return {}
     if call["end"] <= row["start_ns"] or after["correlationId"] == before["correlationId"]:
         return {"launched before the gap": row["duration_ns"]}
+    if call["start"] < row["start_ns"]:
+        return {"launch call under way": row["duration_ns"]}
     until = min(call["end"], row["end_ns"])
     times, covered = Counter(), []
     named = oracle.strings(tables)
@@ -266,11 +268,38 @@ def test_under_nvtx_gaps_are_cut_to_the_ranges(tmp_path):
     host.launch("between", at=60_000, api=1_000, queue=1_000, runs=10_000)
     rows, _ = ask(trace.write(tmp_path / "trace.sqlite"), scope={"nvtx": "step"})
     assert [(row["start_ns"], row["end_ns"], row["before_name"], row["after_name"]) for row in rows] == [
-        (32_000, 50_000, "b", None),
+        (32_000, 50_000, "b", "between"),
         (13_000, 22_000, "a", "b"),
         (113_000, 122_000, "a", "b"),
-        (100_000, 103_000, None, "a"),
+        (100_000, 103_000, "between", "a"),
     ]
+
+
+def test_what_a_scope_leaves_out_keeps_the_gpu_busy_all_the_same(tmp_path):
+    trace = Trace()
+    host, other = trace.thread(), trace.thread(tid=7)
+    host.range("mine", 0, 100_000)
+    host.launch("a", at=1_000, api=1_000, queue=1_000, runs=7_000, stream=7)  # until 10,000
+    other.launch("other", at=20_000, api=1_000, queue=1_000, runs=8_000, stream=8)  # until 30,000
+    host.launch("b", at=48_000, api=1_000, queue=1_000, runs=10_000, stream=7)
+    path = trace.write(tmp_path / "trace.sqlite")
+    idle = [(22_000 - 10_000, "a", "other"), (50_000 - 30_000, "other", "b")]
+    for scope in ({}, {"stream": 7}, {"from_ns": 5_000, "to_ns": 55_000}):
+        rows, _ = ask(path, scope=scope)
+        assert sorted((row["duration_ns"], row["before_name"], row["after_name"]) for row in rows) == idle, scope
+    rows, _ = ask(path, scope={"nvtx": "mine"})
+    assert {(row["duration_ns"], row["before_name"], row["after_name"]) for row in rows} == set(idle)
+
+
+def test_gaps_are_of_the_gpus_that_the_scope_uses(tmp_path):
+    trace = Trace()
+    mine, theirs = trace.thread(pid=1), trace.thread(pid=2)
+    for host, device in ((mine, 0), (theirs, 1)):
+        host.launch("a", at=1_000, api=1_000, queue=1_000, runs=7_000, device=device)
+        host.launch("b", at=48_000, api=1_000, queue=1_000, runs=10_000, device=device)
+    path = trace.write(tmp_path / "trace.sqlite")
+    assert {row["gpu_id"] for row in ask(path)[0]} == {0, 1}
+    assert {row["gpu_id"] for row in ask(path, scope={"process": theirs.pid})[0]} == {1}
 
 
 def test_nothing_ran_so_there_are_no_gaps(tmp_path):

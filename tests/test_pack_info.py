@@ -194,3 +194,28 @@ def test_foreign_traces_of_four_versions_are_described(shared):
     for path in sorted((shared / "foreign").glob("*.sqlite")):
         tables = oracle.read(path)
         assert values(ask(path)["events"])["kernels"] == len(tables[oracle.KERNEL])
+
+
+def test_what_a_scope_leaves_out_is_not_called_unused(sample, tmp_path):
+    trace = Trace().gpu(0).gpu(1)
+    trace.thread(pid=1).launch("a", device=0)
+    trace.thread(pid=2).idle(50_000).launch("b", device=1)
+    trace.thread(pid=3)
+    path = trace.write(tmp_path / "trace.sqlite")
+    whole = ask(path)
+    assert "gpus_not_used" not in values(whole["gpu"])
+    assert values(whole["process"])["processes_without_cuda"] == 1
+    for scope in ({"process": 1}, {"device": 0}, {"stream": 99}, {"from_ns": 0, "to_ns": 10_000}):
+        part = ask(path, **scope)
+        assert "gpus_not_used" not in values(part.get("gpu", []))
+        assert "processes_without_cuda" not in values(part.get("process", []))
+        assert "missing" not in part
+
+
+def test_it_names_the_ranges_to_narrow_to_and_the_next_step(sample):
+    answer = ask(sample("decode_eager"))
+    assert details(answer["events"])["nvtx_ranges"].startswith("6 names; the most frequent: layer_0 (33), layer_1 (33)")
+    with nsys_insight.open(sample("decode_eager")) as trace:
+        assert [note for note in trace.answer("info").notes if note.startswith("next: the GPU is idle 86.4 %")]
+    with nsys_insight.open(sample("churn")) as trace:
+        assert "per-token" in trace.answer("info").notes[-1]

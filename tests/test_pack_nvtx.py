@@ -166,6 +166,32 @@ def test_a_kernel_in_two_ranges_of_one_name_counts_once(tmp_path):
     }
 
 
+def test_ranges_that_all_overlap_are_not_looked_at_pair_by_pair(tmp_path):
+    """In pairs, these would be 200 million."""
+    trace, count = Trace(), 20_000
+    host = trace.thread()
+    for number in range(count):
+        host.range("request", 100 * number, 100 * (number + count), style="start/end")
+        host.launch("k", at=100 * number + 5, api=10, queue=0, runs=20)
+    (row,) = answer_of(trace, tmp_path).values()
+    assert (row["calls"], row["kernels"], row["gpu_ns"]) == (count, count, 20 * count)
+    # The request of a number has the kernels from its own to the last.
+    assert row["projected_ns"] == sum(100 * (count - 1 - number) + 20 for number in range(count))
+
+
+def test_ranges_of_domains_that_overlap_have_their_own_work(tmp_path):
+    trace = Trace()
+    host = trace.thread().range("step", 0, 10_000).range("request", 5_000, 15_000, domain="server")
+    for at, runs in ((1_000, 1), (6_000, 20), (12_000, 300)):
+        host.launch("k", at=at, api=10, queue=0, runs=runs)
+    path = trace.write(tmp_path / "trace.sqlite")
+    assert_equal(ask(path), expected_of(oracle.read(path)))
+    own = {name: (row["own_host_ns"], row["own_gpu_ns"]) for (name, _), row in ask(path, by="path").items()}
+    assert own == {"step": (5_000, 1), "request": (10_000, 320)}
+    with nsys_insight.open(path) as opened:
+        assert opened.top(group_by="nvtx").select("name", "calls").rows() == [("request", 2), ("step", 1)]
+
+
 def test_nested_time_is_told_from_own_time(tmp_path):
     trace = Trace()
     host = trace.thread().range("step", 0, 100_000).range("layer", 10_000, 30_000).range("layer", 30_000, 80_000)

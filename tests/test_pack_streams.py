@@ -117,3 +117,21 @@ def test_a_scope_narrows_what_is_counted(sample):
 
 def test_nothing_ran(tmp_path):
     assert ask(Trace().write(tmp_path / "trace.sqlite")) == ({}, ())
+
+
+def test_no_stream_is_busy_for_more_than_the_wall_of_a_scope(tmp_path):
+    trace = Trace()
+    host = trace.thread().range("step", 0, 2_000).range("step", 9_000, 11_000)
+    host.launch("long", at=100, api=10, queue=0, runs=10_000).launch(
+        "beside", at=200, api=10, queue=0, runs=50, stream=13
+    )
+    host.launch("after", at=9_500, api=10, queue=700, runs=1_000)
+    path = trace.write(tmp_path / "trace.sqlite")
+    rows, _ = ask(path, from_ns=0, to_ns=1_110)  # nothing happens before 100
+    assert {key[2]: (row["busy_ns"], row["wall_pct"]) for key, row in rows.items()} == {
+        7: (10_000, pytest.approx(100 * 1_000 / 1_010)), 13: (50, pytest.approx(100 * 50 / 1_010)),
+    }  # fmt: skip
+    rows, _ = ask(path, nvtx="step")
+    # 110 to 2,000 and 9,000 to 11,000 without the hole from 10,110 to 10,210.
+    assert rows[100, 0, 7]["wall_pct"] == pytest.approx(100 * (1_890 + 1_110 + 790) / 4_000)
+    assert rows[100, 0, 7]["busy_ns"] == 11_000

@@ -308,3 +308,34 @@ def test_nobody_waited(tmp_path):
     trace.thread().launch("work")
     assert ask(trace.write(tmp_path / "trace.sqlite")) == ([], ())
     assert ask(Trace().write(tmp_path / "empty.sqlite")) == ([], ())
+
+
+def also_copying(trace, **changes):
+    """Let the last copying call carry out another copy too, as batch and peer copies do."""
+    copies = trace.rows[oracle.MEMCPY]
+    copies.append({**copies[-1], **changes})
+    return trace
+
+
+@pytest.mark.parametrize("blocking", [True, False])
+@pytest.mark.parametrize("changes", [{"copyKind": "Host-to-Device", "bytes": 9}, {"deviceId": 1}, {"streamId": 99}])
+def test_a_call_that_copies_twice_waits_once(changes, blocking, tmp_path):
+    trace = Trace()
+    trace.thread().copy(
+        "D2H", 4, blocking=blocking, target="pageable", api_name=None if blocking else "cudaMemcpyBatchAsync"
+    )
+    rows, _ = ask(also_copying(trace, **changes).write(tmp_path / "trace.sqlite"))
+    call = oracle.duration(trace.rows[oracle.RUNTIME][0])
+    assert [(row["kind"], row["calls"], row["host_wait_ns"], row["avg_bytes"]) for row in rows] == [
+        ("D2H copy", 1, call, 4)
+    ]
+
+
+def test_a_wait_for_a_call_that_copied_twice_is_one_wait(tmp_path):
+    trace = Trace()
+    host = trace.thread().copy("D2H", 4, target="pageable")
+    also_copying(trace, copyKind="Host-to-Device")
+    host.sync("stream")
+    rows, _ = ask(trace.write(tmp_path / "trace.sqlite"))
+    assert [(row["kind"], row["calls"], row["avg_bytes"]) for row in rows] == [("D2H copy + wait", 1, 4)]
+    assert rows[0]["host_wait_ns"] == sum(map(oracle.duration, trace.rows[oracle.RUNTIME]))

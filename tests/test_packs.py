@@ -76,15 +76,19 @@ def without_extension():
         yield
 
 
+def example(param):
+    """Give a value for a parameter; one that must match a pattern is a list of numbers."""
+    return ",".join("3" * (param.pattern.count(",") + 1)) if param.pattern else EXAMPLES[param.kind]
+
+
 def questions(pack):
     """Give the ways to ask a pack: as it is, and with every choice and an example of every parameter."""
-    needed = {param.name: EXAMPLES[param.kind] for param in pack.params.values() if param.required_without}
-    found = [needed]
+    found = [{}]
     for param in pack.params.values():
         if param.kind is bool:
-            found.append({**needed, param.name: not param.default})
+            found.append({param.name: not param.default})
         else:
-            found += [{**needed, param.name: value} for value in param.choices or [EXAMPLES[param.kind]]]
+            found += [{param.name: value} for value in param.choices or [example(param)]]
     return found
 
 
@@ -118,6 +122,10 @@ class TestHeader:
         assert len(pack.empty) > 20
         for text in (*pack.columns.values(), *(param.help for param in pack.params.values())):
             assert re.fullmatch(r"\S.+[^.\s]", text), text
+
+    @every_pack
+    def test_details_are_columns(self, pack):
+        assert set(pack.details) < set(pack.columns)
 
     @every_pack
     def test_parameters_are_those_of_the_statement(self, pack):

@@ -9,6 +9,7 @@ import math
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import duckdb
 import polars as pl
@@ -38,7 +39,7 @@ TOP = f"""
          total_ns, avg_ns, med_ns, min_ns, max_ns, stddev_ns, p95_ns, kernel_time_pct, wall_pct, family, provenance)
 """
 NUMBERS = (
-    "1,640 2.122 3.32 3.04 2.88 4.80 559  4.45 97.5 0.21",
+    "1,640 2.122 3.32 3.04 2.88 4.80 0.56  4.45 97.5 0.21",
     "70    0.512 7.31 7.00 6.40 9.92 -     9.82  2.5 0.004",
 )
 ROWS = "SELECT i AS device_id, i * 1000 AS total_ns FROM range(214) AS t(i) ORDER BY i DESC"
@@ -87,6 +88,25 @@ def test_a_table_names_one_unit_per_column_and_aligns_decimal_points(answer):
         "\n"
         "3 rows\n"
     )
+
+
+def test_a_deviation_is_in_the_unit_of_its_mean_and_a_count_beside_a_mean_is_whole(answer):
+    assert table(answer("SELECT 3316.1 AS avg_ns, 559.0 AS stddev_ns")).splitlines()[2:5] == [
+        "avg (µs)  stddev (µs)", "─────────────────────", "    3.32         0.56",
+    ]  # fmt: skip
+    select = "SELECT 'mallocs' AS metric, 1::BIGINT AS total, 0.03125::DOUBLE AS per_token"
+    assert table(answer(select)).splitlines()[4].split() == ["mallocs", "1", "0.031"]
+
+
+def test_details_are_left_out_of_a_table_that_is_too_narrow_which_says_so(answer):
+    wide = answer(TOP)
+    wide = replace(wide, columns=tuple(replace(c, detail=c.name in ("min_ns", "family")) for c in wide.columns))
+    assert "min" in table(wide).splitlines()[2] + table(wide).splitlines()[3]
+    narrow = table(wide, width=80)
+    assert narrow.splitlines()[-2:] == ["2 rows", "left out for want of width; --format csv has them too: min, family"]
+    assert "gemm" not in narrow
+    assert "provenance" in narrow
+    assert "min_ns" in written(wide, "csv", width=80)
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 160, 200])

@@ -242,3 +242,13 @@ class TestCache:
         with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:
             assert printed == {f"{trace.top()['total_ns'].sum()} {trace.launches().height}\n"}
         assert len(list(cache_folder_of_its_own.iterdir())) == 1
+
+
+def test_notes_reach_a_python_user_who_asks_for_them(sample):
+    said = []
+    with nsys_insight.open(sample("decode_graph_whole"), note=said.append) as trace:
+        trace.top()
+        assert said == list(trace.answer("top").notes)
+        assert "--cuda-graph-trace=node" in said[0]
+        trace.scope(nvtx="decode_step").run("top")
+        assert len(said) == 2

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsys_insight.errors import UsageError
-from nsys_insight.units import label_of, parse_duration, scale_for, unit_of
+from nsys_insight.units import label_of, parse_bytes, parse_duration, scale_for, unit_of
 
 COLUMNS = ["total_ns", "start_ns", "free_bytes", "bytes_per_s", "tokens_per_s", "wall_pct", "hit_ratio", "calls"]
 # No quantity of a trace lies outside; there a change of the unit would leave what a float can hold.
@@ -147,3 +147,24 @@ def test_no_nanosecond_is_lost_between_units(ns, unit):
     word, places = unit
     whole, rest = divmod(ns, 10**places)
     assert parse_duration(f"{whole}.{rest:0{places}}{word}" if places else f"{whole}{word}") == ns
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("512", 512),
+        ("5.1GB", 5_100_000_000),
+        ("5.1 gb", 5_100_000_000),
+        ("16GiB", 16 * 2**30),
+        ("4.8TB/s", 4_800_000_000_000),
+        ("100k", 100_000),
+    ],
+)
+def test_sizes_are_read_with_their_units(text, size):
+    assert parse_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "GB", "-1GB", "5XB", "1e9", "9999999999TB"])
+def test_what_is_no_size_is_refused(text):
+    with pytest.raises(UsageError, match="--model-bytes"):
+        parse_bytes(text, flag="--model-bytes")

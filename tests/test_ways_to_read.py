@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import polars as pl
@@ -70,9 +73,6 @@ def test_a_cached_file_that_is_damaged_inside_is_dropped(expected, tmp_path, mon
 
 
 def test_a_cell_of_another_type_than_its_column(tmp_path):
-    import shutil
-    import sqlite3
-
     path = shutil.copy(SAMPLES / "churn.sqlite", tmp_path / "odd.sqlite")
     with sqlite3.connect(path) as database:
         database.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET gridId = 'seven' WHERE rowid = 1")
@@ -80,6 +80,17 @@ def test_a_cell_of_another_type_than_its_column(tmp_path):
         # Unknown is NULL, the row is kept, and the rest is right.
         assert trace.sql("SELECT count(*) AS n FROM kernels WHERE grid_id IS NULL")["n"].item() == 1
         assert trace.sql("SELECT count(*) AS n FROM kernels")["n"].item() == 500
+
+
+@pytest.mark.parametrize("use_cache", [False, True])
+def test_views_stand_in_for_tables(expected, use_cache, tmp_path):
+    path = shutil.copy(SAMPLES / "decode_eager.sqlite", tmp_path / "views.sqlite")
+    with closing(sqlite3.connect(path)) as database, database:
+        for table in ("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "StringIds", "NVTX_EVENTS"):
+            database.execute(f"ALTER TABLE {table} RENAME TO kept_{table}")
+            database.execute(f"CREATE VIEW {table} AS SELECT * FROM kept_{table}")
+        database.execute("CREATE VIEW CUPTI_ACTIVITY_KIND_GRAPH_TRACE AS SELECT * FROM nowhere")
+    same(expected, answers(path, use_cache=use_cache))
 
 
 def test_from_a_report_and_from_a_folder_of_parquet_files_by_the_real_nsys(expected, tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,7 +27,8 @@ class Field:
     """One column as people read it.
 
     A "number" is in the field's unit, a "value" carries its own; both stand on the right. A "name" may be
-    shortened to fit unless it is to be `whole`; other "text" may only be wrapped.
+    shortened to fit unless it is to be `whole`; other "text" may only be wrapped. A `detail` is left out where a row
+    does not fit on one line.
     """
 
     label: str
@@ -35,6 +36,7 @@ class Field:
     kind: Literal["number", "value", "name", "text"]
     cells: list[str]
     whole: bool = False
+    detail: bool = False
 
     @cached_property
     def natural(self) -> int:
@@ -63,7 +65,8 @@ def fields_of(answer: Answer, limit: int | None, *, full_names: bool) -> list[Fi
     rows = answer.rows(limit)
     values = dict(zip((column.name for column in answer.columns), zip(*rows, strict=True), strict=False))
     metrics = [_text(metric) for metric in values.get(METRIC, ())]
-    of_metrics = [column.name for column in answer.columns if metrics and _takes_the_metrics_unit(column)]
+    own = bool(metrics) and not any("__" in metric for metric in metrics)  # ncu's metrics carry their unit beside them
+    of_metrics = [column.name for column in answer.columns if own and _takes_the_metrics_unit(column)]
     with_units = _with_units(metrics, [values[name] for name in of_metrics])
     fields = []
     for column in answer.columns:
@@ -72,15 +75,17 @@ def fields_of(answer: Answer, limit: int | None, *, full_names: bool) -> list[Fi
             fields.append(Field(label, "", "value", with_units.pop(0)))
         elif _NUMERIC.fullmatch(column.type):
             numbers = [plain(value) for value in cells]
-            scale = units.scale_for(column.name, numbers)
+            # A deviation is read beside its mean, so in the same unit.
+            mean = values.get(column.name.replace("stddev_", "avg_"), cells)
+            scale = units.scale_for(column.name, [plain(value) for value in mean])
             fields.append(Field(label, scale.unit, "number", [scale.text(number) for number in numbers]))
         elif column.name == METRIC:
-            fields.append(Field(label, "", "text", [units.label_of(metric) for metric in metrics]))
+            fields.append(Field(label, "", "text", [units.label_of(metric) if own else metric for metric in metrics]))
         elif _NAME.search(column.name):
             fields.append(Field(label, "", "name", _names(cells, full_names=full_names), whole=full_names))
         else:
             fields.append(Field(label, "", "text", [_text(value) for value in cells]))
-    return fields
+    return [replace(field, detail=column.detail) for field, column in zip(fields, answer.columns, strict=True)]
 
 
 def footer(answer: Answer, limit: int | None) -> str:

@@ -27,6 +27,11 @@ def lines(answer: Answer, limit: int | None, width: int | None, *, full_names: b
         return [*title, *end]
     fields = [_aligned(field) for field in fields_of(answer, limit, full_names=full_names)]
     layout = lay_out(fields, width)
+    if len(layout) > 1 and (left_out := [field.label for field in fields if field.detail]):
+        fields = [field for field in fields if not field.detail]
+        layout = lay_out(fields, width)
+        also = f"left out for want of width; --format csv has them too: {', '.join(left_out)}"
+        end += [[(line, "dim")] for line in _paragraph(also, width)]
     subject = next((field for field in fields if not field.right), None)
     header = [segments for line in layout for segments in _header(line)]
     widest = max(line.width for line in layout)

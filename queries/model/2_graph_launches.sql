@@ -2,7 +2,7 @@ CREATE VIEW graph_launches AS
 SELECT
     start AS start_ns,
     "end" AS end_ns,
-    "end" - start AS duration_ns,
+    duration(start, "end") AS duration_ns,
     graphId AS graph_id,
     graphExecId AS graph_exec_id,
     deviceId AS device_id,
@@ -15,7 +15,7 @@ FROM raw.CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
 COMMENT ON VIEW graph_launches IS 'One row per CUDA graph that ran as a whole (--cuda-graph-trace=graph, nsys''s default): its kernels are not in the trace. With =node this is empty and `kernels` has them.';
 COMMENT ON COLUMN graph_launches.start_ns IS 'When the graph''s first node started on the GPU';
 COMMENT ON COLUMN graph_launches.end_ns IS 'When its last node ended';
-COMMENT ON COLUMN graph_launches.duration_ns IS 'end_ns - start_ns';
+COMMENT ON COLUMN graph_launches.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
 COMMENT ON COLUMN graph_launches.graph_id IS 'The graph';
 COMMENT ON COLUMN graph_launches.graph_exec_id IS 'Its instantiation';
 COMMENT ON COLUMN graph_launches.device_id IS 'CUDA device number within the process';

@@ -2,7 +2,7 @@ CREATE VIEW kernel_events AS
 SELECT
     start AS start_ns,
     "end" AS end_ns,
-    "end" - start AS duration_ns,
+    duration(start, "end") AS duration_ns,
     demangledName AS name_id,
     shortName AS short_name_id,
     mangledName AS mangled_name_id,
@@ -23,13 +23,17 @@ SELECT
     launchType AS launch_type_id,
     gridId AS grid_id,
     graphNodeId AS graph_node_id,
-    graphId AS graph_id
+    graphId AS graph_id,
+    shape_id_of(
+        demangledName, gridX, gridY, gridZ, blockX, blockY, blockZ, clusterX, clusterY, clusterZ, registersPerThread,
+        staticSharedMemory, dynamicSharedMemory, localMemoryPerThread
+    ) AS shape_id
 FROM raw.CUPTI_ACTIVITY_KIND_KERNEL;
 
 COMMENT ON VIEW kernel_events IS 'One row per kernel execution, names as ids: what a query that counts millions of kernels groups by before it joins `strings`.';
 COMMENT ON COLUMN kernel_events.start_ns IS 'When the kernel started on the GPU, in the trace''s time';
 COMMENT ON COLUMN kernel_events.end_ns IS 'When the kernel ended on the GPU';
-COMMENT ON COLUMN kernel_events.duration_ns IS 'end_ns - start_ns';
+COMMENT ON COLUMN kernel_events.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
 COMMENT ON COLUMN kernel_events.name_id IS 'The demangled name, in `strings` and `kernel_names`';
 COMMENT ON COLUMN kernel_events.short_name_id IS 'The base name without templates and parameters, in `strings`';
 COMMENT ON COLUMN kernel_events.mangled_name_id IS 'The linker''s name, in `strings`; NULL before nsys 2022';
@@ -57,3 +61,4 @@ COMMENT ON COLUMN kernel_events.launch_type_id IS 'Enum `launch type` in `enum_w
 COMMENT ON COLUMN kernel_events.grid_id IS 'Unique number of the launched grid';
 COMMENT ON COLUMN kernel_events.graph_node_id IS 'CUDA graph node that ran the kernel; NULL or 0 outside graphs';
 COMMENT ON COLUMN kernel_events.graph_id IS 'CUDA graph; NULL before nsys 2026';
+COMMENT ON COLUMN kernel_events.shape_id IS 'Stands for the name, grid, block, cluster, registers, shared and local memory, as in `launch_shapes`';

@@ -2,7 +2,7 @@ CREATE VIEW memcpys AS
 SELECT
     m.start AS start_ns,
     m."end" AS end_ns,
-    m."end" - m.start AS duration_ns,
+    duration(m.start, m."end") AS duration_ns,
     coalesce(k.word, 'kind ' || m.copyKind) AS copy_kind,
     m.bytes AS size_bytes,
     coalesce(s.word, 'memory ' || m.srcKind) AS source_memory,
@@ -24,7 +24,7 @@ LEFT JOIN enum_words AS d ON d.enum = 'memory' AND d.id = m.dstKind;
 COMMENT ON VIEW memcpys IS 'One row per memory copy that the GPU carried out.';
 COMMENT ON COLUMN memcpys.start_ns IS 'When the copy started on the GPU';
 COMMENT ON COLUMN memcpys.end_ns IS 'When the copy ended on the GPU';
-COMMENT ON COLUMN memcpys.duration_ns IS 'end_ns - start_ns';
+COMMENT ON COLUMN memcpys.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
 COMMENT ON COLUMN memcpys.copy_kind IS 'H2D, D2H, D2D, P2P, H2H, to and from arrays (A), UM for unified memory';
 COMMENT ON COLUMN memcpys.size_bytes IS 'Bytes copied';
 COMMENT ON COLUMN memcpys.source_memory IS 'Memory that was read: pageable, pinned, device, array, managed';

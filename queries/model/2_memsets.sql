@@ -2,7 +2,7 @@ CREATE VIEW memsets AS
 SELECT
     m.start AS start_ns,
     m."end" AS end_ns,
-    m."end" - m.start AS duration_ns,
+    duration(m.start, m."end") AS duration_ns,
     m.bytes AS size_bytes,
     m.value,
     coalesce(k.word, 'memory ' || m.memKind) AS target_memory,
@@ -18,7 +18,7 @@ LEFT JOIN enum_words AS k ON k.enum = 'memory' AND k.id = m.memKind;
 COMMENT ON VIEW memsets IS 'One row per memset that the GPU carried out.';
 COMMENT ON COLUMN memsets.start_ns IS 'When the memset started on the GPU';
 COMMENT ON COLUMN memsets.end_ns IS 'When the memset ended on the GPU';
-COMMENT ON COLUMN memsets.duration_ns IS 'end_ns - start_ns';
+COMMENT ON COLUMN memsets.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
 COMMENT ON COLUMN memsets.size_bytes IS 'Bytes set';
 COMMENT ON COLUMN memsets.value IS 'The value they were set to';
 COMMENT ON COLUMN memsets.target_memory IS 'Memory that was written: device, managed, pinned …';

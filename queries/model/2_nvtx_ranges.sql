@@ -3,9 +3,10 @@ CREATE VIEW nvtx_ranges AS
 SELECT
     n.start AS start_ns,
     n."end" AS end_ns,
-    n."end" - n.start AS duration_ns,
+    duration(n.start, n."end") AS duration_ns,
     coalesce(n.text, s.value, '') AS name,
     coalesce(d.name, '') AS domain,
+    n.domainId AS domain_id,
     CASE n.eventType WHEN 59 THEN 'push/pop' WHEN 70 THEN 'push/pop' ELSE 'start/end' END AS style,
     pid_of(n.globalTid) AS process_id,
     tid_of(n.globalTid) AS thread_id,
@@ -23,9 +24,10 @@ WHERE n.eventType IN (59, 60, 70, 71);
 COMMENT ON VIEW nvtx_ranges IS 'One row per NVTX range of the host.';
 COMMENT ON COLUMN nvtx_ranges.start_ns IS 'When the range was opened';
 COMMENT ON COLUMN nvtx_ranges.end_ns IS 'When it was closed; NULL when the capture ended first';
-COMMENT ON COLUMN nvtx_ranges.duration_ns IS 'end_ns - start_ns';
+COMMENT ON COLUMN nvtx_ranges.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
 COMMENT ON COLUMN nvtx_ranges.name IS 'Its text';
 COMMENT ON COLUMN nvtx_ranges.domain IS 'Its NVTX domain; empty for the default domain';
+COMMENT ON COLUMN nvtx_ranges.domain_id IS 'Number of the domain in its process; 0 is the default domain';
 COMMENT ON COLUMN nvtx_ranges.style IS 'push/pop (nested, one thread) or start/end (free)';
 COMMENT ON COLUMN nvtx_ranges.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN nvtx_ranges.thread_id IS 'Thread that opened it';

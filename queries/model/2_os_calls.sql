@@ -2,7 +2,7 @@ CREATE VIEW os_calls AS
 SELECT
     o.start AS start_ns,
     o."end" AS end_ns,
-    o."end" - o.start AS duration_ns,
+    duration(o.start, o."end") AS duration_ns,
     s.value AS name,
     pid_of(o.globalTid) AS process_id,
     tid_of(o.globalTid) AS thread_id
@@ -12,7 +12,7 @@ LEFT JOIN raw.StringIds AS s ON s.id = o.nameId;
 COMMENT ON VIEW os_calls IS 'Calls into the operating system''s runtime libraries that took long enough for nsys to keep; only with -t osrt.';
 COMMENT ON COLUMN os_calls.start_ns IS 'When the call began';
 COMMENT ON COLUMN os_calls.end_ns IS 'When it returned';
-COMMENT ON COLUMN os_calls.duration_ns IS 'end_ns - start_ns';
+COMMENT ON COLUMN os_calls.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
 COMMENT ON COLUMN os_calls.name IS 'The function';
 COMMENT ON COLUMN os_calls.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN os_calls.thread_id IS 'Operating system''s thread id';

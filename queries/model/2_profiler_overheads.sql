@@ -2,7 +2,7 @@ CREATE VIEW profiler_overheads AS
 SELECT
     o.start AS start_ns,
     o."end" AS end_ns,
-    o."end" - o.start AS duration_ns,
+    duration(o.start, o."end") AS duration_ns,
     s.value AS name,
     pid_of(o.globalTid) AS process_id,
     tid_of(o.globalTid) AS thread_id
@@ -12,7 +12,7 @@ LEFT JOIN raw.StringIds AS s ON s.id = o.nameId;
 COMMENT ON VIEW profiler_overheads IS 'Time that the profiler itself took on the host: not the application''s doing.';
 COMMENT ON COLUMN profiler_overheads.start_ns IS 'When it began';
 COMMENT ON COLUMN profiler_overheads.end_ns IS 'When it ended';
-COMMENT ON COLUMN profiler_overheads.duration_ns IS 'end_ns - start_ns';
+COMMENT ON COLUMN profiler_overheads.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
 COMMENT ON COLUMN profiler_overheads.name IS 'What the profiler did';
 COMMENT ON COLUMN profiler_overheads.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN profiler_overheads.thread_id IS 'Thread that was held up';

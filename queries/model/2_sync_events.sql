@@ -3,7 +3,7 @@ CREATE VIEW sync_events AS
 SELECT
     start AS start_ns,
     "end" AS end_ns,
-    "end" - start AS duration_ns,
+    duration(start, "end") AS duration_ns,
     syncType AS sync_type_id,
     deviceId AS device_id,
     CASE WHEN streamId < 4294967295 THEN streamId END AS stream_id,
@@ -16,7 +16,7 @@ FROM raw.CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
 COMMENT ON VIEW sync_events IS 'One row per wait that CUPTI recorded, without the call that waited: `syncs` has it.';
 COMMENT ON COLUMN sync_events.start_ns IS 'When the wait began';
 COMMENT ON COLUMN sync_events.end_ns IS 'When it was over';
-COMMENT ON COLUMN sync_events.duration_ns IS 'end_ns - start_ns';
+COMMENT ON COLUMN sync_events.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
 COMMENT ON COLUMN sync_events.sync_type_id IS 'The number in the trace; `syncs` says what it means';
 COMMENT ON COLUMN sync_events.device_id IS 'CUDA device number within the process';
 COMMENT ON COLUMN sync_events.stream_id IS 'The stream waited for; NULL when it is none in particular';

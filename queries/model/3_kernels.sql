@@ -40,7 +40,7 @@ LEFT JOIN enum_words AS t ON t.enum = 'launch type' AND t.id = k.launch_type_id;
 COMMENT ON VIEW kernels IS 'One row per kernel execution on a GPU.';
 COMMENT ON COLUMN kernels.start_ns IS 'When the kernel started on the GPU, in the trace''s time';
 COMMENT ON COLUMN kernels.end_ns IS 'When the kernel ended on the GPU';
-COMMENT ON COLUMN kernels.duration_ns IS 'end_ns - start_ns';
+COMMENT ON COLUMN kernels.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
 COMMENT ON COLUMN kernels.name IS 'The demangled name, with templates and parameters';
 COMMENT ON COLUMN kernels.short_name IS 'The base name';
 COMMENT ON COLUMN kernels.mangled_name IS 'The linker''s name; NULL before nsys 2022';

@@ -9,7 +9,7 @@ SELECT
     tid_of(a.globalTid) AS thread_id,
     a.start AS api_start_ns,
     a."end" AS api_end_ns,
-    a."end" - a.start AS api_duration_ns,
+    duration(a.start, a."end") AS api_duration_ns,
     k.start_ns - a."end" AS queue_ns
 FROM kernel_events AS k
 LEFT JOIN (
@@ -35,5 +35,5 @@ COMMENT ON COLUMN launches.call_group IS 'launch, or graph launch: one call for 
 COMMENT ON COLUMN launches.thread_id IS 'Thread that called';
 COMMENT ON COLUMN launches.api_start_ns IS 'When the call was entered';
 COMMENT ON COLUMN launches.api_end_ns IS 'When it returned';
-COMMENT ON COLUMN launches.api_duration_ns IS 'How long it took the host';
+COMMENT ON COLUMN launches.api_duration_ns IS 'How long it took the host; 0 where it ends before it starts';
 COMMENT ON COLUMN launches.queue_ns IS 'Kernel start - call end: negative when the kernel started before the call had returned';

@@ -22,7 +22,11 @@ copies AS MATERIALIZED (
             process_id, correlation_id, copy_kind, device_id, stream_id, sum(size_bytes)::BIGINT AS copy_bytes,
             max(end_ns) AS copy_end_ns, bool_or(target_memory = 'pageable') AS is_pageable
         FROM memcpys
-        GROUP BY ALL
+        GROUP BY process_id, correlation_id, copy_kind, device_id, stream_id
+        -- One call may copy in several directions or on several devices, and waits once.
+        QUALIFY row_number() OVER (
+            PARTITION BY process_id, correlation_id ORDER BY copy_kind <> 'D2H', max(end_ns) DESC, copy_kind, device_id, stream_id
+        ) = 1
     ) AS m USING (process_id, correlation_id)
 ),
 -- What a synchronising call waits for: a stream, a device, or, as far as the trace says, everything; up to the call, or
@@ -105,7 +109,7 @@ COMMENT ON COLUMN waits.end_ns IS 'When the call returned';
 COMMENT ON COLUMN waits.wait_ns IS 'How long the host was blocked: the durations of the one or two calls';
 COMMENT ON COLUMN waits.name IS 'The call that waited';
 COMMENT ON COLUMN waits.is_copy IS 'Whether that is the copy itself';
-COMMENT ON COLUMN waits.copy_kind IS 'D2H if a device-to-host copy was waited for; else the kind of the last asynchronous copy of its thread that the call completed; NULL for none';
+COMMENT ON COLUMN waits.copy_kind IS 'D2H if a device-to-host copy was waited for, among others too; else the kind of the last asynchronous copy of its thread that the call completed; NULL for none';
 COMMENT ON COLUMN waits.copy_bytes IS 'Size of the copies of that kind that it completed';
 COMMENT ON COLUMN waits.copy_end_ns IS 'When the last of them ended on the GPU';
 COMMENT ON COLUMN waits.device_id IS 'CUDA device waited for; NULL where the trace does not say or it is none in particular';

@@ -1,12 +1,7 @@
 -- An interval begins where an operation starts after the latest end so far (not after the end of the row before:
 -- operations overlap), and ends at the latest end before the next one begins.
 CREATE VIEW gpu_busy AS
-WITH ops AS (
-    SELECT coalesce(d.gpu_id, o.device_id) AS gpu_id, o.start_ns, greatest(o.start_ns, o.end_ns) AS end_ns
-    FROM gpu_ops AS o
-    LEFT JOIN devices AS d ON d.process_id = o.process_id AND d.device_id = o.device_id
-),
-reach AS (
+WITH reach AS (
     SELECT
         gpu_id,
         start_ns,
@@ -16,21 +11,22 @@ reach AS (
         max(end_ns) OVER (
             PARTITION BY gpu_id ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
         ) AS last_ns
-    FROM ops
+    FROM gpu_work
 ),
 starts AS (
     SELECT gpu_id, start_ns, last_ns, reached_ns
     FROM reach
     WHERE reached_ns IS NULL OR start_ns > reached_ns
+),
+busy AS (
+    SELECT
+        gpu_id, start_ns, coalesce(lead(reached_ns) OVER (PARTITION BY gpu_id ORDER BY start_ns), last_ns) AS end_ns
+    FROM starts
 )
-SELECT
-    gpu_id,
-    start_ns,
-    coalesce(lead(reached_ns) OVER (PARTITION BY gpu_id ORDER BY start_ns), last_ns) AS end_ns,
-    end_ns - start_ns AS duration_ns
-FROM starts;
+SELECT gpu_id, start_ns, end_ns, end_ns - start_ns AS duration_ns
+FROM in_scope('busy');
 
-COMMENT ON VIEW gpu_busy IS 'When each GPU was busy: the union of its kernels, copies, memsets and whole-graph launches as disjoint intervals.';
+COMMENT ON VIEW gpu_busy IS 'When each GPU was busy, with whatever it was: the union of its kernels, copies, memsets and whole-graph launches as disjoint intervals, cut to the scope''s own time.';
 COMMENT ON COLUMN gpu_busy.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
 COMMENT ON COLUMN gpu_busy.start_ns IS 'When the GPU became busy';
 COMMENT ON COLUMN gpu_busy.end_ns IS 'When it became idle';

@@ -1,32 +1,27 @@
 -- A gap is before each operation that starts after the latest end so far: that is all one pass over the operations needs
--- to know, and much cheaper than to look between the intervals of `gpu_busy`. Between the ranges of --nvtx the GPU may do
--- what is not in scope, so gaps are cut to the ranges.
+-- to know, and much cheaper than to look between the intervals of `gpu_busy`.
 CREATE VIEW gpu_gaps AS
-WITH ops AS (
-    SELECT coalesce(d.gpu_id, o.device_id) AS gpu_id, o.start_ns, greatest(o.start_ns, o.end_ns) AS end_ns
-    FROM gpu_ops AS o
-    LEFT JOIN devices AS d ON d.process_id = o.process_id AND d.device_id = o.device_id
-),
-reach AS (
+WITH reach AS (
     SELECT
         gpu_id,
         start_ns AS next_ns,
         max(end_ns) OVER (
             PARTITION BY gpu_id ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS reached_ns
-    FROM ops
+    FROM gpu_work
 ),
-cut AS (
-    SELECT r.gpu_id, greatest(r.reached_ns, w.start_ns) AS start_ns, least(r.next_ns, w.end_ns) AS end_ns
-    FROM reach AS r
-    LEFT JOIN scope_windows AS w ON w.start_ns < r.next_ns AND w.end_ns > r.reached_ns
-    WHERE r.next_ns > r.reached_ns AND (w.start_ns IS NOT NULL OR (SELECT nvtx IS NULL FROM scope))
+gaps AS (
+    SELECT gpu_id, reached_ns AS start_ns, next_ns AS end_ns, reached_ns, next_ns
+    FROM reach
+    WHERE next_ns > reached_ns
 )
-SELECT gpu_id, start_ns, end_ns, end_ns - start_ns AS duration_ns
-FROM cut;
+SELECT gpu_id, start_ns, end_ns, end_ns - start_ns AS duration_ns, reached_ns, next_ns
+FROM in_scope('gaps');
 
-COMMENT ON VIEW gpu_gaps IS 'When each GPU was idle between two operations: all of its time from first to last operation that is not in `gpu_busy`; with --nvtx, only what of it is inside the ranges.';
+COMMENT ON VIEW gpu_gaps IS 'When each GPU was idle between two operations: all of its time from first to last operation that is not in `gpu_busy`, cut to the scope''s own time.';
 COMMENT ON COLUMN gpu_gaps.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
 COMMENT ON COLUMN gpu_gaps.start_ns IS 'When the GPU became idle';
 COMMENT ON COLUMN gpu_gaps.end_ns IS 'When the next operation started';
 COMMENT ON COLUMN gpu_gaps.duration_ns IS 'end_ns - start_ns';
+COMMENT ON COLUMN gpu_gaps.reached_ns IS 'When the operations before it ended: start_ns, unless the scope cut the gap';
+COMMENT ON COLUMN gpu_gaps.next_ns IS 'When the operation after it started: end_ns, unless the scope cut the gap';

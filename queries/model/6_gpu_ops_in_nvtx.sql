@@ -16,7 +16,7 @@ COMMENT ON VIEW gpu_ops_in_nvtx IS 'GPU operations with the innermost NVTX push/
 COMMENT ON COLUMN gpu_ops_in_nvtx.kind IS 'kernel, copy, memset or graph';
 COMMENT ON COLUMN gpu_ops_in_nvtx.start_ns IS 'When it started on the GPU';
 COMMENT ON COLUMN gpu_ops_in_nvtx.end_ns IS 'When it ended on the GPU';
-COMMENT ON COLUMN gpu_ops_in_nvtx.duration_ns IS 'end_ns - start_ns';
+COMMENT ON COLUMN gpu_ops_in_nvtx.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
 COMMENT ON COLUMN gpu_ops_in_nvtx.name_id IS 'A kernel''s name, in `strings` and `kernel_names`';
 COMMENT ON COLUMN gpu_ops_in_nvtx.label IS 'What other operations are called';
 COMMENT ON COLUMN gpu_ops_in_nvtx.size_bytes IS 'Bytes copied or set';

@@ -10,7 +10,7 @@ WHERE o.kind = 'kernel';
 COMMENT ON VIEW kernels_in_nvtx IS 'Kernels with the innermost NVTX range that launched them, and its path.';
 COMMENT ON COLUMN kernels_in_nvtx.start_ns IS 'When the kernel started on the GPU';
 COMMENT ON COLUMN kernels_in_nvtx.end_ns IS 'When it ended on the GPU';
-COMMENT ON COLUMN kernels_in_nvtx.duration_ns IS 'end_ns - start_ns';
+COMMENT ON COLUMN kernels_in_nvtx.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
 COMMENT ON COLUMN kernels_in_nvtx.name IS 'The demangled name';
 COMMENT ON COLUMN kernels_in_nvtx.name_id IS 'Id of the name, in `kernel_names`';
 COMMENT ON COLUMN kernels_in_nvtx.device_id IS 'CUDA device number within the process';

@@ -1,0 +1,427 @@
+"""Synthetic traces of loops whose steps, counts and idle time are known by construction.
+
+    planted = planted.sync_bound(steps=8)
+    planted.write(path)
+    planted.steps[3].idle_ns["blocked"]
+
+A loop is a host that does one thing after another and a GPU that starts each operation when its launch call has
+returned and its stream is free. While they run, every nanosecond in which the GPU has nothing to do is written down
+with what the host was doing: the truth of the idle time, made without looking at the trace.
+
+Causes of idle time. If the next operation's launch call began before the GPU went idle, the operation was launched in
+time and waited for something else: *dependency*. Else the host was late, and each nanosecond is what the host did in
+it: *blocked* in a sync or a blocking copy, *allocation*, *profiler* for the profiler's own work, and *starved* for all
+the rest: Python, other calls, the launch call itself and the way of the operation to the GPU. Before the first
+operation and after the last one is *edge*.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from synthetic import LATENCY, NULL_STREAM, Host, Trace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CAUSES = {"sync": "blocked", "blocking copy": "blocked", "allocation": "allocation", "profiler": "profiler"}
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A time in which a GPU was idle for one cause; `host` is what the host did in it."""
+
+    gpu_id: int
+    start_ns: int
+    end_ns: int
+    cause: str
+    host: str
+
+    @property
+    def duration_ns(self) -> int:
+        return self.end_ns - self.start_ns
+
+
+@dataclass
+class Step:
+    """What one step is known to hold, on its own GPU. The wall is from its first operation to the next step's."""
+
+    host_start_ns: int
+    start_ns: int = 0
+    end_ns: int = 0
+    busy_ns: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    idle_ns: dict[str, int] = field(default_factory=dict)
+    phase: str = "steady"
+
+    def count(self, what: str, number: int = 1) -> None:
+        self.counts[what] = self.counts.get(what, 0) + number
+
+    @property
+    def wall_ns(self) -> int:
+        return self.end_ns - self.start_ns
+
+
+@dataclass
+class Planted:
+    """A trace with its truth: the steps of each process, and the gaps of all GPUs over the trace's wall."""
+
+    trace: Trace
+    loops: list[Loop]
+    tokens_per_step: int = 1
+
+    @property
+    def steps(self) -> list[Step]:
+        """The steps of the first process."""
+        return self.loops[0].steps
+
+    @property
+    def gaps(self) -> list[Gap]:
+        return [gap for loop in self.loops for gap in loop.gaps]
+
+    def write(self, path: Path, version: str = "2025.3", **options: Any) -> Path:
+        return self.trace.write(path, version, **options)
+
+
+class Loop:
+    """A host thread and its GPU, from which the truth is read while they run."""
+
+    def __init__(self, trace: Trace, *, pid: int = 100, gpu: int = 0, nvtx: str = "") -> None:
+        self.trace, self.gpu, self.nvtx = trace, gpu, nvtx
+        self.host: Host = trace.thread(pid=pid, gpus=(gpu,), now=10_000)
+        self.steps: list[Step] = []
+        self.gaps: list[Gap] = []
+        self.busy: list[tuple[int, int]] = []
+        self.streams: dict[int, int] = {}
+        self.did: list[tuple[str, int, int]] = []  # what the host did, and when
+        self.first_call: int | None = None
+
+    # What a host does ------------------------------------------------------------------------------------------------
+
+    def step(self, phase: str = "steady") -> Step:
+        """Begin a step; the one before it ends."""
+        self._close_range()
+        self.steps.append(Step(self.host.now, phase=phase))
+        return self.steps[-1]
+
+    def python(self, ns: int) -> None:
+        """Do something else than calling CUDA."""
+        self._note("python", ns)
+        self.host.idle(ns)
+
+    def launch(
+        self, name: str, runs: int, *, api: int = 4_000, stream: int = NULL_STREAM, waits: int = 0, **shape: Any
+    ) -> None:
+        """Launch a kernel; it `waits` for something else when its stream and its call are ready."""
+        start = self._call("launch", api)
+        begins = self._operate(start, start + api + LATENCY, runs, stream, waits)
+        self.host.launch(name, at=start, api=api, queue=begins - start - api, runs=runs, stream=stream, **shape)
+        self._count("kernels", "launch_calls")
+
+    def graph(self, *, kernels: list[tuple[str, int]] | None = None, whole: int = 0, api: int = 10_000) -> None:
+        """Launch a CUDA graph whose kernels follow each other at once."""
+        start = self._call("launch", api)
+        runs = whole or sum(ns for _, ns in kernels or ())
+        begins = self._operate(start, start + api + LATENCY, runs, NULL_STREAM)
+        queue = begins - start - api
+        self.host.graph_launch(kernels=kernels, whole=whole or None, at=start, api=api, queue=queue, gap=0)
+        self._count("launch_calls", "graph_launches")
+        self._count("kernels", number=len(kernels or ()))
+
+    def copy(self, kind: str, size: int, runs: int, *, api: int = 5_000, blocking: bool = False) -> None:
+        """Copy; a blocking call returns when the copy is done."""
+        start = self.host.now
+        begins = max(start + api + LATENCY, self.streams.get(NULL_STREAM, 0))
+        self._call("blocking copy" if blocking else "copy", begins + runs - start if blocking else api)
+        self._operate(start, begins, runs, NULL_STREAM)
+        queue = begins - start - api
+        self.host.copy(kind, size, at=start, api=api, queue=queue, runs=runs, blocking=blocking)
+        self._count(f"{kind.lower()}_copies")
+        self._count(f"{kind.lower()}_bytes", number=size)
+        if blocking:
+            self._count("sync_points")
+
+    def sync(self, wakes: int = 1_000) -> None:
+        """Wait for the stream; the host `wakes` so long after the work is done."""
+        start = self.host.now
+        takes = max(self.streams.get(NULL_STREAM, 0) - start, 0) + wakes
+        self._call("sync", takes)
+        self.host.sync("stream", at=start, waits=takes)
+        self._count("sync_calls", "sync_points")
+
+    def malloc(self, size: int, takes: int) -> None:
+        start = self._call("allocation", takes)
+        self.host.malloc(size, at=start, takes=takes)
+        self._count("mallocs")
+
+    def free(self, takes: int) -> None:
+        start = self._call("allocation", takes)
+        self.host.free(at=start, takes=takes)
+        self._count("frees")
+
+    def profiler(self, takes: int) -> None:
+        """Have the profiler hold the host up."""
+        start = self.host.now
+        self._note("profiler", takes)
+        self.trace.overhead("CUPTI Buffer flush", start, start + takes, self.host)
+        self.host.idle(takes)
+
+    # The truth -------------------------------------------------------------------------------------------------------
+
+    def done(self) -> Loop:
+        """End the last step, and lay the time over the steps."""
+        self._close_range()
+        ops_end = max(end for _, end in self.busy)
+        for step, following in zip(self.steps, [*self.steps[1:], None], strict=True):
+            step.end_ns = following.start_ns if following else ops_end
+        for step in self.steps:
+            step.busy_ns = sum(max(0, min(end, step.end_ns) - max(start, step.start_ns)) for start, end in self.busy)
+            for gap in self.gaps:
+                inside = min(gap.end_ns, step.end_ns) - max(gap.start_ns, step.start_ns)
+                if inside > 0:
+                    step.idle_ns[gap.cause] = step.idle_ns.get(gap.cause, 0) + inside
+        return self
+
+    def edges(self, first: int, last: int) -> None:
+        """Add the idle time between the trace's first and last event and the GPU's own."""
+        for start, end in ((first, self.busy[0][0]), (self.busy[-1][1], last)):
+            if end > start:
+                self.gaps.append(Gap(self.gpu, start, end, "edge", ""))
+
+    def _close_range(self) -> None:
+        if self.nvtx and self.steps:
+            name = self.nvtx.replace("#", str(len(self.steps) - 1))
+            self.host.range(name, self.steps[-1].host_start_ns, self.host.now)
+
+    def _note(self, what: str, takes: int) -> None:
+        self.did.append((what, self.host.now, self.host.now + takes))
+
+    def _call(self, what: str, takes: int) -> int:
+        if self.first_call is None:
+            self.first_call = self.host.now
+        self._note(what, takes)
+        return self.host.now
+
+    def _count(self, *names: str, number: int = 1) -> None:
+        for name in names:
+            self.steps[-1].count(name, number)
+
+    def _operate(self, called: int, ready: int, runs: int, stream: int, waits: int = 0) -> int:
+        """Run an operation on the GPU, and explain the idle time before it."""
+        begins = max(ready, self.streams.get(stream, 0)) + waits
+        free = self.busy[-1][1] if self.busy else None
+        if free is None or begins > free:
+            if free is not None:
+                self._explain(free, begins, called)
+            self.busy.append((begins, begins + runs))
+        else:
+            start, end = self.busy[-1]
+            self.busy[-1] = (start, max(end, begins + runs))
+        self.streams[stream] = begins + runs
+        step = self.steps[-1]
+        step.start_ns = min(step.start_ns or begins, begins)
+        return begins
+
+    def _explain(self, start: int, end: int, called: int) -> None:
+        if called < start:
+            self.gaps.append(Gap(self.gpu, start, end, "dependency", ""))
+            return
+        at = start
+        for what, begun, over in self.did:
+            if over > at and begun < end and at < end:
+                until = min(over, end)
+                self.gaps.append(Gap(self.gpu, at, until, CAUSES.get(what, "starved"), what))
+                at = until
+        if at < end:
+            self.gaps.append(Gap(self.gpu, at, end, "starved", "latency"))
+
+
+def planted(trace: Trace, *loops: Loop, tokens_per_step: int = 1) -> Planted:
+    """Finish the loops of a trace."""
+    rows = trace.rows["CUPTI_ACTIVITY_KIND_RUNTIME"]
+    first = min(row["start"] for row in rows)
+    last = max(*(row["end"] for row in rows), *(loop.busy[-1][1] for loop in loops))
+    for loop in loops:
+        loop.done().edges(first, last)
+    return Planted(trace, list(loops), tokens_per_step)
+
+
+def layers(loop: Loop, runs: int = 2_000, *, count: int = 3, think: int = 5_000, grid: int = 4, **launch: Any) -> None:
+    """Launch what a step of a small decoder launches: 3 kernels of its own, and 2 for each layer."""
+    kernels = ["embed", *["norm", "gemm"] * count, "head", "argmax"]
+    for name in kernels:
+        loop.launch(f"{name}(float *)", runs, grid=(grid, 1, 1), **launch)
+        if think:
+            loop.python(think)
+
+
+def launch_bound(steps: int = 8, *, nvtx: str = "", straggler: int | None = None, tokens_per_step: int = 1) -> Planted:
+    """9 kernels shorter than their launches: of the 9 µs that one takes, 7 are idle and starved."""
+    trace = Trace()
+    loop = Loop(trace, nvtx=nvtx)
+    for number in range(steps):
+        loop.step()
+        layers(loop)
+        if number == straggler:
+            loop.python(500_000)
+    return planted(trace, loop, tokens_per_step=tokens_per_step)
+
+
+def straggling(steps: int = 12, *, which: int = 7) -> Planted:
+    """One step in which the host does something else for 500 µs."""
+    return launch_bound(steps, straggler=which)
+
+
+def tokens_in_batches(steps: int = 6) -> Planted:
+    """8 tokens a step."""
+    return launch_bound(steps, tokens_per_step=8)
+
+
+def deep_queue(steps: int = 8, *, nvtx: str = "") -> Planted:
+    """Kernels of 50 µs that are launched every 4 µs: the host is all steps ahead, and the GPU never waits."""
+    trace = Trace()
+    loop = Loop(trace, nvtx=nvtx)
+    for _ in range(steps):
+        loop.step()
+        layers(loop, 50_000, think=0)
+    loop.sync()
+    return planted(trace, loop)
+
+
+def sync_bound(steps: int = 8, *, nvtx: str = "") -> Planted:
+    """Each step reads its token back: the host sleeps 20 µs into the idle time, and then needs 10 µs to go on."""
+    trace = Trace()
+    loop = Loop(trace, nvtx=nvtx)
+    for _ in range(steps):
+        loop.step()
+        layers(loop, 10_000, think=0)
+        loop.copy("D2H", 8, 1_000)
+        loop.sync(wakes=20_000)
+        loop.python(10_000)
+    return planted(trace, loop)
+
+
+def copy_bound(steps: int = 8) -> Planted:
+    """Each step copies its input and its output with blocking calls that take 15 µs before they begin to copy."""
+    trace = Trace()
+    loop = Loop(trace)
+    for _ in range(steps):
+        loop.step()
+        loop.copy("H2D", 1 << 20, 100_000, api=15_000, blocking=True)
+        layers(loop, 5_000, think=0, count=1)
+        loop.sync(wakes=0)
+        loop.copy("D2H", 1 << 20, 100_000, api=15_000, blocking=True)
+    return planted(trace, loop)
+
+
+def allocating(steps: int = 8, *, warm_up: int | None = None) -> Planted:
+    """Steps that allocate and free 30 µs each between two kernels: all of them, or the first `warm_up` alone."""
+    trace = Trace()
+    loop = Loop(trace)
+    for number in range(steps):
+        allocates = warm_up is None or number < warm_up
+        loop.step("steady" if warm_up is None or not allocates else "warm-up")
+        layers(loop)
+        if allocates:
+            loop.malloc(1 << 20, 30_000)
+        loop.launch("scale(float *)", 2_000)
+        loop.python(4_000)
+        if allocates:
+            loop.free(30_000)
+    return planted(trace, loop)
+
+
+def profiled(steps: int = 8) -> Planted:
+    """The profiler writes its buffers for 40 µs in every other step."""
+    trace = Trace()
+    loop = Loop(trace)
+    for number in range(steps):
+        loop.step()
+        layers(loop)
+        if number % 2:
+            loop.profiler(40_000)
+    return planted(trace, loop)
+
+
+def dependent(steps: int = 8) -> Planted:
+    """Two streams; the second one's kernel is launched in time and starts 6 µs after all else is done."""
+    trace = Trace()
+    loop = Loop(trace)
+    for _ in range(steps):
+        loop.step()
+        layers(loop, 20_000, think=0)
+        waits = loop.busy[-1][1] + 6_000 - (loop.host.now + 4_000 + LATENCY)
+        loop.launch("allreduce(float *)", 10_000, stream=13, waits=waits)
+        loop.sync(wakes=0)
+        loop.python(max(0, loop.busy[-1][1] - loop.host.now))
+    return planted(trace, loop)
+
+
+def two_streams(steps: int = 8) -> Planted:
+    """Two streams whose kernels overlap by half."""
+    trace = Trace()
+    loop = Loop(trace)
+    for _ in range(steps):
+        loop.step()
+        for name in ("embed", "norm", "gemm", "head"):
+            loop.launch(f"{name}(float *)", 20_000)
+            loop.launch(f"side_{name}(float *)", 20_000, stream=13)
+            loop.python(30_000)
+    return planted(trace, loop)
+
+
+def two_processes(steps: int = 8) -> Planted:
+    """Two ranks with their own GPUs whose correlation ids are the same; the second one is slower."""
+    trace = Trace()
+    ranks = [Loop(trace, pid=100, gpu=0), Loop(trace, pid=200, gpu=1)]
+    for _ in range(steps):
+        for rank, think in zip(ranks, (5_000, 9_000), strict=True):
+            rank.step()
+            layers(rank, think=think)
+    return planted(trace, *ranks)
+
+
+def prefill_and_decode(steps: int = 8) -> Planted:
+    """A prompt of larger grids and longer kernels, then steps; each ends by reading its token back."""
+    trace = Trace()
+    loop = Loop(trace)
+    for number in range(steps + 1):
+        loop.step("steady" if number else "prefill")
+        layers(loop, 2_000 if number else 80_000, grid=4 if number else 256)
+        loop.copy("D2H", 8, 1_000)
+        loop.sync()
+        loop.python(10_000)
+    return planted(trace, loop)
+
+
+def graphs(steps: int = 8, *, whole: bool = False) -> Planted:
+    """Each step is one CUDA graph of 6 kernels and a sampling kernel, traced per node or as a whole."""
+    trace = Trace()
+    loop = Loop(trace)
+    kernels = [("embed", 3_000), *[("norm", 2_000), ("gemm", 6_000)] * 2, ("head", 9_000)]
+    for _ in range(steps):
+        loop.step()
+        loop.graph(**({"whole": 28_000} if whole else {"kernels": kernels}))
+        loop.launch("argmax(float *)", 2_000)
+        loop.copy("D2H", 8, 1_000)
+        loop.sync()
+        loop.python(10_000)
+    return planted(trace, loop)
+
+
+ALL = {
+    "launch bound": launch_bound,
+    "straggling": straggling,
+    "tokens in batches": tokens_in_batches,
+    "deep queue": deep_queue,
+    "sync bound": sync_bound,
+    "copy bound": copy_bound,
+    "allocating": allocating,
+    "profiled": profiled,
+    "dependent": dependent,
+    "two streams": two_streams,
+    "two processes": two_processes,
+    "prefill and decode": prefill_and_decode,
+    "graphs": graphs,
+}

@@ -1,0 +1,298 @@
+"""`idle`: every nanosecond of the wall is busy or idle for one cause, against a plain loop and planted truth."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from itertools import pairwise
+from pathlib import Path
+
+import oracle
+import planted as plans
+import pytest
+from hypothesis import HealthCheck, given, settings
+from strategies import traces
+from synthetic import Trace
+
+import nsys_insight
+
+REPOSITORY = Path(__file__).parents[1]
+SAMPLES = sorted((REPOSITORY / "sample_traces").glob("*.sqlite"))
+REAL = [*SAMPLES, *sorted((REPOSITORY.parent / "shared").glob("*/*.sqlite"))]
+
+
+def ask(path, **scope):
+    """Nanoseconds by GPU, cause and host."""
+    with nsys_insight.open(path).scope(**scope) as trace:
+        return {(row["gpu_id"], row["cause"], row["host"]): row["time_ns"] for row in trace.idle().to_dicts()}
+
+
+def host_of(name):
+    """What a thread in an API call does, as far as an idle GPU is concerned."""
+    if name.endswith("Synchronize"):
+        return "blocked", "sync calls"
+    if oracle.is_blocking_copy(name):
+        return "blocked", "blocking copies"
+    if name.startswith(("cudaMalloc", "cudaHostAlloc", "cudaFree", "cuMemAlloc", "cuMemFree")):
+        return "allocation", "allocation"
+    return "starved", "API calls"
+
+
+class Threads:
+    """What each thread did, and when."""
+
+    def __init__(self, tables):
+        self.calls, self.held, self.edges = defaultdict(list), defaultdict(list), {}
+        for call in oracle.outer_api_calls(tables):
+            self.calls[call["globalTid"]].append(call)
+        for row in tables["PROFILER_OVERHEAD"]:
+            self.held[row["globalTid"]].append((row["start"], row["end"]))
+        for thread, calls in self.calls.items():
+            self.edges[thread] = sorted(
+                {edge for call in calls for edge in (call["start"], call["end"])}
+                | {edge for times in self.held[thread] for edge in times}
+            )
+        self.starts = {thread: [call["start"] for call in calls] for thread, calls in self.calls.items()}
+
+    def late(self, start, end, launch):
+        """Class each piece of a gap in which a launch was late: no call begins or ends inside a piece."""
+        thread = launch["globalTid"]
+        edges = self.edges[thread]
+        inside = edges[bisect_right(edges, start) : bisect_left(edges, end)]
+        inside += [edge for edge in (launch["start"], launch["end"]) if start < edge < end]
+        for a, b in pairwise([start, *sorted(set(inside)), end]):
+            yield *self.at(thread, a, b, launch), b - a
+
+    def at(self, thread, a, b, launch):
+        if any(start <= a and b <= end for start, end in self.held[thread]):
+            return "profiler", "profiler"
+        if a >= launch["start"]:
+            if a < launch["end"] and oracle.is_blocking_copy(launch["name"]):
+                return "blocked", "blocking copies"
+            return "starved", "launch latency" if a >= launch["end"] else "launch call"
+        last = bisect_right(self.starts[thread], a) - 1
+        if last >= 0 and self.calls[thread][last]["end"] >= b:
+            return host_of(self.calls[thread][last]["name"])
+        return "starved", "CPU work"
+
+
+def by_call(row):
+    return oracle.pid_of(row), row["correlationId"]
+
+
+def nulls_last(value):
+    return value is None, value or 0
+
+
+def gap(threads, start, op, before, launch):
+    """Class a gap that ends with an operation: cause, host and time of each piece."""
+    duration = op["start"] - start
+    if before is None:
+        yield "edge", "before the first operation", duration
+    elif by_call(before) == by_call(op) and op["correlationId"] is not None:
+        yield "dependency", "same launch call", duration
+    elif launch is None:
+        yield "unknown", "not in the trace", duration
+    elif launch["start"] < start:
+        yield "dependency", "launched before" if launch["end"] <= start else "launch call under way", duration
+    else:
+        yield from threads.late(start, op["start"], launch)
+
+
+def plain_idle(tables):
+    """The same as `ask`, gap by gap and piece by piece."""
+    threads, found = Threads(tables), Counter()
+    launches = {}
+    for call in oracle.api_calls(tables):
+        if call["correlationId"] is None:
+            continue
+        known = launches.get(by_call(call), call)
+        launches[by_call(call)] = {
+            **call,
+            "start": min(call["start"], known["start"]),
+            "end": max(call["end"], known["end"]),
+        }
+    first, last = oracle.wall(tables) or (0, 0)
+    for gpu, work in oracle.work_of_gpus(tables).items():
+        work.sort(key=lambda op: (op["start"], *nulls_last(op["correlationId"]), oracle.pid_of(op)))
+        reached, before = first, None
+        for op in work:
+            if op["start"] > reached:
+                for cause, host, ns in gap(threads, reached, op, before, launches.get(by_call(op))):
+                    found[gpu, cause, host] += ns
+            # A GPU is busy until the latest end so far.
+            found[gpu, "busy", None] += max(0, max(op["end"], op["start"]) - max(reached, op["start"]))
+            reached, before = max(reached, op["end"], op["start"]), op
+        found[gpu, "edge", "after the last operation"] += last - reached
+    return {key: ns for key, ns in found.items() if ns or key[1] == "busy"}
+
+
+@pytest.fixture(scope="module", params=REAL, ids=lambda path: path.stem)
+def real(request):
+    """A real trace: the answer, and its rows."""
+    return ask(request.param), oracle.read(request.param)
+
+
+def test_every_nanosecond_goes_where_a_plain_loop_puts_it(real):
+    found, tables = real
+    assert found == plain_idle(tables)
+
+
+def test_busy_and_idle_add_up_to_the_wall_of_each_gpu(real):
+    found, tables = real
+    first, last = oracle.wall(tables)
+    for gpu in {gpu for gpu, _, _ in found}:
+        assert sum(ns for (other, _, _), ns in found.items() if other == gpu) == last - first
+
+
+@given(trace=traces())
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_trace_is_split_as_a_plain_loop_splits_it(tmp_path, trace):
+    path = trace.write(tmp_path / "trace.sqlite")
+    tables = oracle.read(path)
+    wall = oracle.wall(tables)
+    assert ask(path) == (plain_idle(tables) if wall and wall[1] > wall[0] else {})
+
+
+def test_windows_that_partition_the_trace_add_up_to_it(sample):
+    path = sample("decode_eager")
+    first, last = oracle.wall(oracle.read(path))
+    cuts = [first, first + (last - first) // 3, first + (last - first) // 2, last]
+    parts = Counter()
+    for start, end in pairwise(cuts):
+        parts.update(ask(path, from_ns=start, to_ns=end))
+    assert parts == ask(path)
+
+
+def test_the_ranges_of_nvtx_hold_what_the_gpu_did_in_them(sample):
+    with nsys_insight.open(sample("decode_eager")).scope(nvtx="decode_step") as trace:
+        rows = trace.idle().to_dicts()
+        wall = trace.sql("SELECT sum(duration_ns)::BIGINT FROM wall").item()
+    assert sum(row["time_ns"] for row in rows) == wall
+    assert sum(row["wall_pct"] for row in rows) == pytest.approx(100)
+
+
+@pytest.mark.parametrize("name", plans.ALL)
+def test_planted_loops_are_idle_for_the_planted_causes(name, tmp_path):
+    truth = plans.ALL[name]()
+    expected = Counter()
+    for gap in truth.gaps:
+        expected[gap.gpu_id, gap.cause] += gap.duration_ns
+    found = Counter()
+    for (gpu, cause, _), ns in ask(truth.write(tmp_path / "trace.sqlite")).items():
+        if cause != "busy":
+            found[gpu, cause] += ns
+    assert found == expected
+
+
+@pytest.mark.parametrize("name", ["launch bound", "sync bound", "copy bound", "allocating", "profiled", "dependent"])
+def test_every_step_is_idle_for_its_own_causes(name, tmp_path):
+    truth = plans.ALL[name]()
+    with nsys_insight.open(truth.write(tmp_path / "trace.sqlite")) as trace:
+        rows = trace.sql(
+            "SELECT s.start_ns, i.cause, sum(i.idle_ns)::BIGINT AS ns FROM steps AS s JOIN step_idle AS i USING (step)"
+            " WHERE s.phase = 'steady' GROUP BY ALL"
+        ).rows()
+    expected = {
+        (step.start_ns, cause, ns)
+        for step in truth.steps
+        for cause, ns in step.idle_ns.items()
+        if ns and cause != "edge"
+    }
+    assert rows
+    assert {row for row in rows if row[1] != "edge"} <= expected
+    steady = {start for start, _, _ in rows}
+    assert set(rows) >= {row for row in expected if row[0] in steady}
+
+
+@pytest.mark.parametrize("name", ["decode_eager", "decode_graph_node", "decode_graph_whole", "churn"])
+def test_the_causes_of_a_step_add_up_to_its_idle_time(name, sample):
+    with nsys_insight.open(sample(name)) as trace:
+        rows = trace.sql(
+            "SELECT g.idle_ns, sum(i.idle_ns)::BIGINT FROM step_gpus AS g JOIN step_idle AS i USING (step, gpu_id)"
+            " WHERE g.phase = 'steady' GROUP BY g.step, g.gpu_id, g.idle_ns"
+        ).rows()
+    assert rows
+    assert all(whole == parts for whole, parts in rows)
+
+
+# Planted -------------------------------------------------------------------------------------------------------------
+
+
+def planted(tmp_path, does, **more):
+    """The idle time between `first`, which ends at 11,100, and `last`, of a thread that `does` something in between."""
+    trace = Trace()
+    host = trace.thread()
+    host.launch("first", api=1_000, queue=100, runs=10_000)
+    does(host)
+    found = ask(trace.write(tmp_path / "trace.sqlite"), **more)
+    return {(cause, host): ns for (_, cause, host), ns in found.items() if cause not in ("busy", "edge")}
+
+
+def test_a_late_launch_starves_the_gpu(tmp_path):
+    assert planted(tmp_path, lambda h: h.launch("last", at=40_000, api=1_000, queue=300)) == {
+        ("starved", "CPU work"): 40_000 - 11_100,
+        ("starved", "launch call"): 1_000,
+        ("starved", "launch latency"): 300,
+    }
+
+
+def test_a_host_in_a_sync_is_blocked_until_it_returns(tmp_path):
+    def does(host):
+        host.sync("stream", waits=19_000)  # from 1,000 to 20,000
+        host.launch("last", at=25_000, api=1_000, queue=300)
+
+    assert planted(tmp_path, does) == {
+        ("blocked", "sync calls"): 20_000 - 11_100,
+        ("starved", "CPU work"): 5_000,
+        ("starved", "launch call"): 1_000,
+        ("starved", "launch latency"): 300,
+    }
+
+
+def test_an_allocation_in_a_gap_is_charged_with_its_time(tmp_path):
+    def does(host):
+        host.idle(12_000).malloc(8, takes=7_000)  # from 13,000 to 20,000
+        host.launch("last", at=25_000, api=1_000, queue=300)
+
+    assert planted(tmp_path, does) == {
+        ("allocation", "allocation"): 7_000,
+        ("starved", "CPU work"): 25_000 - 11_100 - 7_000,
+        ("starved", "launch call"): 1_000,
+        ("starved", "launch latency"): 300,
+    }
+
+
+def test_what_was_launched_in_time_waited_on_the_gpu(tmp_path):
+    assert planted(tmp_path, lambda h: h.launch("last", at=2_000, api=1_000, queue=30_000)) == {
+        ("dependency", "launched before"): 33_000 - 11_100
+    }
+
+
+def test_the_profiler_comes_first_whatever_the_thread_was_in(tmp_path):
+    def does(host):
+        host.sync("stream", waits=19_000)  # from 1,000 to 20,000
+        host.launch("last", at=25_000, api=1_000, queue=300)
+        host.trace.row(
+            "PROFILER_OVERHEAD", start=15_000, end=22_000, nameId="flush", globalTid=host.global_tid, correlationId=0
+        )
+
+    assert planted(tmp_path, does) == {
+        ("profiler", "profiler"): 7_000,
+        ("blocked", "sync calls"): 15_000 - 11_100,
+        ("starved", "CPU work"): 3_000,
+        ("starved", "launch call"): 1_000,
+        ("starved", "launch latency"): 300,
+    }
+
+
+def test_without_its_launch_call_the_cause_is_unknown(tmp_path):
+    trace = Trace()
+    trace.thread().launch("first", api=1_000, queue=100, runs=10_000).launch("last", at=40_000, api=1_000, queue=0)
+    del trace.rows["CUPTI_ACTIVITY_KIND_RUNTIME"][-1]
+    found = ask(trace.write(tmp_path / "trace.sqlite"))
+    assert found[0, "unknown", "not in the trace"] == 41_000 - 11_100
+
+
+def test_nothing_ran(tmp_path):
+    assert ask(Trace().write(tmp_path / "trace.sqlite")) == {}

@@ -1,0 +1,52 @@
+"""The planted truths against plain sums over the rows they were written as, and against sums done by hand."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import oracle
+import planted
+import pytest
+
+
+@pytest.mark.parametrize("name", planted.ALL)
+def test_busy_and_gaps_are_all_of_the_wall_of_every_gpu(name, tmp_path):
+    truth = planted.ALL[name]()
+    tables = oracle.read(truth.write(tmp_path / "trace.sqlite"))
+    first, last = oracle.wall(tables)
+    for loop in truth.loops:
+        pieces = sorted([*loop.busy, *((gap.start_ns, gap.end_ns) for gap in loop.gaps)])
+        assert pieces[0][0] == first
+        assert pieces[-1][1] == last
+        assert all(end == start for (_, end), (start, _) in pairwise(pieces))
+    assert oracle.busy_ns(tables) == {loop.gpu: sum(end - start for start, end in loop.busy) for loop in truth.loops}
+
+
+@pytest.mark.parametrize("name", planted.ALL)
+def test_the_counts_of_the_steps_are_those_of_the_trace(name, tmp_path):
+    truth = planted.ALL[name]()
+    tables = oracle.read(truth.write(tmp_path / "trace.sqlite"))
+    steps = [step for loop in truth.loops for step in loop.steps]
+    assert sum(step.counts["kernels"] for step in steps) == len(tables[oracle.KERNEL])
+    for step in steps:
+        assert step.busy_ns + sum(step.idle_ns.values()) == step.wall_ns
+
+
+@pytest.mark.parametrize(
+    ("name", "idle"),
+    [
+        # 9 kernels of 2 µs; from the end of one: 2 µs Python, 4 µs launch call, 1 µs on the way.
+        ("launch bound", {"starved": 9 * 7_000}),
+        ("deep queue", {}),
+        # After the copy: 20 µs asleep, 10 µs Python, 4 + 1 µs for the launch.
+        ("sync bound", {"blocked": 20_000, "starved": 15_000}),
+        # 16 µs before each copy, and 5 µs before the first kernel; the others are launched in time.
+        ("copy bound", {"blocked": 32_000, "starved": 5_000}),
+        # Malloc and free take 30 µs each; then 10 times 7 µs as above, but 1 µs less Python in the last.
+        ("allocating", {"allocation": 60_000, "starved": 9 * 7_000 + 6_000}),
+        ("dependent", {"dependency": 6_000, "starved": 5_000}),
+    ],
+)
+def test_what_a_step_waits_for(name, idle):
+    step = planted.ALL[name]().steps[3]
+    assert step.idle_ns == idle

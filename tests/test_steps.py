@@ -1,0 +1,333 @@
+"""Steps: found by every method in traces whose steps are known, and what they hold, against plain loops."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import oracle
+import planted
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from synthetic import Trace
+
+import nsys_insight
+from nsys_insight.errors import UsageError
+from nsys_insight.step_sequence import Rhythm, choose
+
+SAMPLES = Path(__file__).parents[1] / "sample_traces"
+NAMES = sorted(path.stem for path in SAMPLES.glob("*.sqlite"))
+COUNTS = ("kernels", "launch_calls", "graph_launches", "mallocs", "frees", "sync_calls", "sync_points",
+          "h2d_copies", "h2d_bytes", "d2h_copies", "d2h_bytes")  # fmt: skip
+
+
+def ask(path, scope=None, **options):
+    """Give the rows of `steps`, in order, and the row of `step_method`."""
+    with nsys_insight.open(path).scope(**scope or {}) as trace:
+        trace.answer("steps", **options)
+        session = trace._session
+        steps = session.connection.sql("SELECT * FROM steps ORDER BY start_ns, step").pl().to_dicts()
+        (method,) = session.connection.sql("SELECT * FROM step_method").pl().to_dicts()
+    return steps, method
+
+
+def only_steps(rows):
+    return [row for row in rows if row["step"] is not None]
+
+
+class TestPlanted:
+    """Every planted loop is found as it was planted, to the nanosecond."""
+
+    @pytest.fixture(params=planted.ALL)
+    def both(self, request, tmp_path):
+        """Give each loop with the rows found for its process; of several, each is asked for on its own."""
+        truth = planted.ALL[request.param]()
+        path = truth.write(tmp_path / "trace.sqlite")
+        several = len(truth.loops) > 1
+        return [(loop, ask(path, {"process": loop.host.pid} if several else None)[0]) for loop in truth.loops]
+
+    def test_walls_and_busy_time(self, both):
+        for loop, rows in both:
+            found = [row for row in rows if row["step"] is not None or row["phase"] == "prefill"]
+            assert [(row["start_ns"], row["end_ns"], row["gpu_busy_ns"], row["gpu_idle_ns"]) for row in found] == [
+                (step.start_ns, step.end_ns, step.busy_ns, sum(step.idle_ns.values())) for step in loop.steps
+            ]
+
+    def test_counts(self, both):
+        for loop, rows in both:
+            found = [row for row in rows if row["step"] is not None or row["phase"] == "prefill"]
+            for row, step in zip(found, loop.steps, strict=True):
+                assert {name: row[name] for name in COUNTS} == {name: step.counts.get(name, 0) for name in COUNTS}
+
+    def test_phases(self, both):
+        for loop, rows in both:
+            found = [row["phase"] for row in rows if row["step"] is not None or row["phase"] == "prefill"]
+            assert found == [*(step.phase for step in loop.steps[:-1]), "tail"]
+
+    def test_outliers(self, both):
+        for loop, rows in both:
+            walls = sorted(step.wall_ns for step in loop.steps)
+            usual = walls[len(walls) // 2]
+            outliers = {row["step"] for row in rows if row["is_outlier"]}
+            assert outliers <= {number for number, step in enumerate(loop.steps) if step.wall_ns > 1.1 * usual}
+
+
+def test_a_straggling_step_is_named_with_what_differed(tmp_path):
+    path = planted.straggling(12, which=7).write(tmp_path / "trace.sqlite")
+    rows, method = ask(path)
+    (outlier,) = [row for row in rows if row["is_outlier"]]
+    assert outlier["step"] == 7
+    assert "500.0 µs more idle" in outlier["reason"]
+    assert method["outlier_count"] == 1
+    with nsys_insight.open(path) as trace:
+        assert any("500.0 µs more idle" in note for note in trace.answer("steps").notes)
+
+
+def test_steps_that_allocate_at_first_are_warm_up(tmp_path):
+    rows, method = ask(planted.allocating(12, warm_up=2).write(tmp_path / "trace.sqlite"))
+    assert [row["phase"] for row in rows] == ["warm-up"] * 2 + ["steady"] * 9 + ["tail"]
+    assert "allocations and frees: 2, usually 0" in rows[0]["reason"]
+    assert (method["warm_up_count"], method["steady_count"], method["tail_count"]) == (2, 9, 1)
+
+
+def test_prefill_is_told_from_decode_and_is_no_step(tmp_path):
+    rows, method = ask(planted.prefill_and_decode(8).write(tmp_path / "trace.sqlite"))
+    assert [(row["step"], row["phase"]) for row in rows[:2]] == [(None, "prefill"), (0, "steady")]
+    assert (method["step_count"], method["prefill_count"]) == (8, 1)
+
+
+@pytest.mark.parametrize("make", [planted.launch_bound, planted.deep_queue, planted.sync_bound])
+def test_ranges_and_the_sequence_tell_the_same_steps(make, tmp_path):
+    truth = make(nvtx="iteration #")
+    path = truth.write(tmp_path / "trace.sqlite")
+    by_range, method = ask(path)
+    by_sequence, _ = ask(path, step_method="sequence")
+    assert (method["method"], method["pattern"]) == ("nvtx", "iteration #")
+    assert [row["kernels"] for row in by_range] == [row["kernels"] for row in by_sequence] == [9] * len(truth.steps)
+
+
+def test_with_a_deep_queue_the_wall_is_the_gpus_and_not_the_hosts(tmp_path):
+    # The host is through with all steps while the GPU works on the first.
+    truth = planted.deep_queue(nvtx="step")
+    rows, method = ask(truth.write(tmp_path / "trace.sqlite"))
+    assert method["method"] == "nvtx"
+    assert [(row["start_ns"], row["end_ns"]) for row in rows] == [(step.start_ns, step.end_ns) for step in truth.steps]
+    assert all(row["gpu_idle_ns"] == 0 for row in rows)
+
+
+class TestRanges:
+    @staticmethod
+    def trace(names, **outer):
+        trace = Trace()
+        host = trace.thread()
+        for name in names:
+            with host.nvtx(name):
+                host.launch("a", runs=3_000).launch("b", runs=2_000).sync("stream")
+            host.idle(1_000)
+        if outer:
+            host.range(outer["name"], 0, host.now)
+        return trace
+
+    def test_numbers_in_names_count_steps(self, tmp_path):
+        path = self.trace([f"iteration {number}" for number in range(6)], name="training").write(tmp_path / "t.sqlite")
+        rows, method = ask(path)
+        assert (method["method"], method["pattern"], method["step_count"]) == ("nvtx", "iteration #", 6)
+        assert [row["duration_ns"] for row in rows] == [row["host_end_ns"] - row["host_start_ns"] for row in rows]
+
+    def test_numbers_that_come_again_are_parts_of_a_step(self, tmp_path):
+        path = self.trace([f"layer_{number % 3}" for number in range(12)]).write(tmp_path / "t.sqlite")
+        assert ask(path)[1]["method"] != "nvtx"
+
+    def test_the_outermost_of_two_is_the_step(self, tmp_path):
+        trace = Trace()
+        host = trace.thread()
+        for _ in range(5):
+            with host.nvtx("step"):
+                for _ in range(3):
+                    with host.nvtx("part"):
+                        host.launch("a").sync("stream")
+        path = trace.write(tmp_path / "t.sqlite")
+        assert ask(path)[1]["pattern"] == "step"
+        assert ask(path, step_range="part")[1]["step_count"] == 15
+
+    def test_a_range_that_holds_little_of_the_work_marks_no_steps(self, tmp_path):
+        trace = Trace()
+        host = trace.thread()
+        for _ in range(5):
+            with host.nvtx("logging"):
+                host.launch("tiny", runs=100)
+            host.launch("big", runs=50_000).sync("stream")
+        assert ask(trace.write(tmp_path / "t.sqlite"))[1]["method"] == "sequence"
+
+    def test_a_name_that_is_not_there_is_a_usage_error(self, sample):
+        with pytest.raises(UsageError) as caught:
+            ask(sample("decode_eager"), step_range="decode_stop")
+        assert "decode_stop" in caught.value.message
+        assert "nsys-insight nvtx" in caught.value.hint
+
+    def test_the_ranges_of_the_scope_are_the_steps_however_few(self, sample):
+        steps, method = ask(sample("decode_eager"), {"nvtx": "prefill"})
+        assert (method["method"], method["step_count"]) == ("nvtx", 1)
+        assert [row["phase"] for row in steps] == ["steady"]
+
+
+class TestChoose:
+    """Which of several periods is the step."""
+
+    @staticmethod
+    def rhythm(token, occurrences, period, *, own=10, kind="kernel"):
+        return Rhythm(token, kind, occurrences, period, own, token, 0)
+
+    def test_layers_are_inside_a_step(self):
+        layer, head = self.rhythm(1, 320, 18), self.rhythm(2, 10, 590, own=40)
+        assert choose([layer, head], 1_000).period == 590
+
+    def test_what_is_logged_now_and_then_is_no_step(self):
+        step, log = self.rhythm(1, 100, 50), self.rhythm(2, 10, 501, own=1)
+        assert choose([step, log], 1_000).period == 50
+
+    def test_a_request_of_many_steps_is_no_step(self):
+        step, request = self.rhythm(1, 320, 50, kind="D2H"), self.rhythm(2, 10, 1_660, own=100)
+        assert choose([step, request], 1_000).period == 50
+
+    def test_what_reads_back_to_the_host_is_a_step(self):
+        layer, token = self.rhythm(1, 320, 18), self.rhythm(2, 10, 690, own=1, kind="D2H")
+        assert choose([layer, token], 1_000).period == 690
+
+    def test_one_operation_again_and_again_is_no_step(self):
+        assert choose([self.rhythm(1, 1_000, 1)], 1_000) is None
+
+
+class TestReal:
+    @pytest.mark.parametrize(
+        ("name", "steps"),
+        [("decode_eager", 32), ("decode_graph_node", 32), ("decode_graph_whole", 32), ("decode_fresh", 16)],
+    )
+    def test_every_method_finds_the_steps_of_the_workload(self, sample, name, steps):
+        graph = "graph" in name
+        found = {
+            method: only_steps(ask(sample(name), step_method=method)[0])
+            for method in ["nvtx", "sequence", *(["graph"] if graph else [])]
+        }
+        assert {method: len(rows) for method, rows in found.items()} == dict.fromkeys(found, steps)
+        kernels = {tuple(row["kernels"] for row in rows) for rows in found.values()}
+        assert kernels == {({"decode_graph_whole": None, "decode_graph_node": 197}.get(name, 196),) * steps}
+
+    def test_without_ranges_graphs_are_found_before_the_sequence(self, sample, tmp_path):
+        import shutil
+        import sqlite3
+        from contextlib import closing
+
+        for name in ("decode_graph_node", "decode_graph_whole"):
+            path = tmp_path / f"{name}.sqlite"
+            shutil.copy(sample(name), path)
+            with closing(sqlite3.connect(path)) as database, database:
+                database.execute("DROP TABLE NVTX_EVENTS")
+            rows, method = ask(path)
+            assert (method["method"], method["step_count"], method["confidence"]) == ("graph", 32, "high")
+            assert {row["graph_launches"] for row in only_steps(rows)} == {1}
+
+    @pytest.mark.parametrize("method", ["auto", "sequence"])
+    @pytest.mark.parametrize("name", NAMES)
+    def test_busy_time_equals_plain_loops_and_adds_up(self, name, method):
+        path = SAMPLES / f"{name}.sqlite"
+        busy = oracle.busy_intervals(oracle.read(path))
+        assert len(busy) == 1
+        (intervals,) = busy.values()
+        for row in ask(path, step_method=method)[0]:
+            inside = sum(max(0, min(end, row["end_ns"]) - max(start, row["start_ns"])) for start, end in intervals)
+            assert (row["gpu_busy_ns"], row["gpu_idle_ns"]) == (inside, row["duration_ns"] - inside)
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_calls_belong_to_the_step_in_which_they_begin(self, name):
+        path = SAMPLES / f"{name}.sqlite"
+        calls = oracle.outer_api_calls(oracle.read(path))
+        for row in ask(path)[0]:
+            own = [call for call in calls if row["host_start_ns"] <= call["start"] < row["host_end_ns"]]
+            assert row["api_ns"] == sum(map(oracle.duration, own))
+            parts = ("launch", "sync", "copy", "alloc", "other")
+            assert row["api_ns"] == sum(row[f"api_{part}_ns"] for part in parts)
+            assert row["sync_calls"] == sum(bool(oracle.HOST_WAIT.match(call["name"])) for call in own)
+            assert row["mallocs"] == sum(bool(oracle.ALLOCATION.match(call["name"])) for call in own)
+
+    def test_churn_has_its_20_steps(self, sample):
+        rows, method = ask(sample("churn"))
+        assert (method["method"], method["pattern"], method["step_count"]) == ("sequence", "after each D2H copy", 20)
+        assert {row["kernels"] for row in rows} == {25}
+
+    @pytest.mark.parametrize("name", ["zoo_a.25", "decode_metrics.25"])
+    def test_an_honest_answer_where_nothing_repeats(self, shared, name):
+        rows, method = ask(shared / "traces" / f"{name}.sqlite")
+        assert (method["method"], len(only_steps(rows))) == ((None, 0) if name == "zoo_a.25" else ("nvtx", 16))
+
+    def test_traces_of_others(self, shared):
+        for path in sorted((shared / "foreign").glob("*.sqlite")):
+            for row in ask(path)[0]:
+                assert row["gpu_busy_ns"] + row["gpu_idle_ns"] == row["duration_ns"] > 0
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    steps=st.integers(3, 12), layers=st.integers(0, 6), reads=st.booleans(),
+    extra=st.lists(st.integers(0, 11), max_size=2),
+)  # fmt: skip
+def test_any_loop_is_found_by_its_sequence(steps, layers, reads, extra, tmp_path_factory):
+    """Some layers between some operations of the step's own; now and then a kernel more."""
+    trace = Trace()
+    host = trace.thread()
+    for step in range(steps):
+        for number in range(3):
+            host.launch(f"own{number}", runs=4_000)
+        for _ in range(layers):
+            host.launch("norm", runs=1_000).launch("gemm", runs=3_000).launch("act", runs=1_000)
+        if step in extra and layers > 2:
+            host.launch("more", runs=500)
+        if reads:
+            host.copy("D2H", 8, blocking=True)
+        host.idle(20_000)
+    path = trace.write(tmp_path_factory.mktemp("loop") / "trace.sqlite")
+    rows, method = ask(path)
+    assert (method["method"], len(only_steps(rows))) == ("sequence", steps)
+    assert sum(row["kernels"] for row in rows) == len(trace.rows[oracle.KERNEL])
+
+
+class TestOptions:
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"tokens": 4, "batch": 2},
+            {"tokens": 4, "tokens_per_step": 2},
+            {"step_method": "graph", "step_range": "x"},
+            {"step_method": "count"},
+            {"step_method": "magic"},
+            {"tokens": 0},
+        ],
+    )
+    def test_what_contradicts_itself_is_refused(self, sample, options):
+        with pytest.raises(UsageError):
+            ask(sample("churn"), **options)
+
+    def test_reports_that_know_no_steps_do_not_take_them(self, sample):
+        with nsys_insight.open(sample("churn")) as trace, pytest.raises(UsageError, match="step_method"):
+            trace.answer("top", step_method="nvtx")
+
+    def test_sql_can_ask_for_steps(self, sample):
+        with nsys_insight.open(sample("decode_eager")) as trace:
+            assert trace.sql("SELECT count(step) FROM steps").item() == 32
+            assert trace.sql("SELECT bool_and(busy_ns + idle_ns = end_ns - start_ns) FROM step_gpus").item()
+
+    def test_each_question_has_its_own_options(self, sample):
+        with nsys_insight.open(sample("decode_eager")) as trace:
+            first = trace.run("steps", step_method="sequence")
+            second = trace.run("steps")
+            assert (len(first), len(second)) == (33, 33)
+            assert first["start_ns"].to_list() != second["start_ns"].to_list()
+
+
+def test_a_trace_without_gpu_work_has_no_steps(tmp_path):
+    trace = Trace()
+    trace.thread().call("cudaGetDevice")
+    with nsys_insight.open(trace.write(tmp_path / "trace.sqlite")) as opened:
+        answer = opened.answer("steps")
+        assert (answer.row_count, answer.notes) == (0, ())
+        assert "--step-range" in answer.empty
