@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def classify_command() -> Callable[..., None]:
     """Make the command ``classify``: what bounds the kernels."""
-    pack = packs.find("classify-kernels")
+    pack = packs.built_in()["classify-kernels"]
 
     def run(trace: Path | None, *, kernels: bool, **given: Any) -> None:
         if not kernels:
@@ -33,7 +33,7 @@ def classify_command() -> Callable[..., None]:
 
 def roofline_command() -> Callable[..., None]:
     """Make the command ``roofline``: its pack as a table, or drawn."""
-    pack = packs.find("roofline")
+    pack = packs.built_in()["roofline"]
 
     def run(trace: Path | None, *, plot: bool, **given: Any) -> None:
         output: Path | None = given["output"]
