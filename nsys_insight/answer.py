@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.sandbox import handover
 from nsys_insight.sqltext import identifier, literal
 
 if TYPE_CHECKING:
@@ -73,7 +74,8 @@ class Answer:
 
     def write_parquet(self, path: Path, limit: int | None = None) -> None:
         """Write the answer as a Parquet file with DuckDB's own writer, in constant memory."""
-        self.connection.execute(f"COPY ({self._select(limit)}) TO {literal(str(path))} (FORMAT parquet)")
+        with handover(path) as inner:
+            self.connection.execute(f"COPY ({self._select(limit)}) TO {literal(str(inner))} (FORMAT parquet)")
 
     def _select(self, limit: int | None) -> str:
         names = ", ".join(identifier(column.name) for column in self.columns)

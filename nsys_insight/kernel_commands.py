@@ -1,0 +1,59 @@
+"""The commands ``classify`` and ``roofline``: packs about what bounds kernels, with a flag of their own."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nsys_insight import packs, terminal
+from nsys_insight.command import help_of, open_traces, pack_command, save
+from nsys_insight.errors import UsageError
+from nsys_insight.flags import flag_of, with_flags
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def classify_command() -> Callable[..., None]:
+    """Make the command ``classify``: what bounds the kernels."""
+    pack = packs.built_in()["classify-kernels"]
+
+    def run(trace: Path | None, *, kernels: bool, **given: Any) -> None:
+        if not kernels:
+            raise UsageError("classify needs to know what to classify", "nsys-insight classify --kernels")
+        pack_command(pack)(trace, **given)
+
+    option = Annotated[bool, typer.Option("--kernels", help="Say what bounds each kernel, as classify-kernels does.")]
+    own = inspect.Parameter("kernels", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=option)
+    return with_flags(run, help_of(pack), own, *map(flag_of, pack.params.values()))
+
+
+def roofline_command() -> Callable[..., None]:
+    """Make the command ``roofline``: its pack as a table, or drawn."""
+    pack = packs.built_in()["roofline"]
+
+    def run(trace: Path | None, *, plot: bool, **given: Any) -> None:
+        output: Path | None = given["output"]
+        picture = output is not None and output.suffix.lower() == ".svg"
+        if given["explain"] or not (plot or picture):
+            pack_command(pack)(trace, **given)
+            return
+        from nsys_insight import roofline
+
+        params = {name: given[name] for name in pack.params}
+        with open_traces([trace] if trace else [], given) as opened:
+            answer = opened.answer(pack.name, **params)
+            drawn = roofline.draw(answer, limit=given["limit"], width=terminal.width(), as_svg=picture)
+        if output is None:
+            print(drawn)
+        else:
+            save(output, drawn)
+        for text in answer.notes:
+            terminal.note(text)
+
+    option = Annotated[bool, typer.Option("--plot", help="Draw it with characters; -o roofline.svg draws a picture.")]
+    own = inspect.Parameter("plot", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=option)
+    return with_flags(run, help_of(pack), own, *map(flag_of, pack.params.values()))
