@@ -17,8 +17,8 @@ def read(found: Any, path: Path) -> Run:
 
     - hyperfine: ``{"results": [{"command": …, "times": [seconds, …]}, …]}``
     - pytest-benchmark: ``{"benchmarks": [{"name": …, "stats": {"data": [seconds, …]}}, …]}``
-    - a plain list: ``[1.2, 1.3]``, or of one object for each run: ``[{"tokens_per_s": 400, "wall_ms": 3.1}, …]``; more is
-      better of what is a rate (`_per_s`, `tps`, `throughput`, `speedup` at the end), less of everything else.
+    - a plain list: ``[1.2, 1.3]``, or of one object for each run: ``[{"tokens_per_s": 400, "wall_ms": 3.1}, …]``; more
+      is better of what is a rate (`_per_s`, `tps`, `throughput`, `speedup` at the end), less of everything else.
 
     Raises:
         UsageError: It is none of them, or has no measurements.

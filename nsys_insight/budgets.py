@@ -22,7 +22,7 @@ OK, BROKEN, UNKNOWN = "ok", "broken", "unknown"
 ALIASES = {"launches": "launch_calls", "syncs": "sync_points", "copies_h2d": "h2d_copies", "copies_d2h": "d2h_copies"}
 # What must not get worse than in a baseline; times by no more than the tolerance, all else not at all.
 GATES = (
-    HEADLINE, "gpu_busy_ns", "launch_calls", "sync_points", "mallocs", "frees", "h2d_bytes", "d2h_bytes", PEAK_MEMORY,
+    HEADLINE, "launch_calls", "sync_points", "mallocs", "frees", "h2d_bytes", "d2h_bytes", PEAK_MEMORY,
 )  # fmt: skip
 # Which report says more about a metric.
 LOOK = (
@@ -30,8 +30,8 @@ LOOK = (
     ("sync|blocked", "syncs"),
     ("malloc|free|alloc|memory", "mallocs"),
     ("copies|copy|h2d|d2h", "copies"),
-    ("kernel|gpu_busy", "top"),
-    ("idle", "idle"),
+    ("kernel", "top"),
+    ("idle|busy", "idle"),
     ("api", "api"),
     ("", "steps"),
 )
@@ -112,12 +112,15 @@ def from_toml(path: Path) -> list[Budget]:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
         unknown = sorted(set(tables) - {"max", "min"})
         if unknown or not all(isinstance(table, dict) for table in tables.values()):
-            raise UsageError(f"{path} has {', '.join(unknown) or 'values'} beside [max] and [min]", "put each metric into one of them")
+            raise UsageError(
+                f"{path} has {', '.join(unknown) or 'values'} beside [max] and [min]",
+                "put each metric into one of them",
+            )
         budgets = [
             Budget(bound, name, str(value)) for bound in ("max", "min") for name, value in tables.get(bound, {}).items()
         ]
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read as TOML: {error}", '[max]\nlaunches_per_token = 15') from None
+        raise UsageError(f"{path} cannot be read as TOML: {error}", "[max]\nlaunches_per_token = 15") from None
     if not budgets:
         raise UsageError(f"{path} holds no budgets", "[max] launches_per_token = 15")
     return budgets
@@ -132,13 +135,17 @@ def checked(run: Run, budgets: list[Budget], baseline: Run | None, tolerance_pct
     rows = [budget.held(run) for budget in budgets]
     notes = [] if run.unit == "trace" else [f"{run.count} steps, told by {run.method}"]
     if run.unit == "trace":
-        notes.append("no steps are found, so these are numbers of the whole trace; say what a step is with --step-range or --tokens")
+        notes.append("no steps are found: these are numbers of the whole trace; say what a step is with --step-range")
     if baseline:
         rows += _against(baseline, run, tolerance_pct)
-        notes.append(f"the baseline is {baseline.label}, {baseline.count} {baseline.unit}{'s' if baseline.count != 1 else ''}")
+        notes.append(
+            f"the baseline is {baseline.label}, {baseline.count} {baseline.unit}{'s' if baseline.count != 1 else ''}"
+        )
     broken = sum(row[0] != OK for row in rows)
     title = f"{broken} of {len(rows)} budgets broken" if broken else f"All {len(rows)} budgets kept"
-    answer = of_rows(COLUMNS, rows, report="check", title=title, notes=tuple(notes), trace={"file": run.label, "unit": run.unit})
+    answer = of_rows(
+        COLUMNS, rows, report="check", title=title, notes=tuple(notes), trace={"file": run.label, "unit": run.unit}
+    )
     return Checked(answer)
 
 

@@ -11,8 +11,9 @@ from typing import Annotated, Any
 
 import typer
 
-from nsys_insight import __version__, compare_commands, packs, terminal
+from nsys_insight import __version__, packs, terminal
 from nsys_insight.command import checked_format, pack_command, show, sql_command
+from nsys_insight.compare_commands import SidesCommand, baseline_app, check_command, diff_command
 from nsys_insight.errors import Exit, InsightError, UsageError
 from nsys_insight.flags import TraceArgument  # noqa: TC001 - Typer reads annotations at run time
 from nsys_insight.render import FORMATS
@@ -59,11 +60,12 @@ for _pack in packs.built_in().values():
         app.command(name=_alias, short_help=f"nsys's name of {_pack.name}", hidden=True)(pack_command(_pack))
 
 
-_diff = app.command(name="diff", cls=compare_commands.SidesCommand, short_help="What a change moved, and whether to keep it", rich_help_panel="Compare")
-_diff(compare_commands.diff_command())
-_check = app.command(name="check", short_help="Hold a run to a budget or a baseline; exit 1 if it is broken", rich_help_panel="Compare")
-_check(compare_commands.check_command())
-app.add_typer(compare_commands.baseline_app(), name="baseline", rich_help_panel="Compare")
+for _name, _class, _command, _about in (
+    ("diff", SidesCommand, diff_command(), "What a change moved, and whether to keep it"),
+    ("check", None, check_command(), "Hold a run to a budget or a baseline; exit 1 if it is broken"),
+):
+    app.command(name=_name, cls=_class, short_help=_about, rich_help_panel="Compare")(_command)
+app.add_typer(baseline_app(), name="baseline", rich_help_panel="Compare")
 
 app.command(name="sql", rich_help_panel="Explore")(sql_command())
 

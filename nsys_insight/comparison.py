@@ -58,12 +58,12 @@ class Row:
     @property
     def before(self) -> float | None:
         """The mean before."""
-        return self.difference.before and self.difference.before.mean
+        return self.difference.before.mean if self.difference.before else None
 
     @property
     def after(self) -> float | None:
         """The mean after."""
-        return self.difference.after and self.difference.after.mean
+        return self.difference.after.mean if self.difference.after else None
 
     def pct(self, value: float | None) -> float | None:
         """A difference as a percentage of what was before; None where that is 0 or unknown."""
@@ -219,9 +219,7 @@ def _kernels(before: Side, after: Side, matches: Iterable[Match]) -> Iterable[Ro
         yield _kernel_row("kernel", found.name, (before, after), (found.before, found.after), found.how)
 
 
-def _kernel_row(
-    part: str, name: str, sides: tuple[Side, Side], names: Sequence[Sequence[str]], how: str | None
-) -> Row:
+def _kernel_row(part: str, name: str, sides: tuple[Side, Side], names: Sequence[Sequence[str]], how: str | None) -> Row:
     times = [side.time_of(of_side) for side, of_side in zip(sides, names, strict=True)]
     calls = [sum(side.kernels[name].calls for name in of_side) for side, of_side in zip(sides, names, strict=True)]
     registers = [
@@ -310,8 +308,10 @@ def sentence(comparison: Comparison) -> str:
     }[comparison.decision]
     rows = comparison.headline
     if len(rows) > 1:
-        decisive = [row for row in rows if row.verdict == ("regressed" if comparison.decision == "revert" else "improved")]
-        rows = sorted(decisive or rows, key=lambda row: -abs(row.delta_pct or 0))[:1]
+        decides = "regressed" if comparison.decision == "revert" else "improved"
+        rows = sorted(
+            [row for row in rows if row.verdict == decides] or rows, key=lambda row: -abs(row.delta_pct or 0)
+        )[:1]
     if not rows:
         return said
     row = rows[0]
@@ -334,6 +334,8 @@ def needs(comparison: Comparison) -> str | None:
             " a2 a3 --after b1 b2 b3, or say what a step is (see nsys-insight steps)"
         )
     shown = row.pct(max(found.spread, (found.high - found.low) / 2)) or 0
+    if shown > 100:
+        return "these are too few steps, or too uneven ones, to tell anything"
     runs = runs_needed(found)
     took = f"; to tell this one takes at least {runs} runs of each" if runs else ""
     return f"a difference of {shown:.1f} % or more would have shown{took}"

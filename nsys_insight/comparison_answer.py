@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.answer import Answer, Column, of_rows
@@ -10,30 +11,52 @@ from nsys_insight.kernel_text import fit, readable
 from nsys_insight.units import label_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator
 
     from nsys_insight.comparison import Comparison, Row
     from nsys_insight.runs import Run
 
-COLUMNS = (
-    Column("part", "VARCHAR", "What is compared: decision (the headline row again, with what to do), run, family, kernel, or benchmark"),
-    Column("name", "VARCHAR", "Which kernel, family or benchmark; NULL for the whole"),
-    Column("metric", "VARCHAR", "What of it; its unit is that of before, after, delta and the deviations"),
-    Column("before", "DOUBLE", "Mean before, per token or step"),
-    Column("after", "DOUBLE", "Mean after"),
-    Column("delta", "DOUBLE", "after - before"),
-    Column("delta_pct", "DOUBLE", "delta as a percentage of before"),
-    Column("low_pct", "DOUBLE", "Where the interval of delta_pct begins; all intervals together hold with 95 % confidence; NULL for single measurements", detail=True),
-    Column("high_pct", "DOUBLE", "Where it ends", detail=True),
-    Column("before_stddev", "DOUBLE", "Sample standard deviation of a step before, or of a run's mean where both sides have several runs", detail=True),
-    Column("after_stddev", "DOUBLE", "The same after", detail=True),
-    Column("before_calls", "DOUBLE", "How many of the kernel or family a step launches, before", detail=True),
-    Column("after_calls", "DOUBLE", "The same after", detail=True),
-    Column("before_registers", "BIGINT", "The most registers per thread of the kernel, before", detail=True),
-    Column("after_registers", "BIGINT", "The same after", detail=True),
-    Column("match", "VARCHAR", "How kernels were paired: by name; by identity, which leaves out tiles, types and numbers; or by a guess: other names at the same place in the step", detail=True),
-    Column("verdict", "VARCHAR", "improved, regressed, changed (neither better nor worse), noise (less than a standard deviation, the interval holds 0, or a time of single runs differs by less than 2 %), new, gone; NULL where it cannot be told. Of the decision: accept, small (better by 3 % or less), revert, indistinguishable, unknown"),
-)  # fmt: skip
+_MEANINGS = {
+    "part": "What is compared: decision (the headline row again, with what to do), run, family, kernel, or benchmark",
+    "name": "Which kernel, family or benchmark; NULL for the whole",
+    "metric": "What of it; its unit is that of before, after, delta and the deviations",
+    "before": "Mean before, per token or step",
+    "after": "Mean after",
+    "delta": "after - before",
+    "delta_pct": "delta as a percentage of before",
+    "low_pct": "Where delta_pct's interval begins; all intervals together hold with 95 % confidence; NULL of single"
+    " measurements",
+    "high_pct": "Where it ends",
+    "before_stddev": "Sample standard deviation of a step before; of a run's mean where both sides have several runs",
+    "after_stddev": "The same after",
+    "before_calls": "How many of the kernel or family a step launches, before",
+    "after_calls": "The same after",
+    "before_registers": "The most registers per thread of the kernel, before",
+    "after_registers": "The same after",
+    "match": "How kernels were paired: by name; by identity, which leaves out tiles, types and numbers; or by a guess:"
+    " other names at the same place in the step",
+    "verdict": "improved, regressed, changed (neither better nor worse), noise (less than a standard deviation, the"
+    " interval holds 0, or times of single runs that differ by less than 2 %), new, gone; NULL where it cannot be told."
+    " Of the decision: accept, small (better by 3 % or less), revert, indistinguishable, unknown",
+}
+_TEXTS = {"part", "name", "metric", "match", "verdict"}
+_COUNTS = {"before_registers", "after_registers"}
+_DETAILS = {"low_pct", "high_pct", "before_stddev", "after_stddev", "before_calls", "after_calls", *_COUNTS, "match"}
+COLUMNS = tuple(
+    Column(
+        name, "VARCHAR" if name in _TEXTS else "BIGINT" if name in _COUNTS else "DOUBLE", text, detail=name in _DETAILS
+    )
+    for name, text in _MEANINGS.items()
+)
+_ALWAYS = {"before", "after", "delta", "delta_pct", "low_pct", "high_pct", "before_stddev", "after_stddev", "verdict"}
+_CALLS = {"before_calls", "after_calls"}
+# What people are shown of each part.
+_SHOWN = {
+    "run": {"metric", *_ALWAYS},
+    "benchmark": {"name", "metric", *_ALWAYS},
+    "family": {"name", *_ALWAYS, *_CALLS},
+    "kernel": {"name", *_ALWAYS, *_CALLS, "before_registers", "after_registers", "match"},
+}
 # Named in a sentence: so many of what moved.
 NAMED = 3
 WIDTH = 60  # cells of a kernel's name in it
@@ -42,30 +65,44 @@ WIDTH = 60  # cells of a kernel's name in it
 def answer(comparison: Comparison) -> Answer:
     """The whole comparison as one table, the decision first."""
     decided = [("decision", *values(row)[1:-1], comparison.decision) for row in comparison.headline[:1]]
-    return of_rows(COLUMNS, [*decided, *map(values, comparison.rows)], **_facts(comparison, sentence(comparison)))
+    sides = {"before": comparison.before, "after": comparison.after}
+    return of_rows(
+        COLUMNS,
+        [*decided, *map(values, comparison.rows)],
+        report="diff",
+        title=sentence(comparison),
+        notes=tuple(notes(comparison)),
+        trace={side: [run.label for run in runs] for side, runs in sides.items()} | {"unit": comparison.unit},
+    )
 
 
-def tables(comparison: Comparison) -> list[Answer]:
-    """The comparison for people: the decision with the budget of a step, the families, the kernels."""
-    facts = _facts(comparison, sentence(comparison))
+def tables(comparison: Comparison, *, brief: bool = False) -> list[Answer]:
+    """The comparison for people: the decision with the budget of a step, the families, the kernels.
+
+    Args:
+        comparison: What to show.
+        brief: Leave out the details of families and kernels, and shorten names, for a page that is narrow.
+    """
+    decided, per = sentence(comparison), comparison.unit
     found = []
-    for part, title, names, named in (
-        ("run", sentence(comparison), COLUMNS[2:11], ""),
-        ("benchmark", sentence(comparison), COLUMNS[1:11], ""),
-        ("family", f"Kernel families, time per {comparison.unit}", COLUMNS[1:13], "family"),
-        ("kernel", f"Kernels, time per {comparison.unit}", COLUMNS[1:16], "name"),
+    for part, title in (
+        ("run", decided),
+        ("benchmark", decided),
+        ("family", f"Kernel families, time per {per}"),
+        ("kernel", f"Kernels, time per {per}"),
     ):
         rows = [row for row in comparison.rows if row.part == part]
-        if not rows:
-            continue
-        columns = [*names, COLUMNS[-1]]
-        if named:
+        shown = [column for column in COLUMNS if column.name in _SHOWN[part]]
+        if brief and part in ("family", "kernel"):
+            shown = [column for column in shown if not column.detail]
+        cells = [[value for value, column in zip(values(row), COLUMNS, strict=True) if column in shown] for row in rows]
+        if part in ("family", "kernel"):
             # They are all times: one unit for a column, named in its header.
-            columns = [_in_ns(column, named) for column in columns if column.name != "metric"]
-        at = [place for place, column in enumerate(COLUMNS) if column in names or column is COLUMNS[-1]]
-        kept = [place for place in at if not named or COLUMNS[place].name != "metric"]
-        cells = [[values(row)[place] for place in kept] for row in rows]
-        found.append(of_rows(columns, cells, **{**facts, "title": title, "notes": ()}))
+            shown = [_in_ns(column, part) for column in shown]
+        if brief and part == "kernel":
+            cells = [[_short(name), *rest] for name, *rest in cells]
+        if rows:
+            found.append(of_rows(shown, cells, report="diff", title=title))
     return found
 
 
@@ -90,11 +127,11 @@ def notes(comparison: Comparison) -> Iterator[str]:
         ("side effects: ", _side_effects(comparison), _named),
     ):
         if rows:
-            yield title + "; ".join(map(describe, rows[:NAMED])) + (f"; and {len(rows) - NAMED} more" if len(rows) > NAMED else "")
-    more = [row for row in comparison.moved("improved", "regressed", "noise") if row.part == "kernel" and _registers_grew(row)]
-    if more:
-        yield "more registers: " + "; ".join(
-            f"{_short(row.name or '')} {row.registers[0]} → {row.registers[1]}" for row in more[:NAMED]
+            yield title + _listed([describe(row) for row in rows])
+    grown = [row for row in comparison.rows if _registers_grew(row)]
+    if grown:
+        yield "more registers: " + _listed(
+            [f"{_short(row.name or '')} {row.registers[0]} → {row.registers[1]}" for row in grown]
         )
     guessed = sum(row.match == "guess" for row in comparison.rows)
     if guessed:
@@ -141,6 +178,11 @@ def _registers_grew(row: Row) -> bool:
     return before is not None and after is not None and after > before and row.match in ("name", "identity")
 
 
+def _listed(texts: list[str]) -> str:
+    more = [f"and {len(texts) - NAMED} more"] if len(texts) > NAMED else []
+    return "; ".join([*texts[:NAMED], *more])
+
+
 def _about_runs(comparison: Comparison) -> Iterator[str]:
     sides = (comparison.before, comparison.after)
     units = [f"{len(runs)} runs" if len(runs) > 1 else _size(runs[0]) for runs in sides]
@@ -149,20 +191,23 @@ def _about_runs(comparison: Comparison) -> Iterator[str]:
         yield f"steps are {' and '.join(how)}"
     if comparison.unit == "trace":
         yield (
-            "no steps are found in both, so whole traces are compared: runs of different lengths differ; say what a step"
-            " is with --step-range, or how many tokens there are with --tokens"
+            "no steps are found in both, so whole traces are compared: runs of different lengths differ; say what a"
+            " step is with --step-range, or how many tokens there are with --tokens"
         )
     if comparison.by_run:
         yield f"{units[0]} against {units[1]}: a standard deviation is that of the runs' means"
     elif comparison.unit != "trace":
         yield (
-            f"{units[0]} of one run against {units[1]} of another: how runs differ (clocks, placement, other load) cannot be"
-            " seen; to be sure: --before a1 a2 a3 --after b1 b2 b3"
+            f"{units[0]} of one run against {units[1]} of another: how runs differ (clocks, placement, other load)"
+            " cannot be seen; to be sure: --before a1 a2 a3 --after b1 b2 b3"
             if max(map(len, sides)) == 1
             else f"{units[0]} against {units[1]}: with several runs of both, their own spread would count"
         )
     if any(run.kernels is None for runs in sides for run in runs) and comparison.unit != "run":
-        yield "CUDA graphs ran as a whole, so nobody knows their kernels; capture with --cuda-graph-trace=node to compare them"
+        yield (
+            "CUDA graphs ran as a whole, so nobody knows their kernels; capture with --cuda-graph-trace=node to compare"
+            " them"
+        )
 
 
 def _size(run: Run) -> str:
@@ -170,23 +215,9 @@ def _size(run: Run) -> str:
     return f"{run.count} {unit}" + ("s" if run.count != 1 else "")
 
 
-def _in_ns(column: Column, named: str) -> Column:
+def _in_ns(column: Column, part: str) -> Column:
     if column.name == "name":
-        return Column(named, column.type, column.description)
+        return replace(column, name="family") if part == "family" else column
     if column.name in ("before", "after", "delta", "before_stddev", "after_stddev"):
-        return Column(column.name + "_ns", column.type, column.description, column.detail)
+        return replace(column, name=column.name + "_ns")
     return column
-
-
-def _facts(comparison: Comparison, title: str) -> dict[str, Any]:
-    def labels(runs: Sequence[Run]) -> list[str]:
-        return [run.label for run in runs]
-
-    label: Callable[[Sequence[Run]], list[str]] = labels
-    return {
-        "report": "diff",
-        "title": title,
-        "notes": tuple(notes(comparison)),
-        "empty": "Nothing was measured in both",
-        "trace": {"before": label(comparison.before), "after": label(comparison.after), "unit": comparison.unit},
-    }

@@ -35,8 +35,8 @@ class Match:
     Attributes:
         before: Their names before; none if the work is new.
         after: Their names after; none if it is gone.
-        how: "name" (the same names), "identity" (the same but for tiles, types and numbers), "guess" (other names at the
-            same place in the step); None for what is new or gone.
+        how: "name" (the same names), "identity" (the same but for tiles, types and numbers), "guess" (other names at
+            the same place in the step); None for what is new or gone.
         name: What to call them.
         family: Their family, of the run in which they are (after, where they are in both).
     """
@@ -124,7 +124,7 @@ def _same_place(
     # A name in one run alone is compared by its place only, so it must equal nothing.
     keys = [[f"{side} {name}" if name in lone[side] else identity(name) for name in sequences[side]] for side in (0, 1)]
     places: dict[tuple[tuple[str, ...], tuple[str, ...]], None] = {}
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, keys[0], keys[1], autojunk=False).get_opcodes():
         if tag == "replace":
             old = tuple(dict.fromkeys(name for name in sequences[0][i1:i2] if name in lone[0]))
             new = tuple(dict.fromkeys(name for name in sequences[1][j1:j2] if name in lone[1]))

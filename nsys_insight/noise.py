@@ -1,10 +1,10 @@
 """Tell a difference from noise: repeated measurements, their spread, and an interval of the difference of two means.
 
-The steps of one run are not independent: a slow moment of the machine slows several in a row. So the interval comes from
-a bootstrap over blocks of consecutive steps. All rows of a comparison are asked at once, and of fifty rows of pure noise
-a 95 % interval would call two or three a difference; so the interval is as wide as the *largest* deviation among all
-rows needs, weighing the same blocks alike for all rows, for they move together (the multiplier bootstrap of the largest
-t, Chernozhukov, Chetverikov and Kato 2013, whose normal weights also do for the few blocks of a short run).
+The steps of one run are not independent: a slow moment of the machine slows several in a row. So the interval comes
+from a bootstrap over blocks of consecutive steps. All rows of a comparison are asked at once, and of fifty rows of pure
+noise a 95 % interval would call two or three a difference; so the interval is as wide as the *largest* deviation among
+all rows needs, weighing the same blocks alike for all rows, for they move together (the multiplier bootstrap of the
+largest t, Chernozhukov, Chetverikov and Kato 2013, whose normal weights also do for the few blocks of a short run).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # How often the blocks are weighed anew, and from where on: the same question gets the same answer.
 RESAMPLES, SEED = 1000, 1
-# Half of the 5 % in which noise may pass for a difference is the headline's, which is asked first; half the other rows'.
+# Of the 5 % in which noise may pass for a difference, half is the headline's, which is asked first.
 CONFIDENCE = 0.975
 # More blocks than this make the interval no better.
 MOST_BLOCKS = 40
@@ -56,8 +56,8 @@ class Samples:
     def blocks(self) -> tuple[float, ...]:
         """The means of blocks of consecutive values, the longer the more a value resembles the one before.
 
-        The length is Carlstein's (1986) for autoregressive series: (√6 ρ / (1 - ρ²))^(2/3) n^(1/3), ρ estimated and
-        freed of its bias, which is -(1 + 3ρ) / n.
+        The length is Carlstein's (1986) for autoregressive series: (√6 r / (1 - r²))^(2/3) n^(1/3), r being the
+        correlation of neighbours, estimated and freed of its bias, which is -(1 + 3r) / n.
         """
         n = len(self.values)
         length = max(1.0, n / MOST_BLOCKS)
@@ -214,4 +214,4 @@ def _tail(asked: Sequence[Difference]) -> float:
 
 
 def _dot(one: Sequence[float], other: Sequence[float]) -> float:
-    return sum(map(operator.mul, one, other))
+    return math.fsum(map(operator.mul, one, other))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.kernel_identity import Kernel
+from nsys_insight.kernel_text import fit, readable
 from nsys_insight.noise import Samples
 from nsys_insight.packs import bind
 from nsys_insight.paths import queries_folder
@@ -51,31 +52,49 @@ class Run:
     tokens_per_step: float = 1
 
 
-def measure(trace: Trace, asked: dict[str, Any] | None = None, *, whole: bool = False) -> Run | None:
+def measure(trace: Trace, asked: dict[str, Any] | None = None) -> Run | None:
     """Measure a run per token; None if no steps are found in it.
 
     Args:
         trace: The trace, narrowed to what is to be compared.
         asked: What the user says about steps: the options of `nsys_insight.steps.StepOptions`.
-        whole: Take all that is in scope as one step.
 
     Raises:
         TraceError: There are no CUDA events at all.
         UsageError: Steps are to be told by an NVTX range that is not there.
     """
-    options = {"step_method": "count", "tokens": 1} if whole else asked or {}
+    asked = asked or {}
+    return _measure(trace, asked, "token" if asked.keys() & {"tokens", "tokens_per_step", "batch"} else "step")
 
+
+def whole(trace: Trace) -> Run:
+    """Measure all that is in scope as if it were one step.
+
+    Raises:
+        TraceError: There are no CUDA events at all.
+    """
+    run = _measure(trace, {"step_method": "count", "tokens": 1}, "trace")
+    if run is None:
+        raise _nothing(trace)
+    return run
+
+
+def _nothing(trace: Trace) -> TraceError:
+    return TraceError(
+        f"nothing ran on a GPU in {trace.path.name}", "capture CUDA events with: nsys profile -t cuda,nvtx"
+    )
+
+
+def _measure(trace: Trace, options: dict[str, Any], unit: str) -> Run | None:
     def rows(name: str) -> list[tuple[Any, ...]]:
         sql = (queries_folder() / "compare" / f"{name}.sql").read_text(encoding="utf-8")
         return trace.rows(bind(sql, {"most": MOST_SAMPLES}), **options)
 
     method = trace.rows("SELECT method, pattern, steady_count, tokens_per_step FROM step_method", **options)
     if not method:
-        raise TraceError(
-            f"nothing ran on a GPU in {trace.path.name}", "capture CUDA events with: nsys profile -t cuda,nvtx"
-        )
+        raise _nothing(trace)
     ((how, pattern, count, tokens_per_step),) = method
-    if not count or (how == "count" and not whole and not options.get("tokens")):
+    if not count:
         return None
     samples: dict[str, list[float | None]] = {}
     for _, metric, _, value in rows("metrics"):
@@ -88,21 +107,28 @@ def measure(trace: Trace, asked: dict[str, Any] | None = None, *, whole: bool = 
         return Samples(tuple(known), each) if len(known) == len(values) else None
 
     metrics = {metric: settled(values) for metric, values in samples.items()}
-    kernels, times, sequence = None, {}, ()
+    kernels: dict[str, Kernel] | None = None
+    times: dict[str, Samples] = {}
+    sequence: tuple[str, ...] = ()
     if metrics.get("kernels"):
         kernels, times = _kernels(rows("kernels"), dict(rows("registers")), length, each, count * tokens_per_step)
-        sequence = tuple(name for (name,) in rows("sequence")) if not whole else ()
+        sequence = tuple(name for (name,) in rows("sequence")) if unit != "trace" else ()
     ((peak,),) = rows("peak_memory")
-    unit = "trace" if whole else "token" if options.keys() & {"tokens", "tokens_per_step", "batch"} else "step"
     words = {
         "nvtx": f"the NVTX ranges {pattern}",
         "graph": f"CUDA graphs, {pattern}",
-        "sequence": f"the sequence of operations, {pattern}",
+        "sequence": f"the sequence of operations, {_shortened(pattern)}",
     }
     return Run(
         trace.path.name, unit, count, words.get(how, "the whole"), metrics, kernels, times, sequence, peak,
         tokens_per_step,
     )  # fmt: skip
+
+
+def _shortened(mark: str | None) -> str:
+    """Shorten the kernel's name in `from each NAME`."""
+    when, each, name = (mark or "").partition(" each ")
+    return when + each + fit(readable(name), 60)
 
 
 def _kernels(
@@ -121,6 +147,11 @@ def _kernels(
 def to_json(run: Run) -> str:
     """Write a run as JSON, to be read by `from_json`."""
     return json.dumps({"schema": SCHEMA, **asdict(run)}, allow_nan=False) + "\n"
+
+
+def is_run(found: object) -> bool:
+    """Tell whether JSON is a saved run, of whichever version."""
+    return isinstance(found, dict) and str(found.get("schema", "")).startswith(SCHEMA.partition("/")[0])
 
 
 def from_json(found: dict[str, Any], path: Path) -> Run:
@@ -144,7 +175,8 @@ def from_json(found: dict[str, Any], path: Path) -> Run:
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise UsageError(
-            f"{path} is not a run as this version saves it: {error}", f"save it anew: nsys-insight baseline save TRACE -o {path}"
+            f"{path} is not a run as this version saves it: {error}",
+            f"save it anew: nsys-insight baseline save TRACE -o {path}",
         ) from None
 
 
