@@ -39,9 +39,9 @@ def read(found: Any, path: Path) -> Run:
 
 def _measured(found: Any) -> dict[str, list[float]]:
     if isinstance(found, list):
-        if isinstance(found[0], dict):
-            numbers = {name for run in found for name, value in run.items() if _is_number(value)}
-            return {name: [run[name] for run in found] for name in sorted(numbers)}
+        if all(isinstance(run, dict) for run in found):
+            numbers = dict.fromkeys(name for run in found for name, value in run.items() if _is_number(value))
+            return {name: [run[name] for run in found] for name in numbers}
         return {"value": found} if all(map(_is_number, found)) else {}
     if "results" in found:
         return {f"{one['command']}: time_ns": [1e9 * time for time in one["times"]] for one in found["results"]}

@@ -260,14 +260,15 @@ def _judged(rows: list[Row], *, single: bool) -> list[Row]:
             sure = replace(row, difference=found)
             judged.append(replace(sure, verdict=row.verdict or _verdict(sure, single=single)))
     parts = ("benchmark", "run", "family", "kernel")
-    place = {row.metric: at for at, row in enumerate(rows) if row.part == "run"}
+    ordered = ("run", "benchmark")
+    place = {(row.name, row.metric): at for at, row in enumerate(rows) if row.part in ordered}
     return sorted(
         judged,
         key=lambda row: (
             parts.index(row.part),
-            place[row.metric] if row.part == "run" else 0,
+            place.get((row.name, row.metric), 0),
             row.part == "kernel" and row.verdict not in MOVED,
-            0 if row.part in ("run", "benchmark") else -abs(row.difference.delta or 0),
+            0 if row.part in ordered else -abs(row.difference.delta or 0),
             row.name or "",
         ),
     )

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 RESAMPLES, SEED = 1000, 1
 # Of the 5 % in which noise may pass for a difference, half is the headline's, which is asked first.
 CONFIDENCE = 0.975
-# More blocks than this make the interval no better.
-MOST_BLOCKS = 40
+# How many blocks there may be: more than 40 make the interval no better, and rows with as many share their weights.
+BLOCKS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 40)
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,15 @@ class Samples:
         correlation of neighbours, estimated and freed of its bias, which is -(1 + 3r) / n.
         """
         n = len(self.values)
-        length = max(1.0, n / MOST_BLOCKS)
-        if not self.independent and n > 3:
+        if self.independent:
+            return self.values
+        length = 1.0
+        if n > 3:
             off = [value - self.mean for value in self.values]
             related = _dot(off, off[1:]) / (_dot(off, off) or 1)
             related = min(0.95, max(0.0, (n * related + 1) / (n - 3)))
             length = max(length, (math.sqrt(6) * related / (1 - related**2)) ** (2 / 3) * n ** (1 / 3))
-        count = max(min(n, 2), round(n / length))
+        count = max((size for size in BLOCKS if size <= n / length), default=min(n, 2))
         return tuple(fmean(self.values[n * at // count : n * (at + 1) // count]) for at in range(count))
 
     def plus(self, other: Samples) -> Samples:
