@@ -124,7 +124,10 @@ def _same_place(
     # A name in one run alone is compared by its place only, so it must equal nothing.
     keys = [[f"{side} {name}" if name in lone[side] else identity(name) for name in sequences[side]] for side in (0, 1)]
     places: dict[tuple[tuple[str, ...], tuple[str, ...]], None] = {}
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, keys[0], keys[1], autojunk=False).get_opcodes():
+    changes = SequenceMatcher(None, keys[0], keys[1], autojunk=False).get_opcodes()
+    if not any(tag == "equal" for tag, *_ in changes):
+        return []  # two programs that have no kernel in common have no places either
+    for tag, i1, i2, j1, j2 in changes:
         if tag == "replace":
             old = tuple(dict.fromkeys(name for name in sequences[0][i1:i2] if name in lone[0]))
             new = tuple(dict.fromkeys(name for name in sequences[1][j1:j2] if name in lone[1]))

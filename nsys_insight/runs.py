@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nsys_insight.trace import Trace
 
 SCHEMA = "nsys-insight-run/1"
-# Of more steps than twice this, the means of several in a row are kept: a saved run stays small.
+# Of more steps than this, the means of several in a row are kept: a saved run stays small.
 MOST_SAMPLES = 256
 
 

@@ -81,6 +81,11 @@ def test_what_stands_nowhere_near_is_new_or_gone():
     assert {(("old",), (), None), ((), ("young",), None)} <= pairs(found)
 
 
+def test_programs_without_a_kernel_in_common_have_no_places():
+    found = match(kernels(norm=1), kernels(saxpy=1), (["norm"], ["saxpy"]))
+    assert pairs(found) == {(("norm",), (), None), ((), ("saxpy",), None)}
+
+
 def test_every_name_is_in_one_match():
     before, after = kernels(a=1, b=2, c_1=3, d=4), kernels(a=1, b=3, c_2=3, e=4)
     found = match(before, after, (list(before), list(after)))
