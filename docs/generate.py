@@ -1,4 +1,4 @@
-"""Write what is generated: the outputs in the README's console blocks, and docs/model.md from the model's comments.
+"""Write what is generated: the outputs in the README's console blocks, docs/model.md, docs/ncu.
 
     python docs/generate.py
 
@@ -68,6 +68,42 @@ def model_page() -> str:
     return "\n".join(lines)
 
 
+def rules_page() -> str:
+    """Return the page about ncu's rules, from the headers in queries/ncu."""
+    from nsys_insight.ncu.rules import SEVERITIES, all_rules
+
+    lines = [
+        "# Rules",
+        "",
+        "What `nsys-insight ncu report` looks for. Generated from `queries/ncu`, where thresholds are parameters with",
+    ]
+    lines += ["their reasons. A rule speaks only of the implementation types that it has an action for.", ""]
+    for rule in sorted(all_rules(), key=lambda rule: (SEVERITIES.index(rule.severity), rule.name)):
+        condition = " ".join(rule.statement().partition("WHERE")[2].partition("ORDER BY")[0].split())
+        lines += [f"## {rule.name}", "", f"{rule.severity}: {rule.title}. `{condition}`", ""]
+        lines += [f"- {kind}: {action}" for kind, action in rule.actions.items()]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def ncu_report(name: str, *flags: str) -> str:
+    """Return what `ncu report` writes about the data of the tests."""
+    data = ROOT / "tests" / "data" / "ncu"
+    files = sorted(data.glob(f"{name}.ncu.*.csv"), reverse=True)
+    words = [os.path.relpath(file, ROOT / "sample_traces") for file in files]
+    written = console(shlex.join(["nsys-insight", "ncu", "report", *words, "--format", "markdown", *flags]))
+    return "\n".join(line for line in written.splitlines() if not line.startswith("note: ")) + "\n"
+
+
+NCU_REPORTS = {
+    "zoo_a": ("--limit", "8"),
+    "decode_eager": ("--trace", "decode_eager.sqlite", "--tokens", "32", "--limit", "6"),
+}
+
 if __name__ == "__main__":
     README.write_text(refreshed(README.read_text(encoding="utf-8")), encoding="utf-8")
     MODEL.write_text(model_page(), encoding="utf-8")
+    (ROOT / "docs" / "ncu").mkdir(exist_ok=True)
+    (ROOT / "docs" / "ncu" / "rules.md").write_text(rules_page(), encoding="utf-8")
+    for name, flags in NCU_REPORTS.items():
+        (ROOT / "docs" / "ncu" / f"{name}.md").write_text(ncu_report(name, *flags), encoding="utf-8")

@@ -12,10 +12,18 @@ from typing import Annotated, Any
 import typer
 
 from nsys_insight import __version__, packs, terminal
-from nsys_insight.command import checked_format, pack_command, show, sql_command
+from nsys_insight.command import (
+    checked_format,
+    classify_command,
+    pack_command,
+    roofline_command,
+    show,
+    sql_command,
+)
 from nsys_insight.compare_commands import SidesCommand, baseline_app, check_command, diff_command
 from nsys_insight.errors import Exit, InsightError, UsageError
 from nsys_insight.flags import TraceArgument  # noqa: TC001 - Typer reads annotations at run time
+from nsys_insight.ncu.commands import app as ncu_app
 from nsys_insight.render import FORMATS
 
 # What the demo asks: the report, its flags as typed, the scope, the parameters.
@@ -55,11 +63,14 @@ def _root(
 
 
 for _pack in packs.built_in().values():
-    app.command(name=_pack.name, short_help=_pack.title, rich_help_panel="Reports")(pack_command(_pack))
+    _command = roofline_command() if _pack.name == "roofline" else pack_command(_pack)
+    app.command(name=_pack.name, short_help=_pack.title, rich_help_panel="Reports")(_command)
     for _alias in _pack.aliases:
         app.command(name=_alias, short_help=f"nsys's name of {_pack.name}", hidden=True)(pack_command(_pack))
 
-
+app.command(name="classify", short_help="What bounds each kernel, with --kernels", rich_help_panel="Reports")(
+    classify_command()
+)
 for _name, _class, _command, _about in (
     ("diff", SidesCommand, diff_command(), "What a change moved, and whether to keep it"),
     ("check", None, check_command(), "Hold a run to a budget or a baseline; exit 1 if it is broken"),
@@ -94,6 +105,9 @@ def demo() -> None:
             with trace.scope(**scope) as scoped:
                 show(scoped.answer(report, **params), limit=8 if "--limit" in flags else None)
             print(flush=True)
+
+
+app.add_typer(ncu_app, name="ncu", rich_help_panel="Nsight Compute")
 
 
 @app.command(rich_help_panel="Traces")

@@ -37,9 +37,66 @@ def pack_command(pack: Pack) -> Callable[..., None]:
         else:
             report(trace, given, lambda opened: opened.answer(pack.name, **params, **asked))
 
+    return with_flags(run, _help_of(pack), *map(flag_of, [*pack.params.values(), *about_steps.values()]))
+
+
+def _help_of(pack: Pack) -> str:
     columns = "\n".join(f"{name}: {text}.\n" for name, text in pack.columns.items())
-    text = f"{pack.title}.\n\n{pack.description}\n\nReading: {pack.reading}\n\nColumns:\n\n{columns}"
-    return with_flags(run, text, *map(flag_of, [*pack.params.values(), *about_steps.values()]))
+    return f"{pack.title}.\n\n{pack.description}\n\nReading: {pack.reading}\n\nColumns:\n\n{columns}"
+
+
+def classify_command() -> Callable[..., None]:
+    """Make the command ``classify``: what bounds the kernels."""
+    pack = packs.find("classify-kernels")
+
+    def run(trace: Path | None, *, kernels: bool, **given: Any) -> None:
+        if not kernels:
+            raise UsageError("classify needs to know what to classify", "nsys-insight classify --kernels")
+        pack_command(pack)(trace, **given)
+
+    option = Annotated[bool, typer.Option("--kernels", help="Say what bounds each kernel, as classify-kernels does.")]
+    own = inspect.Parameter("kernels", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=option)
+    return with_flags(run, _help_of(pack), own, *map(flag_of, pack.params.values()))
+
+
+def roofline_command() -> Callable[..., None]:
+    """Make the command ``roofline``: its pack as a table, or drawn."""
+    pack = packs.find("roofline")
+
+    def run(trace: Path | None, *, plot: bool, **given: Any) -> None:
+        output: Path | None = given["output"]
+        picture = output is not None and output.suffix.lower() == ".svg"
+        if given["explain"] or not (plot or picture):
+            pack_command(pack)(trace, **given)
+            return
+        from nsys_insight import roofline
+
+        params = {name: given[name] for name in pack.params}
+        with open_trace(trace, given) as opened:
+            answer = opened.answer(pack.name, **params)
+            drawn = roofline.draw(answer, limit=given["limit"], width=terminal.width(), as_svg=picture)
+        if output is None:
+            print(drawn)
+        else:
+            save(output, drawn)
+        for text in answer.notes:
+            terminal.note(text)
+
+    option = Annotated[bool, typer.Option("--plot", help="Draw it with characters; -o roofline.svg draws a picture.")]
+    own = inspect.Parameter("plot", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=option)
+    return with_flags(run, _help_of(pack), own, *map(flag_of, pack.params.values()))
+
+
+def save(path: Path, text: str) -> None:
+    """Write a text to a file.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}", "name a file in a folder that exists") from None
 
 
 def sql_command() -> Callable[..., None]:
@@ -88,7 +145,13 @@ def open_trace(trace: Path | None, given: dict[str, Any]) -> Trace:
         terminal.note(said)
     with terminal.export_progress(path.name) as progress:
         opened = Trace(
-            path, scope=scope, memory=given["memory"], use_cache=given["cache"], note=terminal.note, progress=progress
+            path,
+            scope=scope,
+            memory=given["memory"],
+            use_cache=given["cache"],
+            ncu=given["ncu"],
+            note=terminal.note,
+            progress=progress,
         )
     remember(path)
     return opened

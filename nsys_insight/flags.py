@@ -121,10 +121,15 @@ def _loading() -> list[inspect.Parameter]:
         "Build a DuckDB copy in the cache folder first (for many questions about a big trace), or do not use one; by"
         " default one is used where there is one."
     )
+    ncu = (
+        "What Nsight Compute measured: a file that ncu import wrote, or a CSV page or report of ncu. Left out:"
+        " NAME.ncu.duckdb beside the trace or here, where there is one."
+    )
     memory = "What a query may hold in memory before it spills to disk, such as 2GB."
     return [
         _flag("cache", bool | None, "--cache/--no-cache", help=cache, **panel),
         _flag("memory", str | None, "--memory", help=memory, **panel),
+        _flag("ncu", Path | None, "--ncu", help=ncu, **panel),
     ]
 
 

@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from nsys_insight.catalog import macros
+from nsys_insight.catalog_tables import table_macros
 from nsys_insight.paths import queries_folder
 
 if TYPE_CHECKING:
@@ -16,16 +17,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class View:
-    """One file of the model: the statement that creates the view, and the statements that document it."""
+    """One file of the model: the statement that creates the view, and those that document it; a macro has none."""
 
     name: str
     create: str
     comments: str
 
 
-@cache
 def views() -> dict[str, View]:
-    """All views by name, in the order in which they build on each other: a file's digit is its layer."""
+    """All views by name, in the order in which they build on each other."""
+    return {name: view for name, view in definitions().items() if view.comments}
+
+
+@cache
+def definitions() -> dict[str, View]:
+    """The views, and the table macros that views are made of: a file's digit is its layer."""
     found = {}
     for path in sorted((queries_folder() / "model").glob("[1-9]_*.sql")):
         create, comment, rest = path.read_text(encoding="utf-8").partition("COMMENT ON ")
@@ -35,9 +41,9 @@ def views() -> dict[str, View]:
 
 
 def needed(sql: str) -> list[View]:
-    """The views that a query names, and those that these are made of, in the order in which to create them."""
+    """The views that a query names, and all that these are made of, in the order in which to create them."""
     wanted, found = set(_words(sql)), []
-    for view in reversed(views().values()):
+    for view in reversed(definitions().values()):
         if view.name in wanted:
             found.append(view)
             wanted |= _words(view.create)
@@ -45,9 +51,9 @@ def needed(sql: str) -> list[View]:
 
 
 def create_macros(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create the macros that views and scope conditions use."""
+    """Create the macros that views, packs and scope conditions use."""
     connection.execute((queries_folder() / "model" / "0_macros.sql").read_text(encoding="utf-8"))
-    for macro in macros():
+    for macro in (*macros(), *table_macros()):
         connection.execute(macro)
 
 

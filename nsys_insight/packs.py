@@ -23,6 +23,7 @@ class Param:
     """A parameter of a pack: `$name` in its SQL, a flag on the command line, a keyword in Python.
 
     Its type follows from its default; without a default, `type` says it and the value is NULL until given.
+    `pattern` is what a text must match as a whole.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Param:
     help: str
     choices: tuple[str, ...] = ()
     least: float | None = None
+    pattern: str = ""
 
     @property
     def flag(self) -> str:
@@ -52,6 +54,8 @@ class Param:
             from nsys_insight.units import parse_bytes, parse_duration
 
             given = (parse_duration if self.name.endswith("_ns") else parse_bytes)(str(given), flag=self.flag)
+        if self.pattern and not re.fullmatch(self.pattern, str(given)):
+            raise UsageError(f"{self.flag} cannot be {given!r}", self.help)
         if self.choices and given not in self.choices:
             raise UsageError(f"{self.flag} cannot be {given!r}", f"choose one of: {', '.join(self.choices)}")
         try:
@@ -187,6 +191,7 @@ def _param(name: str, entry: dict[str, Any]) -> Param:
         help=_flow(entry["help"]),
         choices=tuple(entry.get("choices", ())),
         least=entry.get("least"),
+        pattern=entry.get("pattern", ""),
     )
 
 

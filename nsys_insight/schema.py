@@ -42,7 +42,7 @@ def described(view: str | None = None) -> Answer:
     load.create_raw_views(connection, load.Source({}, {}), WHOLE_TRACE)
     describe(connection)
     steps.create_tables(connection)
-    model.create_views(connection, list(model.views().values()), comments=True)
+    model.create_views(connection, list(model.definitions().values()), comments=True)
     if view is None:
         query = """
             SELECT view_name AS view, comment AS description FROM duckdb_views()

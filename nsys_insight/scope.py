@@ -92,7 +92,7 @@ def condition(scope: Scope, table: str, columns: set[str]) -> str:
         tests.append(f"{time} < {scope.to_ns}")
     if scope.nvtx is not None and pid and "correlationId" in columns:
         tests.append(f"({pid}, correlationId) IN (FROM scope_calls)")
-    elif scope.nvtx is not None and time:
+    elif scope.nvtx is not None and time and table != "GPU_METRICS":  # which are of a GPU, later than the host's range
         thread = (
             "AND s.process_id = pid_of(globalTid) AND s.thread_id = tid_of(globalTid)" if "globalTid" in columns else ""
         )
@@ -224,7 +224,7 @@ def _merged(keys: str, table: str) -> str:
                 OVER ({by} ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
             FROM {table}
         ), islands AS (
-            SELECT *, count(*) FILTER (WHERE reached IS NULL OR start_ns > reached)
+            SELECT *, sum(CASE WHEN reached IS NULL OR start_ns > reached THEN 1 ELSE 0 END)
                 OVER ({by} ORDER BY start_ns ROWS UNBOUNDED PRECEDING) AS island
             FROM reach
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from nsys_insight import cache, load, model, steps
 from nsys_insight.answer import store
 from nsys_insight.errors import QueryError, TraceError
+from nsys_insight.ncu.store import attach as attach_ncu
 from nsys_insight.scope import WHOLE_TRACE, Scope, describe, prepare, settle
 from nsys_insight.source import Kind
 
@@ -26,14 +27,23 @@ class Session:
     damaged cache, a platform without the extension, text that is not UTF-8. All give the same answers.
     """
 
-    def __init__(self, file: Path, kind: Kind, scope: Scope, memory: str | None, *, use_cache: bool | None) -> None:
-        """Open the file in the first way that works.
+    def __init__(  # noqa: PLR0913 - what a session is made of
+        self,
+        file: Path,
+        kind: Kind,
+        scope: Scope,
+        memory: str | None,
+        *,
+        use_cache: bool | None,
+        ncu: Path | None = None,
+    ) -> None:
+        """Open the file in the first way that works; `ncu` is a file that `ncu import` wrote, to be read beside it.
 
         Raises:
             TraceError: None does.
             UsageError: The scope names an NVTX range that is not there.
         """
-        self.file, self.scope, self.memory, self.use_cache = file, scope, memory, use_cache
+        self.file, self.scope, self.memory, self.use_cache, self.ncu = file, scope, memory, use_cache, ncu
         self.connection: duckdb.DuckDBPyConnection
         self._numbers = count(1)
         self._views: set[str] = set()
@@ -101,6 +111,8 @@ class Session:
                 source = self._way()
                 if source is None:
                     continue
+                if self.ncu is not None:
+                    source = attach_ncu(self.connection, self.ncu, source)
                 model.create_macros(self.connection)
                 load.create_raw_views(self.connection, source, WHOLE_TRACE)
                 describe(self.connection)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from nsys_insight import packs, steps
 from nsys_insight.answer import Answer, Column
 from nsys_insight.errors import QueryError
+from nsys_insight.ncu.store import for_trace
 from nsys_insight.scope import WHOLE_TRACE, Scope
 from nsys_insight.session import Session
 from nsys_insight.source import Kind, identify, settled
@@ -32,6 +33,8 @@ class Trace:
         memory: What a query may hold in memory before it spills to disk, such as ``"2GB"``.
         use_cache: True builds a DuckDB copy in the cache folder first, which makes further questions on a big trace
             faster; None uses one if it is there; False does not look.
+        ncu: What Nsight Compute measured of the same program: a file that ``nsys-insight ncu import`` wrote, or a CSV
+            page or report of ncu itself. None looks for ``NAME.ncu.duckdb`` beside the trace.
         note: Called with every sentence that the user should know, of the trace and of every report's answer:
             ``nsys_insight.open(path, note=print)``.
         progress: Called with the percentage while nsys exports a report.
@@ -48,13 +51,20 @@ class Trace:
         scope: Scope = WHOLE_TRACE,
         memory: str | None = None,
         use_cache: bool | None = None,
+        ncu: str | Path | None = None,
         note: Callable[[str], None] = lambda _: None,
         progress: Callable[[int], None] | None = None,
     ) -> None:
         """Open the trace and create the model over it."""
         self.path = Path(path)
         self._scope = scope
-        self._options: dict[str, Any] = {"memory": memory, "use_cache": use_cache, "note": note, "progress": progress}
+        self._options: dict[str, Any] = {
+            "memory": memory,
+            "use_cache": use_cache,
+            "ncu": ncu,
+            "note": note,
+            "progress": progress,
+        }
         kind = identify(self.path)
         file = self.path
         if kind is Kind.REPORT:
@@ -63,7 +73,9 @@ class Trace:
             file, kind = exported(self.path, note=note, progress=progress), Kind.SQLITE
         elif kind is Kind.SQLITE:
             file = settled(self.path, note)
-        self._session = Session(file, kind, scope, memory, use_cache=use_cache)
+        self._ncu_said = False
+        self.ncu = for_trace(self.path, Path(ncu) if ncu else None)
+        self._session = Session(file, kind, scope, memory, use_cache=use_cache, ncu=self.ncu)
 
     def scope(  # noqa: PLR0913 - the parts of a scope, by keyword
         self,
@@ -108,6 +120,7 @@ class Trace:
         pack = packs.find(report)
         asked = {name: params.pop(name) for name in steps.PARAMS if name in params} if steps.needed(pack.sql) else {}
         statement, values = pack.statement(params)
+        self._say_which_ncu(statement)
         table, columns = self._session.table(statement, steps.options(asked))
         notes = [
             text for note in pack.notes.values() for text in self._session.sentences(packs.bind(note, values), table)
@@ -132,6 +145,7 @@ class Trace:
 
     def query(self, query: str) -> Answer:
         """Answer an SQL query over the model's views."""
+        self._say_which_ncu(query)
         table, columns = self._session.table(one_query(query))
         return Answer(
             connection=self._session.connection,
@@ -152,6 +166,12 @@ class Trace:
         """A few facts that an answer carries: the file's name and the scope."""
         scope = {name: value for name, value in vars(self._scope).items() if value is not None}
         return {"file": self.path.name, "scope": scope}
+
+    def _say_which_ncu(self, statement: str) -> None:
+        """Say once where ncu's data come from, when a query uses some that the user did not name."""
+        if self.ncu is not None and self._options["ncu"] is None and "ncu_" in statement and not self._ncu_said:
+            self._ncu_said = True
+            self._options["note"](f"ncu's data are those of {self.ncu}")
 
     def _empty(self, pack: packs.Pack) -> str:
         if self._scope == WHOLE_TRACE:

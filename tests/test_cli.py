@@ -21,7 +21,7 @@ COMMAND = (
     else [sys.executable, "-m", "nsys_insight"]
 )
 REPORTS = ["info", "top", "launch-configs", "api", "launches", "mallocs", "copies", "syncs", "gaps", "nvtx", "streams"]
-REPORTS += ["gap-sizes", "per-token"]
+REPORTS += ["gap-sizes", "per-token", "classify-kernels", "occupancy", "peaks"]
 
 
 @pytest.fixture(scope="module")
@@ -289,3 +289,12 @@ def complains(result, code):
     assert lines[0].startswith("error: ")
     assert lines[-1].startswith("hint: ")
     assert len(lines) == 2
+
+
+def test_classify_says_what_it_can_classify(folder, demo_trace):
+    bare = run("classify", demo_trace)
+    assert (bare.returncode, bare.stdout) == (2, "")
+    assert "hint: nsys-insight classify --kernels" in bare.stderr
+    kernels = run("classify", "--kernels", demo_trace, "--format", "json")
+    assert kernels.returncode == 0
+    assert json.loads(kernels.stdout)["report"] == "classify-kernels"

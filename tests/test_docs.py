@@ -50,3 +50,14 @@ def test_every_view_and_every_column_is_documented():
     for view, meaning in described().rows():
         assert meaning, view
         assert [column for column, _, _, text in described(view).rows() if not text] == [], view
+
+
+def test_the_page_about_rules_is_what_their_headers_say():
+    page = (REPOSITORY / "docs" / "ncu" / "rules.md").read_text(encoding="utf-8")
+    assert page == GENERATE["rules_page"]()
+
+
+@pytest.mark.parametrize("name", GENERATE["NCU_REPORTS"])
+def test_an_ncu_report_in_the_documents_is_what_the_command_writes(name):
+    page = (REPOSITORY / "docs" / "ncu" / f"{name}.md").read_text(encoding="utf-8")
+    assert page == GENERATE["ncu_report"](name, *GENERATE["NCU_REPORTS"][name])

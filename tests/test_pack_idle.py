@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import oracle
+import planted as plans
 import pytest
 from hypothesis import HealthCheck, given, settings
 from strategies import traces
@@ -66,6 +67,8 @@ class Threads:
         if any(start <= a and b <= end for start, end in self.held[thread]):
             return "profiler", "profiler"
         if a >= launch["start"]:
+            if a < launch["end"] and oracle.is_blocking_copy(launch["name"]):
+                return "blocked", "blocking copies"
             return "starved", "launch latency" if a >= launch["end"] else "launch call"
         last = bisect_right(self.starts[thread], a) - 1
         if last >= 0 and self.calls[thread][last]["end"] >= b:
@@ -77,12 +80,16 @@ def by_call(row):
     return oracle.pid_of(row), row["correlationId"]
 
 
+def nulls_last(value):
+    return value is None, value or 0
+
+
 def gap(threads, start, op, before, launch):
     """Class a gap that ends with an operation: cause, host and time of each piece."""
     duration = op["start"] - start
     if before is None:
         yield "edge", "before the first operation", duration
-    elif by_call(before) == by_call(op):
+    elif by_call(before) == by_call(op) and op["correlationId"] is not None:
         yield "dependency", "same launch call", duration
     elif launch is None:
         yield "unknown", "not in the trace", duration
@@ -97,6 +104,8 @@ def plain_idle(tables):
     threads, found = Threads(tables), Counter()
     launches = {}
     for call in oracle.api_calls(tables):
+        if call["correlationId"] is None:
+            continue
         known = launches.get(by_call(call), call)
         launches[by_call(call)] = {
             **call,
@@ -105,7 +114,7 @@ def plain_idle(tables):
         }
     first, last = oracle.wall(tables) or (0, 0)
     for gpu, work in oracle.work_of_gpus(tables).items():
-        work.sort(key=lambda op: (op["start"], op["correlationId"], oracle.pid_of(op)))
+        work.sort(key=lambda op: (op["start"], *nulls_last(op["correlationId"]), oracle.pid_of(op)))
         reached, before = first, None
         for op in work:
             if op["start"] > reached:
@@ -161,6 +170,50 @@ def test_the_ranges_of_nvtx_hold_what_the_gpu_did_in_them(sample):
         wall = trace.sql("SELECT sum(duration_ns)::BIGINT FROM wall").item()
     assert sum(row["time_ns"] for row in rows) == wall
     assert sum(row["wall_pct"] for row in rows) == pytest.approx(100)
+
+
+@pytest.mark.parametrize("name", plans.ALL)
+def test_planted_loops_are_idle_for_the_planted_causes(name, tmp_path):
+    truth = plans.ALL[name]()
+    expected = Counter()
+    for gap in truth.gaps:
+        expected[gap.gpu_id, gap.cause] += gap.duration_ns
+    found = Counter()
+    for (gpu, cause, _), ns in ask(truth.write(tmp_path / "trace.sqlite")).items():
+        if cause != "busy":
+            found[gpu, cause] += ns
+    assert found == expected
+
+
+@pytest.mark.parametrize("name", ["launch bound", "sync bound", "copy bound", "allocating", "profiled", "dependent"])
+def test_every_step_is_idle_for_its_own_causes(name, tmp_path):
+    truth = plans.ALL[name]()
+    with nsys_insight.open(truth.write(tmp_path / "trace.sqlite")) as trace:
+        rows = trace.sql(
+            "SELECT s.start_ns, i.cause, sum(i.idle_ns)::BIGINT AS ns FROM steps AS s JOIN step_idle AS i USING (step)"
+            " WHERE s.phase = 'steady' GROUP BY ALL"
+        ).rows()
+    expected = {
+        (step.start_ns, cause, ns)
+        for step in truth.steps
+        for cause, ns in step.idle_ns.items()
+        if ns and cause != "edge"
+    }
+    assert rows
+    assert {row for row in rows if row[1] != "edge"} <= expected
+    steady = {start for start, _, _ in rows}
+    assert set(rows) >= {row for row in expected if row[0] in steady}
+
+
+@pytest.mark.parametrize("name", ["decode_eager", "decode_graph_node", "decode_graph_whole", "churn"])
+def test_the_causes_of_a_step_add_up_to_its_idle_time(name, sample):
+    with nsys_insight.open(sample(name)) as trace:
+        rows = trace.sql(
+            "SELECT g.idle_ns, sum(i.idle_ns)::BIGINT FROM step_gpus AS g JOIN step_idle AS i USING (step, gpu_id)"
+            " WHERE g.phase = 'steady' GROUP BY g.step, g.gpu_id, g.idle_ns"
+        ).rows()
+    assert rows
+    assert all(whole == parts for whole, parts in rows)
 
 
 # Planted -------------------------------------------------------------------------------------------------------------

@@ -142,8 +142,8 @@ def test_a_block_that_cannot_fit_has_no_waves(trace, path):
 
 
 @pytest.mark.parametrize("missing", [{"maxBlocksPerSm": 0}, {"maxRegistersPerSm": None}])
-def test_limits_that_the_trace_does_not_know_are_not_guessed(trace, path, missing):
-    trace.gpu(0, **missing).thread().launch("k", block=(100, 1, 1))
+def test_limits_that_neither_the_trace_nor_the_catalog_knows_are_not_guessed(trace, path, missing):
+    trace.gpu(0, computeMajor=99, **missing).thread().launch("k", block=(100, 1, 1))
     (row,), notes = ask(trace.write(path))
     assert (row["blocks_per_sm"], row["waves_per_sm"]) == (None, None)
     assert row["flags"] == "block not a multiple of a warp; fewer blocks than SMs"

@@ -76,6 +76,11 @@ def without_extension():
         yield
 
 
+def example(param):
+    """Give a value for a parameter; one that must match a pattern is a list of numbers."""
+    return ",".join("3" * (param.pattern.count(",") + 1)) if param.pattern else EXAMPLES[param.kind]
+
+
 def questions(pack):
     """Give the ways to ask a pack: as it is, and with every choice and an example of every parameter."""
     found = [{}]
@@ -83,7 +88,7 @@ def questions(pack):
         if param.kind is bool:
             found.append({param.name: not param.default})
         else:
-            found += [{param.name: value} for value in param.choices or [EXAMPLES[param.kind]]]
+            found += [{param.name: value} for value in param.choices or [example(param)]]
     return found
 
 

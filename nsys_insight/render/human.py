@@ -65,7 +65,8 @@ def fields_of(answer: Answer, limit: int | None, *, full_names: bool) -> list[Fi
     rows = answer.rows(limit)
     values = dict(zip((column.name for column in answer.columns), zip(*rows, strict=True), strict=False))
     metrics = [_text(metric) for metric in values.get(METRIC, ())]
-    of_metrics = [column.name for column in answer.columns if metrics and _takes_the_metrics_unit(column)]
+    own = bool(metrics) and not any("__" in metric for metric in metrics)  # ncu's metrics carry their unit beside them
+    of_metrics = [column.name for column in answer.columns if own and _takes_the_metrics_unit(column)]
     with_units = _with_units(metrics, [values[name] for name in of_metrics])
     fields = []
     for column in answer.columns:
@@ -79,7 +80,7 @@ def fields_of(answer: Answer, limit: int | None, *, full_names: bool) -> list[Fi
             scale = units.scale_for(column.name, [plain(value) for value in mean])
             fields.append(Field(label, scale.unit, "number", [scale.text(number) for number in numbers]))
         elif column.name == METRIC:
-            fields.append(Field(label, "", "text", [units.label_of(metric) for metric in metrics]))
+            fields.append(Field(label, "", "text", [units.label_of(metric) if own else metric for metric in metrics]))
         elif _NAME.search(column.name):
             fields.append(Field(label, "", "name", _names(cells, full_names=full_names), whole=full_names))
         else:

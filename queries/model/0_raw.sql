@@ -119,3 +119,18 @@ CREATE TABLE ENUM_CUPTI_STREAM_TYPE (id BIGINT, label VARCHAR);
 CREATE TABLE ENUM_DIAGNOSTIC_SEVERITY_LEVEL (id BIGINT, label VARCHAR);
 
 CREATE TABLE ENUM_DIAGNOSTIC_SOURCE_TYPE (id BIGINT, label VARCHAR);
+
+-- Not nsys's: what `nsys-insight ncu import` wrote, where that is given beside the trace. Written by nsys_insight/ncu/store.py.
+
+CREATE TABLE ncu_launches (
+    launch BIGINT, report VARCHAR, ncu_id BIGINT, process_id BIGINT, process_name VARCHAR, kernel VARCHAR,
+    context_id BIGINT, stream_id BIGINT, device_id BIGINT, compute_capability VARCHAR,
+    grid_x BIGINT, grid_y BIGINT, grid_z BIGINT, block_x BIGINT, block_y BIGINT, block_z BIGINT, implementation VARCHAR
+);
+
+CREATE TABLE ncu_metrics (launch BIGINT, metric VARCHAR, value DOUBLE, unit VARCHAR, text VARCHAR);
+
+CREATE TABLE ncu_rules (
+    launch BIGINT, section VARCHAR, rule VARCHAR, type VARCHAR, description VARCHAR, speedup_type VARCHAR,
+    speedup_pct DOUBLE
+);

@@ -23,7 +23,11 @@ SELECT
     launchType AS launch_type_id,
     gridId AS grid_id,
     graphNodeId AS graph_node_id,
-    graphId AS graph_id
+    graphId AS graph_id,
+    shape_id_of(
+        demangledName, gridX, gridY, gridZ, blockX, blockY, blockZ, clusterX, clusterY, clusterZ, registersPerThread,
+        staticSharedMemory, dynamicSharedMemory, localMemoryPerThread
+    ) AS shape_id
 FROM raw.CUPTI_ACTIVITY_KIND_KERNEL;
 
 COMMENT ON VIEW kernel_events IS 'One row per kernel execution, names as ids: what a query that counts millions of kernels groups by before it joins `strings`.';
@@ -57,3 +61,4 @@ COMMENT ON COLUMN kernel_events.launch_type_id IS 'Enum `launch type` in `enum_w
 COMMENT ON COLUMN kernel_events.grid_id IS 'Unique number of the launched grid';
 COMMENT ON COLUMN kernel_events.graph_node_id IS 'CUDA graph node that ran the kernel; NULL or 0 outside graphs';
 COMMENT ON COLUMN kernel_events.graph_id IS 'CUDA graph; NULL before nsys 2026';
+COMMENT ON COLUMN kernel_events.shape_id IS 'Stands for the name, grid, block, cluster, registers, shared and local memory, as in `launch_shapes`';

@@ -1,0 +1,66 @@
+"""Imported ncu data by themselves, without a trace: the model's ncu views over one store."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any, Self
+
+from nsys_insight import load, model
+from nsys_insight.ncu import store as stores
+from nsys_insight.scope import WHOLE_TRACE, describe
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VIEW = "ncu_kernels"
+
+
+class Measured:
+    """A connection that answers SQL over the ncu views of one store.
+
+    Args:
+        store: A file that `ncu import` wrote.
+
+    Raises:
+        TraceError: The file cannot be read.
+    """
+
+    def __init__(self, store: Path) -> None:
+        """Open the store and work out `ncu_kernels` once: every rule asks for it."""
+        self.connection = load.connect()
+        source = stores.attach(self.connection, store, load.Source({}, {}))
+        model.create_macros(self.connection)
+        load.create_raw_views(self.connection, source, WHOLE_TRACE)
+        describe(self.connection)
+        model.create_views(self.connection, model.needed(f"SELECT * FROM {VIEW}, ncu_metrics, ncu_rules"))
+        self.connection.execute(
+            f"""CREATE TABLE worked_out AS FROM {VIEW};
+                DROP VIEW {VIEW};
+                ALTER TABLE worked_out RENAME TO {VIEW}"""
+        )
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        """Run a query and return its rows by column."""
+        result = self.connection.execute(sql)
+        names = [column[0] for column in result.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+    def __enter__(self) -> Self:
+        """Use it as a context manager."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the connection at the end of the block."""
+        self.connection.close()
+
+
+@cache
+def metrics_of() -> dict[str, tuple[str, ...]]:
+    """Which metrics each column of `ncu_kernels` is made of, from the comments that document it."""
+    return {
+        column: tuple(re.findall(r"`(\w+__[\w.]+)`", text))
+        for column, text in re.findall(
+            rf"COMMENT ON COLUMN {VIEW}\.(\w+) IS '((?:[^']|'')*)'", model.views()[VIEW].comments
+        )
+    }

@@ -1,0 +1,248 @@
+"""Which launches of a trace to profile with ncu, and the command that does it.
+
+ncu counts, process by process, the launches that match its filters, in the order in which they are launched. That order
+is the order of the correlation ids; the kernels of one graph launch share an id and follow each other on the GPU.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from nsys_insight.errors import TraceError, UsageError
+from nsys_insight.ncu import captured
+from nsys_insight.ncu.captured import rows
+from nsys_insight.sqltext import literal
+
+if TYPE_CHECKING:
+    from nsys_insight.answer import Answer
+    from nsys_insight.trace import Trace
+
+# Replays of each launch that a section set takes (ncu 2025.3, H200); more sections on older GPUs take more.
+PASSES = {"basic": 10, "detailed": 20, "full": 38}
+# The richest set is chosen up to so many launches, the middle one up to so many: minutes, not hours.
+_FULL_UP_TO, _DETAILED_UP_TO = 10, 50
+# Launches of each kernel looked at in search of the shortest run that has all of them.
+_CANDIDATES = 2_000
+_COLUMNS = {
+    "ncu_id": "ncu's number of the launch in the report",
+    "planned": "Whether it is one of the kernels asked for; others of the same function are profiled along",
+    "name": "The kernel",
+    "grid": "Blocks in the grid, x, y and z",
+    "block": "Threads in a block, x, y and z",
+    "match_index": "Its number among the launches that match the filters, from 0",
+    "start_ns": "When it ran in the trace",
+    "duration_ns": "How long it took there",
+    "kernel_time_pct": "Share of kernel time of all launches of this kernel and configuration, in the range if any",
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A command, without the program that it profiles, and the launches that it will profile."""
+
+    options: tuple[str, ...]
+    answer: Answer
+    sections: str
+    count: int
+    notes: tuple[str, ...]
+    app: tuple[str, ...]
+
+    def command(self, ncu: str = "ncu", app: tuple[str, ...] = ()) -> list[str]:
+        """Return the whole command line."""
+        return [ncu, *self.options, *(app or self.app or ("YOUR_PROGRAM",))]
+
+
+def make(  # noqa: PLR0913 - what can be asked for
+    trace: Trace,
+    *,
+    kernels: tuple[str, ...] = (),
+    top: int = 3,
+    sections: str | None = None,
+    nvtx: str | None = None,
+    report: str | None = None,
+) -> Plan:
+    """Plan the profiling of the hottest kernels, or of those whose name contains one of `kernels`.
+
+    `nvtx` names a push/pop range to stay in; None takes the trace's own steps where it has some, an empty text none.
+
+    Raises:
+        TraceError: The trace has no kernels.
+        UsageError: No kernel has such a name, or there is no such section set or range.
+    """
+    if sections is not None and sections not in PASSES:
+        raise UsageError(f"--set cannot be {sections!r}", f"choose one of: {', '.join(PASSES)}")
+    scope, scoped = captured.steps(trace) if nvtx is None else (nvtx, trace.scope(nvtx=nvtx) if nvtx else trace)
+    configured = _configured(scoped)
+    targets = _targets(scoped, configured, kernels, top)
+    if not targets and nvtx is None and scope:
+        return make(trace, kernels=kernels, top=top, sections=sections, nvtx="", report=report)
+    if not targets:
+        raise _nothing(trace, kernels)
+    if scope and not captured.PLAIN_NAME.fullmatch(scope):
+        raise UsageError(f"ncu's filter takes no range of the name {scope!r}", "give --nvtx '' to count all launches")
+    counted = _counted(scoped, targets)
+    first, last = _window(scoped, counted, targets)
+    answer = scoped.query(_launches(configured, counted, (first, last)))
+    answer = replace(
+        answer,
+        columns=tuple(replace(column, description=_COLUMNS[column.name]) for column in answer.columns),
+        report="ncu plan",
+        title="Launches that ncu will profile",
+    )
+    count = last - first + 1
+    sections = sections or ("full" if count <= _FULL_UP_TO else "detailed" if count <= _DETAILED_UP_TO else "basic")
+    options, notes = _options(trace, scope, targets, sections)
+    options += ["--launch-skip", str(first), "--launch-count", str(count)]
+    options += ["--force-overwrite", "--export", report or re.sub(r"\.(nsys-rep|qdrep|sqlite)$", "", trace.path.name)]
+    each = ", ".join(f"{name} {passes}" for name, passes in PASSES.items())
+    notes += [
+        f"ncu replays each launch: {count:,} x about {PASSES[sections]} passes for the section set {sections} ({each})",
+        "--clock-control none leaves the clocks as the program sees them; without it kernels run at base clock",
+    ]
+    app, folder = captured.app(trace)
+    if folder:
+        notes.append(f"the program ran in {folder}")
+    if not app:
+        notes.append("the trace does not say how the program was started: put its command line for YOUR_PROGRAM")
+    return Plan(tuple(options), answer, sections, count, tuple(notes), app)
+
+
+def _options(trace: Trace, scope: str, targets: list[dict[str, Any]], sections: str) -> tuple[list[str], list[str]]:
+    """The options that make ncu see the launches that the trace has, and notes about them."""
+    notes = captured.doubts(trace, targets[0]["process_id"])
+    options = ["--target-processes", "all", "--set", sections, "--clock-control", "none"]
+    options += ["--kernel-name-base", "function", "--kernel-name", _name_filter(targets)]
+    if scope:
+        options += ["--nvtx", "--nvtx-include", f"{captured.domain(trace, scope)}{scope}/"]
+    if captured.profiler_starts(trace):
+        options += ["--profile-from-start", "off"]
+        notes.append("the program calls cudaProfilerStart: launches are counted from there, as in the trace")
+    if any(target["graph_node_id"] for target in targets):
+        options += ["--graph-profiling", "node"]
+        notes.append("the kernels run in CUDA graphs: ncu profiles their nodes one by one")
+    return options, notes
+
+
+def _configured(trace: Trace) -> str:
+    """Make a table of the kernels by configuration, and return its name."""
+    return trace.query(
+        """SELECT process_id, name_id, short_name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+               sum(duration_ns)::BIGINT AS total_ns, max(graph_node_id) AS graph_node_id
+           FROM kernel_events GROUP BY ALL"""
+    ).table
+
+
+def _targets(trace: Trace, configured: str, kernels: tuple[str, ...], top: int) -> list[dict[str, Any]]:
+    """The kernels to profile, each in the configuration that takes most time, the hottest first.
+
+    All are of one process, the busiest: ncu counts by process.
+    """
+    wanted = " OR ".join(f"contains(lower(s.name), {literal(kernel.lower())})" for kernel in kernels) or "true"
+    return rows(
+        trace,
+        f"""
+        WITH shared AS (
+            SELECT c.*, s.name, b.name AS short_name,
+                sum(total_ns) OVER (PARTITION BY process_id, c.name_id) AS name_ns,
+                sum(total_ns) OVER (PARTITION BY process_id) AS process_ns,
+                row_number() OVER (PARTITION BY process_id, c.name_id
+                    ORDER BY total_ns DESC, grid_x, grid_y, grid_z, block_x, block_y, block_z) AS place
+            FROM {configured} AS c
+            JOIN strings AS s ON s.name_id = c.name_id
+            JOIN strings AS b ON b.name_id = c.short_name_id
+            WHERE {wanted}
+        )
+        SELECT * FROM shared
+        WHERE place = 1 AND process_id = (SELECT process_id FROM shared ORDER BY process_ns DESC, process_id LIMIT 1)
+        ORDER BY name_ns DESC, name LIMIT {int(top)}""",
+    )
+
+
+def _counted(trace: Trace, targets: list[dict[str, Any]]) -> str:
+    """Make a table of the launches that the filters let through, numbered as ncu numbers them; return its name."""
+    names = ", ".join(str(target["short_name_id"]) for target in targets)
+    which = " ".join(f"WHEN {_is(target)} THEN {place}" for place, target in enumerate(targets))
+    return trace.query(
+        f"""
+        SELECT row_number() OVER (PARTITION BY process_id ORDER BY correlation_id, start_ns) - 1 AS match_index,
+            CASE {which} END AS target, correlation_id, start_ns, duration_ns,
+            process_id, name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z
+        FROM kernel_events WHERE process_id = {targets[0]["process_id"]} AND short_name_id IN ({names})"""
+    ).table
+
+
+def _is(target: dict[str, Any]) -> str:
+    columns = ("name_id", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
+    return "(" + " AND ".join(f"{column} = {target[column]}" for column in columns) + ")"
+
+
+def _window(trace: Trace, counted: str, targets: list[dict[str, Any]]) -> tuple[int, int]:
+    """The shortest run of counted launches that has all targets, in the second half of the trace if it can be.
+
+    Past the middle, caches are warm, allocators are settled and lengths are typical.
+    """
+    found = rows(
+        trace,
+        f"""
+        WITH marked AS (
+            SELECT match_index, target,
+                correlation_id >= (SELECT (min(correlation_id) + max(correlation_id)) / 2 FROM {counted}) AS late
+            FROM {counted} WHERE target IS NOT NULL
+        )
+        SELECT * FROM marked
+        QUALIFY row_number() OVER (PARTITION BY target, late ORDER BY match_index) <= {_CANDIDATES}
+        ORDER BY match_index""",
+    )
+    late = [row for row in found if row["late"]]
+    candidates = late if len({row["target"] for row in late}) == len(targets) else found
+    seen: dict[int, int] = {}
+    best: tuple[int, int] | None = None
+    for row in candidates:
+        seen[row["target"]] = row["match_index"]
+        if len(seen) == len(targets):
+            run = min(seen.values()), row["match_index"]
+            if best is None or run[1] - run[0] < best[1] - best[0]:
+                best = run
+    if best is None:
+        raise TraceError("the kernels asked for are too far apart for one command", "name fewer: --kernel NAME")
+    return best
+
+
+def _launches(configured: str, counted: str, window: tuple[int, int]) -> str:
+    """SQL for the launches of a window, as the plan shows them."""
+    return f"""
+        SELECT
+            c.match_index - {window[0]} AS ncu_id,
+            c.target IS NOT NULL AS planned,
+            s.name,
+            c.grid_x || 'x' || c.grid_y || 'x' || c.grid_z AS grid,
+            c.block_x || 'x' || c.block_y || 'x' || c.block_z AS block,
+            c.match_index, c.start_ns, c.duration_ns,
+            100.0 * t.total_ns / nullif((SELECT sum(total_ns) FROM {configured}), 0) AS kernel_time_pct
+        FROM {counted} AS c
+        JOIN {configured} AS t USING (process_id, name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
+        LEFT JOIN strings AS s USING (name_id)
+        WHERE c.match_index BETWEEN {window[0]} AND {window[1]}
+        ORDER BY c.match_index"""
+
+
+def _name_filter(targets: list[dict[str, Any]]) -> str:
+    names = list(dict.fromkeys(re.escape(target["short_name"]) for target in targets))
+    return f"regex:^{names[0]}$" if len(names) == 1 else f"regex:^({'|'.join(names)})$"
+
+
+def _nothing(trace: Trace, kernels: tuple[str, ...]) -> UsageError | TraceError:
+    names = [
+        row["name"] for row in rows(trace, "SELECT DISTINCT short_name AS name FROM kernels ORDER BY name LIMIT 8")
+    ]
+    if not names:
+        return TraceError(f"{trace.path} has no kernels", "capture with: nsys profile -t cuda --cuda-graph-trace=node")
+    return UsageError(f"no kernel's name contains {' or '.join(map(repr, kernels))}", f"there are: {', '.join(names)}")
+
+
+def shell(command: list[str]) -> str:
+    """Write a command as a shell takes it."""
+    return shlex.join(command)

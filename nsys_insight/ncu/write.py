@@ -1,0 +1,233 @@
+"""The report written out for people: for a terminal, and as Markdown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TextIO
+
+from nsys_insight.answer import Answer, Column, store
+from nsys_insight.kernel_text import fit, readable
+from nsys_insight.ncu.report import dimensions
+from nsys_insight.ncu.shown import label, value
+from nsys_insight.render import table
+from nsys_insight.render.cells import printable, wrap
+from nsys_insight.render.markdown import write as write_markdown
+from nsys_insight.sqltext import identifier, literal
+
+if TYPE_CHECKING:
+    from nsys_insight.ncu.diff import Compared
+    from nsys_insight.ncu.measured import Measured
+    from nsys_insight.ncu.report import KernelReport, Priority, Report
+    from nsys_insight.ncu.rules import Finding
+
+_REMARKS = 3
+_PRIORITIES = 10
+_SUMMARY = (
+    ("name", "VARCHAR"), ("implementation", "VARCHAR"), ("launches", "BIGINT"), ("duration_ns", "DOUBLE"),
+    ("share_pct", "DOUBLE"), ("bound", "VARCHAR"), ("sm_pct", "DOUBLE"), ("dram_pct", "DOUBLE"),
+    ("occupancy_pct", "DOUBLE"), ("worst", "VARCHAR"),
+)  # fmt: skip
+_DIFF = (
+    ("name", "VARCHAR"), ("before_ns", "DOUBLE"), ("after_ns", "DOUBLE"), ("delta_pct", "DOUBLE"),
+    ("verdict", "VARCHAR"), ("metric", "VARCHAR"), ("before", "DOUBLE"), ("after", "DOUBLE"),
+    ("new_findings", "VARCHAR"), ("gone_findings", "VARCHAR"), ("match", "VARCHAR"),
+)  # fmt: skip
+_TO_DO = (
+    ("what", "VARCHAR"), ("name", "VARCHAR"), ("severity", "VARCHAR"), ("saving_ns", "DOUBLE"),
+    ("saving_pct", "DOUBLE"), ("basis", "VARCHAR"),
+)  # fmt: skip
+
+
+def text(report: Report, measured: Measured, stream: TextIO, width: int | None, detailed: int) -> None:
+    """Write the report for a terminal: all kernels in one table, the first `detailed` of them at length."""
+
+    def paragraph(words: str, indent: str = "") -> None:
+        for line in wrap(printable(words), (width or 10_000) - len(indent)):
+            stream.write(f"{indent}{line}\n")
+
+    def facts(said: dict[str, str]) -> None:
+        for name, words in said.items():
+            first, *others = wrap(printable(words), (width or 10_000) - 19)
+            stream.write(f"   {name:<16}{first}\n")
+            stream.writelines(f"{'':<19}{line}\n" for line in others)
+        stream.write("\n")
+
+    def rows(answer: Answer) -> None:
+        table.write(table.lines(answer, None, width, full_names=False), stream, color=False)
+        stream.write("\n")
+
+    paragraph(_headline(report))
+    stream.write("\n")
+    rows(_summary(report, measured))
+    for place, kernel in enumerate(report.kernels[:detailed], 1):
+        name = readable(kernel.row["kernel"])
+        paragraph(f"{place}. {name if width is None else fit(name, width - 4)}")
+        paragraph(_subject(kernel), "   ")
+        stream.write("\n")
+        facts(kernel.diagnostics)
+        for finding in kernel.findings:
+            paragraph(f"{finding.severity}: {finding.title} [{finding.rule}]", "   ")
+            paragraph(f"because {_proof(finding)}{_estimate(finding)}", "     ")
+            paragraph(f"do: {finding.action}", "     ")
+        if not kernel.findings:
+            paragraph("No rule found anything.", "   ")
+        for line in _beside(kernel):
+            paragraph(line, "   ")
+        stream.write("\n")
+        paragraph("Conclusion", "   ")
+        facts(kernel.conclusion)
+    rows(_to_do(report, measured))
+
+
+def markdown(report: Report, measured: Measured, stream: TextIO, detailed: int) -> None:
+    """Write the report as Markdown, to be kept beside the code."""
+    stream.write(f"# ncu report: {_escaped(report.name)}\n\n{_escaped(_headline(report))}\n\n")
+    _plain_table(_summary(report, measured), stream)
+    for place, kernel in enumerate(report.kernels[:detailed], 1):
+        stream.write(f"\n## {place}. {_escaped(fit(readable(kernel.row['kernel']), 100))}\n\n{_subject(kernel)}\n\n")
+        stream.write("| diagnostic | |\n|---|---|\n")
+        stream.writelines(f"| {name} | {_escaped(said)} |\n" for name, said in kernel.diagnostics.items())
+        stream.write("\n")
+        for finding in kernel.findings:
+            stream.write(f"- **{finding.severity}: {finding.title}** (`{finding.rule}`)\n")
+            stream.write(
+                f"  because {_escaped(_proof(finding))}{_estimate(finding)}.\n  *Do:* {_escaped(finding.action)}\n"
+            )
+        if not kernel.findings:
+            stream.write("No rule found anything.\n")
+        stream.writelines(f"\n{_escaped(line)}\n" for line in _beside(kernel))
+        stream.write("\n| conclusion | |\n|---|---|\n")
+        stream.writelines(f"| {key} | {_escaped(said)} |\n" for key, said in kernel.conclusion.items())
+    stream.write("\n")
+    _plain_table(_to_do(report, measured), stream)
+
+
+def diff(compared: list[Compared], measured: Measured) -> Answer:
+    """Make a comparison an answer, a row a kernel."""
+    rows = [
+        (
+            one.name, one.before_ns, one.after_ns, one.delta_pct, one.verdict, one.metric, one.before_metric,
+            one.after_metric, ", ".join(one.new_findings) or None, ", ".join(one.gone_findings) or None, one.match,
+        )
+        for one in compared
+    ]  # fmt: skip
+    return replace(_answer(measured, "Before and after", _DIFF, rows), report="ncu diff")
+
+
+def _headline(report: Report) -> str:
+    launches = sum(len(kernel.launches) for kernel in report.kernels)
+    spent = value("duration_ns", sum(kernel.total_ns for kernel in report.kernels))
+    kernels = _many(len(report.kernels), "kernel", "kernels")
+    return (
+        f"{report.name}: {_many(launches, 'launch', 'launches')} of {kernels} on"
+        f" {report.gpu or 'no GPU'}, {spent} under ncu, which serialises kernels: compare shares, not durations."
+    )
+
+
+def _many(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"
+
+
+def _subject(kernel: KernelReport) -> str:
+    row, trace = kernel.row, kernel.trace
+    said = (
+        f"{kernel.conclusion['class']}; {kernel.conclusion['implementation']}; grid {dimensions(row, 'grid')}, block"
+        f" {dimensions(row, 'block')}; {_launches(kernel)}"
+        f" {value('duration_ns', row['duration_ns'])}, {value('share_pct', kernel.share_pct)} of the time under ncu"
+    )
+    if trace:
+        said += (
+            f"; in the trace {trace['calls']:,} calls, {value('total_ns', trace['total_ns'])},"
+            f" {value('share_pct', trace['kernel_time_pct'])} of kernel time (matched by {trace['match']})"
+        )
+        if trace["recoverable_ns"]:
+            said += f", {value('total_ns', trace['recoverable_ns'])} less at its ceiling ({trace['ceiling']})"
+        if trace["recoverable_per_token_ns"]:
+            said += f", {value('total_ns', trace['recoverable_per_token_ns'])} per token"
+    return said
+
+
+def _launches(kernel: KernelReport) -> str:
+    many = len(kernel.launches)
+    return "one launch profiled," if many == 1 else f"{many:,} launches profiled, typically"
+
+
+def _proof(finding: Finding) -> str:
+    return ", ".join(f"{label(column)} {value(column, given)}" for column, given in finding.evidence.items())
+
+
+def _estimate(finding: Finding) -> str:
+    if finding.saving_pct is None:
+        return ""
+    return f"; ncu's {finding.estimate} estimates {value('saving_pct', finding.saving_pct)} less time"
+
+
+def _beside(kernel: KernelReport) -> list[str]:
+    """What ncu's own rules said and no finding carries, and what could not be judged."""
+    carried = {finding.estimate for finding in kernel.findings}
+    said = [
+        f"ncu's {one['rule']} (up to {value('speedup_pct', one['speedup_pct'])}):"
+        f" {one['description'].partition('. ')[0].removesuffix('.')}."
+        for one in kernel.remarks
+        if one["rule"] not in carried and (one["speedup_pct"] or 0) >= 5
+    ][:_REMARKS]
+    if kernel.unjudged:
+        lacking = "; ".join(f"{metric} for {', '.join(rules)}" for metric, rules in kernel.unjudged.items())
+        said.append(
+            f"Some rules could not be judged (profile with --set full, import the raw page). Not collected: {lacking}."
+        )
+    return said
+
+
+def _summary(report: Report, measured: Measured) -> Answer:
+    rows = [
+        (
+            kernel.row["kernel"], kernel.row["implementation"], len(kernel.launches), kernel.row["duration_ns"],
+            kernel.share_pct, kernel.conclusion["class"], kernel.row["sm_pct"], kernel.row["dram_pct"],
+            kernel.row["occupancy_pct"], kernel.worst or None,
+        )
+        for kernel in report.kernels
+    ]  # fmt: skip
+    return _answer(measured, "Kernels", _SUMMARY, rows)
+
+
+def _to_do(report: Report, measured: Measured) -> Answer:
+    def row(one: Priority) -> tuple[Any, ...]:
+        return (
+            one.finding.title, one.kernel.row["kernel"], one.finding.severity, one.saving_ns, one.saving_pct, one.basis,
+        )  # fmt: skip
+
+    return _answer(measured, "What to do first", _TO_DO, [row(one) for one in report.priorities[:_PRIORITIES]])
+
+
+def _answer(
+    measured: Measured, title: str, columns: tuple[tuple[str, str], ...], rows: list[tuple[Any, ...]]
+) -> Answer:
+    """Make rows an answer, which the renderers of every report can write."""
+    name = "shown_" + title.lower().replace(" ", "_")
+    places = range(len(rows))
+    values = ", ".join(f"({place}, {', '.join(map(literal, rows[place]))})" for place in places)
+    select = ", ".join(f"{identifier(column)}::{kind} AS {identifier(column)}" for column, kind in columns)
+    names = ", ".join(identifier(column) for column, _ in columns)
+    source = (
+        f"(VALUES {values}) AS t(place, {names})"
+        if rows
+        else f"(SELECT 0 AS place, {', '.join('NULL AS ' + identifier(column) for column, _ in columns)} WHERE false)"
+    )
+    described = store(measured.connection, name, f"SELECT {select} FROM {source} ORDER BY place")
+    return Answer(
+        connection=measured.connection,
+        table=name,
+        columns=tuple(Column(column, kind) for column, kind in described),
+        report="ncu report",
+        title=title,
+        empty="nothing",
+    )
+
+
+def _plain_table(answer: Answer, stream: TextIO) -> None:
+    write_markdown(answer, stream, None, full_names=False)
+
+
+def _escaped(words: str) -> str:
+    return printable(words).replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")

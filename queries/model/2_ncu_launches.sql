@@ -1,0 +1,41 @@
+CREATE VIEW ncu_launches AS
+SELECT
+    launch, report, ncu_id, process_id, process_name, kernel,
+    kernel_base_name(kernel) AS short_name,
+    coalesce(implementation, CASE
+        WHEN regexp_matches(kernel, 'cublas|cudnn|^nvjet_') THEN 'library'
+        WHEN regexp_matches(kernel, '(?:^|[^a-z_])cutlass_\d|sm\d+_xmma_|tensorop') THEN 'cutlass'
+        WHEN kernel_provenance(kernel) = 'CuTe' THEN 'cute'
+        WHEN kernel_provenance(kernel) = 'CUTLASS' THEN 'cutlass'
+        WHEN kernel_provenance(kernel) = 'Inductor' THEN 'inductor'
+        WHEN kernel_provenance(kernel) = 'Triton' THEN 'triton'
+        WHEN kernel_provenance(kernel) = 'PyTorch native' THEN 'pytorch'
+        WHEN kernel_provenance(kernel) IN ('cuBLAS', 'cuDNN', 'NCCL', 'CUB/Thrust') THEN 'library'
+        ELSE 'native'
+    END) AS implementation,
+    kernel_family(kernel) AS family,
+    kernel_provenance(kernel) AS provenance,
+    context_id, stream_id, device_id, compute_capability, grid_x, grid_y, grid_z, block_x, block_y, block_z
+FROM raw.ncu_launches;
+
+COMMENT ON VIEW ncu_launches IS 'One row per launch that ncu profiled and `nsys-insight ncu import` read; empty without.';
+COMMENT ON COLUMN ncu_launches.launch IS 'Number of the launch among all that were imported, from 0';
+COMMENT ON COLUMN ncu_launches.report IS 'The file that it comes from, without suffixes';
+COMMENT ON COLUMN ncu_launches.ncu_id IS 'ncu''s number of it in that report';
+COMMENT ON COLUMN ncu_launches.process_id IS 'Operating system''s process id when ncu ran, not when nsys did';
+COMMENT ON COLUMN ncu_launches.process_name IS 'Name of the process';
+COMMENT ON COLUMN ncu_launches.kernel IS 'The kernel''s name as ncu prints it';
+COMMENT ON COLUMN ncu_launches.short_name IS 'The function''s name alone';
+COMMENT ON COLUMN ncu_launches.implementation IS 'What it is written in, told from the name or given with --type: native (CUDA C++), cutlass, cute, triton, inductor, pytorch, library';
+COMMENT ON COLUMN ncu_launches.family IS 'What it does, as in `kernel_names`';
+COMMENT ON COLUMN ncu_launches.provenance IS 'Where it comes from, as in `kernel_names`';
+COMMENT ON COLUMN ncu_launches.context_id IS 'CUDA context';
+COMMENT ON COLUMN ncu_launches.stream_id IS 'CUDA stream';
+COMMENT ON COLUMN ncu_launches.device_id IS 'CUDA device number';
+COMMENT ON COLUMN ncu_launches.compute_capability IS 'Compute capability of the GPU, major.minor';
+COMMENT ON COLUMN ncu_launches.grid_x IS 'Blocks in the grid, x';
+COMMENT ON COLUMN ncu_launches.grid_y IS 'Blocks in the grid, y';
+COMMENT ON COLUMN ncu_launches.grid_z IS 'Blocks in the grid, z';
+COMMENT ON COLUMN ncu_launches.block_x IS 'Threads in a block, x';
+COMMENT ON COLUMN ncu_launches.block_y IS 'Threads in a block, y';
+COMMENT ON COLUMN ncu_launches.block_z IS 'Threads in a block, z';

@@ -1,0 +1,43 @@
+-- The trace's own word goes first; the catalog fills what it leaves out.
+CREATE VIEW gpu_limits AS
+WITH filled AS (
+    SELECT DISTINCT ON (g.gpu_id)
+        g.gpu_id,
+        g.name AS gpu,
+        g.compute_capability,
+        g.sm_count,
+        coalesce(nullif(g.warp_size, 0), 32) AS warp_size,
+        coalesce(nullif(g.warps_per_sm, 0), c.warps_per_sm) AS warps_per_sm,
+        coalesce(nullif(g.blocks_per_sm, 0), c.blocks_per_sm) AS blocks_per_sm,
+        coalesce(nullif(g.registers_per_sm, 0), c.registers_per_sm) AS registers_per_sm,
+        coalesce(nullif(g.shared_per_sm_bytes, 0), c.shared_per_sm_bytes) AS shared_per_sm_bytes,
+        coalesce(nullif(g.shared_per_block_optin_bytes, 0), c.shared_per_block_optin_bytes) AS shared_per_block_bytes,
+        c.shared_unit_bytes,
+        c.shared_driver_bytes
+    FROM gpus AS g
+    LEFT JOIN compute_capabilities() AS c USING (compute_capability)
+    ORDER BY g.gpu_id, g.name, g.sm_count
+)
+SELECT
+    gpu_id,
+    min(gpu_id) OVER (
+        PARTITION BY gpu, compute_capability, sm_count, warp_size, warps_per_sm, blocks_per_sm, registers_per_sm,
+            shared_per_sm_bytes, shared_per_block_bytes
+    ) AS model_id,
+    * EXCLUDE (gpu_id)
+FROM filled;
+
+COMMENT ON VIEW gpu_limits IS 'What an SM of each of the machine''s GPUs can hold at once: as the trace says, else as the catalog says of its compute capability.';
+COMMENT ON COLUMN gpu_limits.gpu_id IS 'The machine''s number of the GPU';
+COMMENT ON COLUMN gpu_limits.model_id IS 'The first GPU of the same model: alike ones share it';
+COMMENT ON COLUMN gpu_limits.gpu IS 'Product name';
+COMMENT ON COLUMN gpu_limits.compute_capability IS 'Compute capability, major.minor';
+COMMENT ON COLUMN gpu_limits.sm_count IS 'Streaming multiprocessors';
+COMMENT ON COLUMN gpu_limits.warp_size IS 'Threads in a warp';
+COMMENT ON COLUMN gpu_limits.warps_per_sm IS 'Most resident warps of an SM';
+COMMENT ON COLUMN gpu_limits.blocks_per_sm IS 'Most resident blocks of an SM';
+COMMENT ON COLUMN gpu_limits.registers_per_sm IS '32-bit registers of an SM';
+COMMENT ON COLUMN gpu_limits.shared_per_sm_bytes IS 'Shared memory of an SM';
+COMMENT ON COLUMN gpu_limits.shared_per_block_bytes IS 'Most shared memory of a block that opts in';
+COMMENT ON COLUMN gpu_limits.shared_unit_bytes IS 'A block''s shared memory is rounded up to a multiple of this';
+COMMENT ON COLUMN gpu_limits.shared_driver_bytes IS 'Shared memory that the driver takes of each block';

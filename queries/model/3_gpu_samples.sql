@@ -1,0 +1,55 @@
+-- What a metric is called differs between GPUs. A value outside 0 to 100 is none: the first sample of a capture is often
+-- nonsense, and some counters overflow. A sample's time is when its interval began (on 2025.3, intervals of 10 and 20 µs laid
+-- against kernels whose bounds are known); after a pause an interval is still no longer than the others.
+CREATE VIEW gpu_samples AS
+WITH named AS (
+    SELECT typeId, metricId, typeId & 255 AS gpu_id,
+        CASE
+            WHEN regexp_matches(metricName, '^SMs? Active', 'i') THEN 'SMs active'
+            WHEN regexp_matches(metricName, '(^|/ *)SM Issue', 'i') THEN 'issue'
+            WHEN regexp_matches(metricName, 'Tensor Active', 'i') THEN 'tensor'
+            WHEN regexp_matches(metricName, 'DRAM.*Read', 'i') THEN 'DRAM read'
+            WHEN regexp_matches(metricName, 'DRAM.*Write', 'i') THEN 'DRAM write'
+        END AS metric
+    FROM raw.TARGET_INFO_GPU_METRICS
+    WHERE metric IS NOT NULL AND metricName LIKE '%\%]%' ESCAPE '\'
+),
+wide AS (
+    SELECT
+        n.gpu_id,
+        g.timestamp AS start_ns,
+        max(g.value) FILTER (n.metric = 'SMs active')::DOUBLE AS sms_active_pct,
+        max(g.value) FILTER (n.metric = 'issue')::DOUBLE AS issue_pct,
+        max(g.value) FILTER (n.metric = 'tensor')::DOUBLE AS tensor_pct,
+        (max(g.value) FILTER (n.metric = 'DRAM read') + max(g.value) FILTER (n.metric = 'DRAM write'))::DOUBLE AS dram_pct
+    FROM raw.GPU_METRICS AS g
+    JOIN named AS n ON n.typeId = g.typeId AND n.metricId = g.metricId
+    WHERE g.value BETWEEN 0 AND 100
+    GROUP BY ALL
+),
+steps AS (
+    SELECT *, lead(start_ns) OVER (PARTITION BY gpu_id ORDER BY start_ns) - start_ns AS step_ns FROM wide
+),
+periods AS (
+    SELECT gpu_id, quantile_disc(step_ns, 0.5) AS period_ns FROM steps GROUP BY gpu_id
+)
+SELECT
+    s.gpu_id,
+    s.start_ns,
+    s.start_ns + least(s.step_ns, p.period_ns) AS end_ns,
+    s.sms_active_pct,
+    s.issue_pct,
+    s.tensor_pct,
+    CASE WHEN s.dram_pct > 100 THEN 100 ELSE s.dram_pct END AS dram_pct  -- least would make NULL 100
+FROM steps AS s
+JOIN periods AS p ON p.gpu_id = s.gpu_id
+WHERE s.step_ns > 0 AND p.period_ns > 0;
+
+COMMENT ON VIEW gpu_samples IS 'One row per GPU and sampling interval, with the metrics that tell what a kernel waits for; only with --gpu-metrics-devices.';
+COMMENT ON COLUMN gpu_samples.gpu_id IS 'The machine''s GPU, as in `gpus`';
+COMMENT ON COLUMN gpu_samples.start_ns IS 'When the interval began';
+COMMENT ON COLUMN gpu_samples.end_ns IS 'When it ended';
+COMMENT ON COLUMN gpu_samples.sms_active_pct IS 'Share of SMs that had a warp, averaged over the interval';
+COMMENT ON COLUMN gpu_samples.issue_pct IS 'Share of the cycles in which the SMs'' schedulers issued an instruction';
+COMMENT ON COLUMN gpu_samples.tensor_pct IS 'Share of the cycles in which tensor cores worked';
+COMMENT ON COLUMN gpu_samples.dram_pct IS 'Bytes read from and written to the device''s memory, as a share of its peak';

@@ -1,0 +1,37 @@
+-- Three generations of names for one thing: cycles per issued instruction, share of a warp's time, samples of the program
+-- counter. Shares are of all reasons of the same kind, issuing (selected) included.
+CREATE VIEW ncu_stalls AS
+WITH named AS (
+    SELECT
+        launch,
+        regexp_extract(metric, '(?:issue_stalled_|pcsamp_warps_issue_stalled_)(\w+?)(?:_per_issue_active|_per_warp_active|_not_issued)?(?:\.ratio|\.pct)?$', 1) AS reason,
+        CASE
+            WHEN regexp_matches(metric, '^smsp__average_warps?_(latency_)?issue_stalled_\w+\.ratio$') AND metric NOT LIKE '%not_issued%' THEN 1
+            WHEN regexp_matches(metric, '^smsp__warp_issue_stalled_\w+_per_warp_active\.pct$') THEN 2
+            WHEN regexp_matches(metric, '^smsp__pcsamp_warps_issue_stalled_\w+$') AND metric NOT LIKE '%not_issued' THEN 3
+        END AS source,
+        value
+    FROM ncu_metrics
+    WHERE metric LIKE '%issue_stalled_%' AND value >= 0
+),
+shared AS (
+    SELECT
+        launch, reason, source, value,
+        min(source) OVER (PARTITION BY launch) AS best,
+        sum(value) OVER (PARTITION BY launch, source) AS total
+    FROM named
+    WHERE source IS NOT NULL
+)
+SELECT
+    launch,
+    CASE reason WHEN 'no_instructions' THEN 'no_instruction' WHEN 'warpgroup_arrive' THEN 'gmma' ELSE reason END AS reason,
+    100.0 * value / nullif(total, 0) AS stall_pct,
+    CASE WHEN source = 1 THEN value END AS stall_cycles
+FROM shared
+WHERE source = best;
+
+COMMENT ON VIEW ncu_stalls IS 'One row per launch and reason for which its warps waited.';
+COMMENT ON COLUMN ncu_stalls.launch IS 'The launch, in `ncu_launches`';
+COMMENT ON COLUMN ncu_stalls.reason IS 'long_scoreboard, barrier, wait … ; selected is issuing, no stall';
+COMMENT ON COLUMN ncu_stalls.stall_pct IS 'Share of a warp''s time';
+COMMENT ON COLUMN ncu_stalls.stall_cycles IS 'Cycles a warp spent so per instruction that was issued';

@@ -1,0 +1,82 @@
+-- A kernel of the trace and one that ncu profiled are the same where name, grid and block agree. Where they do not, what ncu
+-- measured still says something: the same function, the same shape. The best match counts, and says how good it is.
+-- Order is looked for on top: the launches of a report, written as a text of one character per kernel, are searched in the
+-- launches of the trace. Grids are left out of it, for they vary with the length of a prompt or a cache.
+CREATE VIEW ncu_matches AS
+WITH profiled AS (
+    SELECT
+        launch, report, ncu_id,
+        kernel_key(kernel) AS key, short_name,
+        grid_x || 'x' || grid_y || 'x' || grid_z AS grid,
+        block_x || 'x' || block_y || 'x' || block_z AS block
+    FROM ncu_launches
+),
+traced AS (
+    SELECT
+        k.process_id, k.name_id, k.correlation_id, k.start_ns,
+        k.grid_x || 'x' || k.grid_y || 'x' || k.grid_z AS grid,
+        k.block_x || 'x' || k.block_y || 'x' || k.block_z AS block,
+        n.key, n.short_name
+    FROM kernel_events AS k
+    JOIN (
+        SELECT name_id, kernel_key(name) AS key, kernel_base_name(name) AS short_name
+        FROM strings
+        WHERE name_id IN (SELECT DISTINCT name_id FROM kernel_events)
+    ) AS n USING (name_id)
+    WHERE n.short_name IN (SELECT short_name FROM profiled)
+),
+letters AS (
+    SELECT key, chr((19968 + dense_rank() OVER (PARTITION BY 0 ORDER BY key))::INTEGER) AS letter
+    FROM (SELECT DISTINCT key FROM profiled)
+),
+reports AS (
+    SELECT report, string_agg(letter, '' ORDER BY ncu_id, launch) AS text
+    FROM profiled JOIN letters USING (key)
+    GROUP BY report
+),
+processes AS (
+    SELECT process_id, string_agg(coalesce(letter, '.'), '' ORDER BY correlation_id, start_ns) AS text
+    FROM traced LEFT JOIN letters USING (key)
+    GROUP BY process_id
+),
+places AS (
+    SELECT r.report, sum((length(p.text) - length(replace(p.text, r.text, ''))) // length(r.text))::BIGINT AS order_places
+    FROM reports AS r, processes AS p
+    GROUP BY r.report
+),
+configurations AS (
+    SELECT DISTINCT name_id, key, short_name, grid, block FROM traced
+),
+pairs AS (
+    SELECT
+        c.name_id, c.grid, c.block, p.launch, p.report,
+        CASE
+            WHEN p.key = c.key AND p.grid = c.grid AND p.block = c.block THEN 1
+            WHEN p.grid = c.grid AND p.block = c.block THEN 2
+            WHEN p.key = c.key THEN 3
+            ELSE 4
+        END AS rank
+    FROM configurations AS c
+    JOIN profiled AS p ON p.short_name = c.short_name
+)
+SELECT
+    name_id, grid, block, launch,
+    CASE
+        WHEN rank = 1 AND order_places > 0 THEN 'name, grid, block, order'
+        WHEN rank = 1 THEN 'name, grid, block'
+        WHEN rank = 2 THEN 'function, grid, block'
+        WHEN rank = 3 THEN 'name'
+        ELSE 'function'
+    END AS match,
+    CASE WHEN rank = 1 THEN order_places END AS order_places
+FROM (SELECT *, min(rank) OVER (PARTITION BY name_id, grid, block) AS best FROM pairs)
+LEFT JOIN places USING (report)
+WHERE rank = best;
+
+COMMENT ON VIEW ncu_matches IS 'One row per kernel and configuration of the trace and launch that ncu profiled of it; the best matches only.';
+COMMENT ON COLUMN ncu_matches.name_id IS 'The kernel in the trace, in `kernel_names`';
+COMMENT ON COLUMN ncu_matches.grid IS 'Its grid in the trace, x × y × z';
+COMMENT ON COLUMN ncu_matches.block IS 'Its block in the trace, x × y × z';
+COMMENT ON COLUMN ncu_matches.launch IS 'The launch, in `ncu_kernels`';
+COMMENT ON COLUMN ncu_matches.match IS 'What agrees, from best to worst: name, grid, block, order (the report''s launches are in the trace in that order); name, grid, block; function, grid, block (another template instance); name; function';
+COMMENT ON COLUMN ncu_matches.order_places IS 'At how many places of the trace the report''s launches follow each other in that order; 0: nowhere';

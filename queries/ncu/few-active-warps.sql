@@ -1,0 +1,22 @@
+/*
+title = "Too few warps to hide latency"
+severity = "WARNING"
+evidence = ["active_warps_ratio", "occupancy_limit", "registers_per_thread", "shared_per_block_bytes", "bound", "blocks_count", "sm_count"]
+
+[actions]
+native = """
+Use less shared memory or fewer registers until at least 8 warps are on an SM."""
+triton = """
+Use fewer stages or a smaller BLOCK until at least 8 warps are on an SM."""
+cute = """
+Use less shared memory or fewer registers until at least 8 warps are on an SM."""
+
+[params.warps]
+default = 8.0
+help = "Active warps per SM that suffice: common practice"
+*/
+SELECT launch, active_warps_ratio, occupancy_limit, registers_per_thread, shared_per_block_bytes, bound, blocks_count, sm_count
+FROM ncu_kernels
+WHERE bound = 'latency' AND active_warps_ratio < $warps AND blocks_count >= sm_count
+    AND regexp_matches(occupancy_limit, 'registers|shared')
+ORDER BY launch

@@ -1,0 +1,295 @@
+"""`classify-kernels`: against what ncu measured of kernels of known character, and on planted samples."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from classified import METRICS, PAGE, PERIOD, ask, classes, replayed, runs, sample, table, traced
+from synthetic import Trace
+
+import nsys_insight
+
+RULES = Path(__file__).parents[1] / "queries" / "catalog" / "kernel_bounds.toml"
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "trace.sqlite"
+
+
+@pytest.fixture
+def trace():
+    return Trace()
+
+
+def one(trace, path, **params):
+    (row,) = ask(trace.write(path), **params)
+    return row
+
+
+class TestAgainstNcu:
+    """docs/classification.md shows the same, kernel by kernel."""
+
+    def test_kernels_of_known_character_get_the_class_that_ncu_gives(self, path):
+        compared = replayed(path)
+        assert len(compared) > 60
+        assert_right_mostly_and_never_confidently_wrong(compared)
+        assert table(compared) in PAGE.read_text(encoding="utf-8")
+
+    def test_a_real_trace_agrees_with_ncu_on_the_same_program(self, shared):
+        compared = traced(shared / "traces")
+        assert len(compared) == 13
+        assert_right_mostly_and_never_confidently_wrong(compared)
+        assert table(compared) in PAGE.read_text(encoding="utf-8")
+        (transpose,) = (row for row, _, _ in compared if row["family"] == "copy/cast")
+        assert (transpose["bound"], transpose["confidence"]) == ("memory", "inferred")
+
+    def test_kernels_too_short_to_be_sampled_are_inferred(self, shared):
+        short = [row for row in ask(shared / "traces" / "zoo_a.25.sqlite") if row["avg_ns"] < 20_000]
+        assert {row["confidence"] for row in short} == {"inferred"}
+
+
+def assert_right_mostly_and_never_confidently_wrong(compared):
+    counted = [(row, classes(sm, memory)) for row, sm, memory in compared if classes(sm, memory)]
+    wrong = [row for row, right in counted if row["bound"] not in right]
+    assert len(wrong) <= 0.1 * len(counted), wrong
+    assert [row for row in wrong if row["evidence"] == "gpu_metrics" and row["bound"] != "unknown"] == []
+
+
+BUSY = {"sms_active_pct": 99}
+FULL = {"grid": (1320, 1, 1), "block": (256, 1, 1)}
+
+
+class TestSamples:
+    @pytest.mark.parametrize(
+        ("metrics", "answer"),
+        [
+            ({"issue_pct": 90, "dram_pct": 10}, ("compute", "high", "gpu_metrics")),
+            ({"issue_pct": 10, "tensor_pct": 85, "dram_pct": 10}, ("compute", "high", "gpu_metrics")),
+            ({"issue_pct": 10, "tensor_pct": 50, "dram_pct": 10}, ("compute", "medium", "gpu_metrics")),
+            ({"issue_pct": 10, "dram_pct": 45, "dram_write_pct": 40}, ("memory", "high", "gpu_metrics")),
+            ({"issue_pct": 10, "dram_pct": 45}, ("memory", "medium", "gpu_metrics")),
+            ({"issue_pct": 65, "dram_pct": 70}, ("balanced", "high", "gpu_metrics")),
+            # Half busy issue slots leave room for shared memory to be the bound: not measured.
+            ({"issue_pct": 50, "dram_pct": 10}, ("compute", "inferred", "launch shape")),
+            ({"issue_pct": 30, "dram_pct": 1}, ("compute", "inferred", "launch shape")),
+            ({"issue_pct": 1, "dram_pct": 30}, ("memory", "inferred", "launch shape")),
+            # L1 and L2 are not sampled.
+            ({"issue_pct": 20, "dram_pct": 20}, ("memory", "inferred", "launch shape")),
+            ({"issue_pct": 50, "dram_pct": 45}, ("unknown", None, "gpu_metrics")),
+        ],
+    )
+    def test_the_tree(self, trace, path, metrics, answer):
+        runs(trace, trace.thread(), "k", **FULL, **BUSY, **metrics)
+        row = one(trace, path)
+        assert (row["bound"], row["confidence"], row["evidence"]) == answer
+        assert row["sm_pct"] == max(metrics["issue_pct"], metrics.get("tensor_pct", 0))
+        assert row["memory_pct"] == metrics["dram_pct"] + metrics.get("dram_write_pct", 0)
+
+    def test_sms_without_work_are_latency_and_that_is_measured(self, trace, path):
+        runs(trace, trace.thread(), "k", grid=(20, 1, 1), sms_active_pct=15, issue_pct=5, dram_pct=3)
+        row = one(trace, path)
+        assert (row["bound"], row["confidence"], row["evidence"]) == ("latency", "high", "gpu_metrics")
+
+    def test_few_warps_are_latency_but_that_is_inferred(self, trace, path):
+        runs(trace, trace.thread(), "k", grid=(132, 1, 1), block=(32, 1, 1), **BUSY, issue_pct=15, dram_pct=3)
+        row = one(trace, path)
+        assert (row["bound"], row["confidence"]) == ("latency", "inferred")
+
+    def test_a_name_breaks_a_tie_only_on_the_side_that_is_busier(self, trace, path):
+        host = trace.thread()
+        runs(trace, host, "add_kernel", **FULL, **BUSY, issue_pct=45, dram_pct=55)
+        runs(trace, host, "mul_kernel", **FULL, **BUSY, issue_pct=55, dram_pct=45)
+        answer = {row["name"]: (row["bound"], row["confidence"]) for row in ask(trace.write(path))}
+        assert answer == {"add_kernel": ("memory", "inferred"), "mul_kernel": ("unknown", None)}
+
+    def test_launches_are_pooled_and_a_few_samples_are_not_enough(self, trace, path):
+        host = trace.thread()
+        for _ in range(3):
+            runs(trace, host, "k", periods=1, **FULL, **BUSY, issue_pct=90)
+        row = one(trace, path)
+        assert (row["samples"], row["bound"]) == (3, "unknown")
+        row = one(trace, path, min_samples=3)
+        assert (row["bound"], row["sm_pct"]) == ("compute", 90)
+
+    def test_an_interval_counts_for_the_kernel_that_fills_it_from_its_timestamp_on(self, trace, path):
+        trace.thread().kernel("k", at=100_000, runs=40_000)
+        for at in range(0, 200_000, PERIOD):
+            sample(trace, at, issue_pct=80 if 100_000 <= at < 140_000 else 7, **BUSY)
+        row = one(trace, path)
+        assert (row["samples"], row["sm_pct"]) == (4, 80)
+
+    def test_short_launches_back_to_back_fill_intervals_too(self, trace, path):
+        host = trace.thread()
+        for number in range(60):
+            host.kernel("k", at=number * 1_000, runs=950)
+        for at in range(0, 60_000, PERIOD):
+            sample(trace, at, issue_pct=80, **BUSY)
+        assert one(trace, path)["samples"] == 5  # the last one's interval has no end
+
+    @pytest.mark.parametrize("beside", ["kernel", "copy"])
+    @pytest.mark.parametrize("scope", [{}, {"stream": 7}, {"nvtx": "mine"}])
+    def test_what_ran_beside_it_spoils_a_sample_also_out_of_scope(self, trace, path, beside, scope):
+        host = trace.thread()
+        with host.nvtx("mine"):
+            kernel = runs(trace, host, "k", **FULL, **BUSY, issue_pct=90)
+        if beside == "kernel":
+            host.kernel("other", at=kernel["start"] + 15_000, runs=20_000, stream=13)
+        else:
+            host.copy("H2D", 1 << 20, runs=20_000, stream=13)
+            trace.rows["CUPTI_ACTIVITY_KIND_MEMCPY"][-1].update(
+                start=kernel["start"] + 15_000, end=kernel["start"] + 35_000
+            )
+        with nsys_insight.open(trace.write(path)).scope(**scope) as opened:
+            answer = {row["name"]: row for row in opened.run("classify-kernels").to_dicts()}
+        assert answer["k"]["samples"] == 3
+
+    def test_two_streams_with_the_same_kernel_are_one_kernel(self, trace, path):
+        host = trace.thread()
+        kernel = runs(trace, host, "k", **FULL, **BUSY, issue_pct=90)
+        host.kernel("k", at=kernel["start"] + 10_000, runs=20_000, stream=13, **FULL)
+        assert one(trace, path)["samples"] == 6
+
+    def test_each_gpu_has_its_samples(self, trace, path):
+        host = trace.thread(gpus=(1, 0))
+        for device, name in enumerate("ab"):
+            host.kernel(name, at=0, runs=60_000, device=device)
+        for at in range(0, 70_000, PERIOD):
+            for gpu, busy in enumerate((90, 10)):
+                for metric, value in {"issue_pct": busy, "dram_pct": 100 - busy, "dram_write_pct": 0}.items():
+                    trace.gpu_metric(METRICS[metric], at=at, value=value, gpu=gpu)
+        answer = {row["name"]: row["bound"] for row in ask(trace.write(path))}
+        assert answer == {"a": "memory", "b": "compute"}
+
+    def test_nonsense_is_left_out(self, trace, path):
+        kernel = runs(trace, trace.thread(), "k", **FULL, **BUSY, issue_pct=90)
+        for row in trace.rows["GPU_METRICS"]:
+            if row["timestamp"] == kernel["start"]:
+                row["value"] = 1_983_010_317
+            elif row["timestamp"] == kernel["start"] + PERIOD:
+                row["value"] = -34
+        row = one(trace, path)
+        assert (row["samples"], row["sm_pct"]) == (4, 90)
+
+    def test_after_a_pause_an_interval_is_no_longer_than_the_others(self, trace, path):
+        host = trace.thread()
+        for at in (*range(0, 50_000, PERIOD), *range(500_000, 550_000, PERIOD)):
+            sample(trace, at, issue_pct=90, **BUSY)
+        host.kernel("in the pause", at=60_000, runs=400_000)
+        assert one(trace, path)["samples"] == 0
+
+    def test_metrics_as_other_gpus_call_them(self, trace, path):
+        host = trace.thread()
+        host.kernel("k", at=0, runs=60_000)
+        names = (
+            "SM Instructions/SM Issue [Throughput %]",
+            "SM Instructions/Tensor Active / FP16 Active [Throughput %]",
+        )
+        for at in range(0, 70_000, PERIOD):
+            for name in (
+                *names,
+                "DRAM Bandwidth/DRAM Read Throughput [Throughput %]",
+                "DRAM Write Throughput [Throughput %]",
+            ):
+                trace.gpu_metric(name, at=at, value=77 if "SM Issue" in name else 5)
+            trace.gpu_metric("Compute Warps in Flight [Avg]", at=at, value=30)
+        row = one(trace, path)
+        assert (row["sm_pct"], row["memory_pct"], row["bound"]) == (77, 10, "compute")
+
+    def test_without_dram_samples_prove_nothing(self, trace, path):
+        host = trace.thread()
+        host.kernel("k", at=0, runs=60_000, grid=(1_000, 1, 1))
+        for at in range(0, 70_000, PERIOD):
+            trace.gpu_metric("SM Issue [Throughput %]", at=at, value=90)
+        assert one(trace, path)["bound"] == "unknown"
+
+
+class TestWithoutSamples:
+    @pytest.mark.parametrize(
+        ("launch", "answer"),
+        [
+            (("k", 4_999, (1_000, 1, 1)), ("latency", "inferred", "launch shape")),
+            (("k", 50_000, (52, 1, 1)), ("latency", "inferred", "launch shape")),
+            (("k", 50_000, (53, 1, 1)), ("unknown", None, None)),
+            (("layer_norm_kernel", 50_000, (1_000, 1, 1)), ("memory", "inferred", "name")),
+            (("ampere_sgemm_128x64_nn", 500_000, (132, 1, 1)), ("compute", "inferred", "name")),
+            (("ampere_sgemm_128x64_nn", 50_000, (132, 1, 1)), ("unknown", None, None)),
+            (("ampere_sgemm_128x64_nn", 500_000, (100, 1, 1)), ("unknown", None, None)),
+        ],
+    )
+    def test_shape_first_then_name(self, trace, path, launch, answer):
+        name, duration, grid = launch
+        trace.thread().launch(name, runs=duration, grid=grid)
+        row = one(trace, path)
+        assert (row["bound"], row["confidence"], row["evidence"]) == answer
+        assert (row["samples"], row["sm_pct"], row["memory_pct"]) == (0, None, None)
+
+    def test_every_rule_of_thumb_has_examples_whose_rule_it_is(self, trace, path):
+        rules = tomllib.loads(RULES.read_text(encoding="utf-8"))["rules"]
+        expected = {name: (rule["bound"], rule["because"]) for rule in rules for name in rule["examples"]}
+        host = trace.thread()
+        for name in expected:
+            host.launch(name, runs=1_000_000, grid=(1_000, 1, 1))
+        answer = {row["name"]: (row["bound"], row["reason"]) for row in ask(trace.write(path))}
+        assert answer == expected
+
+    def test_a_note_says_how_to_measure(self, trace, path):
+        trace.thread().launch("k")
+        with nsys_insight.open(trace.write(path)) as opened:
+            (note,) = opened.answer("classify-kernels").notes
+        assert "--gpu-metrics-devices=all" in note
+
+    def test_a_gpu_that_is_not_described_stops_nothing(self, trace, path):
+        trace.thread().launch("add_kernel", runs=50_000)
+        (row,) = ask(trace.write(path, without_tables=("TARGET_INFO_GPU",)))
+        assert (row["bound"], row["occupancy_pct"]) == ("memory", None)
+
+
+class TestNcu:
+    """What ncu measured goes before all; here it is planted where an import will put it."""
+
+    def ask(self, path, rows):
+        trace = nsys_insight.open(path)
+        session = trace._session
+        metrics = {
+            "sm": "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+            "memory": "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
+        }
+        values = ", ".join(
+            f"(0, '{kernel}', '{metrics[side]}', {value}, 4, 1, 1, 128, 1, 1)"
+            for kernel, numbers in rows.items()
+            for side, value in numbers.items()
+        )
+        session.connection.execute(
+            f"""CREATE VIEW ncu_metrics AS FROM (VALUES {values})
+                AS t(launch, kernel, metric, value, grid_x, grid_y, grid_z, block_x, block_y, block_z)"""
+        )
+        session._views.add("ncu_metrics")
+        with trace:
+            return {row["name"]: row for row in trace.run("classify-kernels").to_dicts()}
+
+    def test_it_joins_by_the_function_s_own_name_grid_and_block(self, trace, path):
+        host = trace.thread()
+        for name in ("void lib::f<(int)4>(float *)", "g(int)", "h"):
+            host.launch(name, grid=(4, 1, 1))
+        host.launch("h", grid=(5, 1, 1))
+        measured = {"void f<4>(float *)": {"sm": 90, "memory": 30}, "g(int)": {"sm": 10, "memory": 20}}
+        answer = self.ask(trace.write(path), measured)
+        assert answer["void lib::f<(int)4>(float *)"]["bound"] == "compute"
+        assert answer["g(int)"]["bound"] == "latency"
+        assert {name: row["evidence"] for name, row in answer.items()} == {
+            "void lib::f<(int)4>(float *)": "ncu",
+            "g(int)": "ncu",
+            "h": "launch shape",
+        }
+
+    def test_two_kernels_of_one_name_are_not_told_apart(self, trace, path):
+        trace.thread().launch("void f<A>(int)", grid=(4, 1, 1))
+        measured = {"void f<A>(int)": {"sm": 90, "memory": 30}, "void f<B>(int)": {"sm": 10, "memory": 80}}
+        assert self.ask(trace.write(path), measured)["void f<A>(int)"]["evidence"] == "launch shape"
+
+
+def test_an_empty_trace_has_an_empty_answer(trace, path):
+    assert ask(trace.write(path)) == []

@@ -1,0 +1,226 @@
+"""`occupancy`: against what ncu computed on an H200, and against placing blocks on an SM one by one."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from synthetic import Trace
+
+import nsys_insight
+
+RESOURCES = {"warps": "by_warps", "blocks": "by_slots", "registers": "by_registers", "shared memory": "by_shared"}
+
+# SMs as the CUDA programming guide describes them: warps, blocks, shared memory, its unit, what the driver takes.
+SMS = {
+    (7, 5): (32, 16, 64 << 10, 256, 0),
+    (8, 0): (64, 32, 164 << 10, 128, 1024),
+    (8, 6): (48, 16, 100 << 10, 128, 1024),
+    (9, 0): (64, 32, 228 << 10, 128, 1024),
+    (12, 0): (48, 24, 100 << 10, 128, 1024),
+}
+LIMITS_OF_TRACE = ("maxWarpsPerSm", "maxBlocksPerSm", "maxRegistersPerSm", "maxShmemPerSm", "maxShmemPerBlockOptin")
+
+
+def of_ncu():
+    """Read what ncu printed for every distinct launch of three traced programs and of a set of other kernels."""
+    path = Path(__file__).parent / "data" / "occupancy_h200_ncu.csv"
+    with path.open(newline="", encoding="utf-8") as file:
+        return [{name: float(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
+
+
+def launch(trace, number, threads=128, registers=32, *, static=0, dynamic=0, config=0, blocks=1):
+    trace.thread(pid=100).launch(
+        f"k{number}", grid=(blocks, 1, 1), block=(threads, 1, 1), registers=registers, static_shared=static,
+        dynamic_shared=dynamic,
+    )  # fmt: skip
+    trace.rows["CUPTI_ACTIVITY_KIND_KERNEL"][-1]["sharedMemoryExecuted"] = config
+
+
+def on_a(trace, capability):
+    """Have the trace name only the compute capability, so that the limits are the catalog's."""
+    major, minor = capability
+    return trace.gpu(0, computeMajor=major, computeMinor=minor, **dict.fromkeys(LIMITS_OF_TRACE, 0))
+
+
+def ask(trace, path):
+    with nsys_insight.open(trace.write(path)) as opened:
+        return {int(row["name"][1:]): row for row in opened.occupancy().to_dicts()}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "trace.sqlite"
+
+
+@pytest.mark.parametrize("described", [True, False], ids=["limits of the trace", "limits of the catalog"])
+def test_occupancy_and_what_limits_it_are_those_of_ncu(path, described):
+    profiled = of_ncu()
+    trace = Trace() if described else on_a(Trace(), (9, 0))
+    for number, row in enumerate(profiled):
+        memory = {"static": "static_shared", "dynamic": "dynamic_shared", "config": "shared_config"}
+        sizes = {name: int(row[column]) for name, column in memory.items()}
+        launch(trace, number, int(row["threads"]), int(row["registers"]), **sizes)
+    answer = ask(trace, path)
+    assert len(answer) == len(profiled) >= 70
+    for number, theirs in enumerate(profiled):
+        ours = answer[number]
+        assert ours["occupancy_pct"] == pytest.approx(theirs["occupancy_pct"], abs=0.01), theirs
+        for column in RESOURCES.values():
+            assert ours[f"blocks_{column}"] == theirs[column], (column, theirs)
+        least = min(theirs[column] for column in RESOURCES.values())
+        assert set(ours["limited_by"].split(", ")) == {
+            word for word, column in RESOURCES.items() if theirs[column] == least
+        }
+
+
+@pytest.mark.parametrize("name", ["churn", "decode_eager", "zoo_a"])
+def test_kernels_that_ncu_saw_too_have_its_occupancy(shared, name):
+    with (shared / "traces" / "ncu" / f"{name}.ncu.raw.csv").open(newline="", encoding="utf-8") as file:
+        units, *profiled = csv.DictReader(file)
+    unit = {"byte/block": 1, "Kbyte/block": 1_000}
+
+    def shape(text):
+        return "x".join(text.strip("()").split(", "))
+
+    def shared_bytes(row):
+        columns = ("launch__shared_mem_per_block_static", "launch__shared_mem_per_block_dynamic")
+        return sum(round(float(row[column]) * unit[units[column]]) for column in columns)
+
+    theirs = {
+        (
+            shape(row["Grid Size"]),
+            shape(row["Block Size"]),
+            int(row["launch__registers_per_thread"]),
+            shared_bytes(row),
+        ): float(row["sm__maximum_warps_per_active_cycle_pct"])
+        for row in profiled
+    }
+    with nsys_insight.open(shared / "traces" / f"{name}.25.sqlite") as opened:
+        ours = {
+            (row["grid"], row["block"], row["registers_per_thread"], row["shared_bytes"]): row["occupancy_pct"]
+            for row in opened.occupancy().to_dicts()
+        }
+    common = ours.keys() & theirs.keys()
+    assert len(common) > len(theirs) / 2
+    assert {key: ours[key] for key in common} == pytest.approx({key: theirs[key] for key in common}, abs=0.01)
+
+
+def placed(capability, threads, registers, shared):
+    """Put blocks on an SM until one does not fit."""
+    warps, slots, memory, unit, driver = SMS[capability]
+    need = -(-threads // 32)
+    per_warp = -(-registers * 32 // 256) * 256
+    register_room = [16_384] * 4  # of each quarter
+    blocks = 0
+    while blocks < slots and warps >= need and memory >= -(-(shared + driver) // unit) * unit:
+        room = register_room.copy()
+        for _ in range(need):
+            quarter = room.index(max(room))
+            room[quarter] -= per_warp
+        if min(room) < 0:
+            break
+        blocks, warps, memory, register_room = (
+            blocks + 1,
+            warps - need,
+            memory - -(-(shared + driver) // unit) * unit,
+            room,
+        )
+    return blocks
+
+
+@pytest.mark.parametrize("capability", SMS)
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    shapes=st.lists(
+        st.tuples(st.integers(1, 512), st.integers(16, 128), st.integers(0, 48 << 10)), min_size=1, max_size=12
+    )
+)
+def test_as_many_blocks_as_can_be_placed_one_by_one(capability, shapes, tmp_path):
+    trace = on_a(Trace(), capability)
+    for number, (threads, registers, shared) in enumerate(shapes):
+        launch(trace, number, threads, registers, dynamic=shared)
+    answer = ask(trace, tmp_path / "any.sqlite")
+    for number, shape in enumerate(shapes):
+        assert answer[number]["blocks_per_sm"] == placed(capability, *shape), shape
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    shapes=st.lists(
+        st.tuples(st.sampled_from([32, 64, 96, 128, 256, 384, 512]), st.integers(16, 168), st.integers(0, 100 << 10)),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_one_more_block_fits_at_the_next_step_and_not_before_it(shapes, tmp_path):
+    trace = Trace()
+    for number, (threads, registers, shared) in enumerate(shapes):
+        launch(trace, number, threads, registers, dynamic=shared)
+    answer = ask(trace, tmp_path / "any.sqlite")
+    for number, (threads, registers, shared) in enumerate(shapes):
+        blocks, step = answer[number]["blocks_per_sm"], answer[number]["next_step"]
+        if step is None:
+            assert blocks in (2048 // (-(-threads // 32) * 32), 32)
+            continue
+        assert int(step.split()[0]) == blocks + 1
+        fewer = int((re.search(r"(\d+) registers", step) or [0, 0])[1])
+        less = int((re.search(r"([\d,]+) B", step) or [0, "0"])[1].replace(",", ""))
+        assert fewer or less
+        assert placed((9, 0), threads, registers - fewer, shared - less) >= blocks + 1
+        if fewer:
+            assert placed((9, 0), threads, registers - fewer + 1, shared - less) <= blocks
+        if less:
+            assert placed((9, 0), threads, registers - fewer, shared - less + 1) <= blocks
+
+
+def test_the_shared_memory_cliff_is_where_one_block_fewer_fits(path):
+    # Compute capability 8.6: 100 KiB an SM. Tiles of 48 KiB run two at a time, of 56 KiB one at a time.
+    trace = on_a(Trace(), (8, 6))
+    launch(trace, 0, dynamic=48 << 10)
+    launch(trace, 1, dynamic=56 << 10)
+    answer = ask(trace, path)
+    assert (answer[0]["blocks_per_sm"], answer[0]["shared_cliff_bytes"]) == (2, 1 << 10)
+    assert (answer[1]["blocks_per_sm"], answer[1]["shared_cliff_bytes"]) == (1, (99 - 56) << 10)
+    again = on_a(Trace(), (8, 6))
+    launch(again, 0, dynamic=49 << 10)
+    launch(again, 1, dynamic=(49 << 10) + 1)
+    assert [ask(again, path)[number]["blocks_per_sm"] for number in (0, 1)] == [2, 1]
+
+
+def test_a_carve_out_that_the_driver_kept_small_limits_the_blocks(path):
+    trace = Trace()
+    launch(trace, 0, threads=64, dynamic=7 << 10, config=32 << 10)
+    launch(trace, 1, threads=64, dynamic=7 << 10, config=228 << 10)
+    answer = ask(trace, path)
+    assert (answer[0]["blocks_per_sm"], answer[0]["limited_by"]) == (4, "shared memory")
+    assert answer[0]["next_step"] == "5 blocks: a larger carve-out of shared memory"
+    assert answer[1]["blocks_per_sm"] == 28
+
+
+def test_a_wave_more_than_whole_has_a_tail(path):
+    trace = Trace()
+    for number, blocks in enumerate((131, 132 * 16, 132 * 16 + 1, 132 * 16 * 5 + 1)):
+        launch(trace, number, blocks=blocks, config=228 << 10)
+    answer = ask(trace, path)
+    assert [answer[n]["flags"] for n in range(4)] == ["fewer blocks than SMs", None, "last wave mostly empty", None]
+    assert answer[1]["wave_fill_pct"] == 100
+    assert answer[2]["wave_fill_pct"] == pytest.approx(50, abs=0.1)
+
+
+@pytest.mark.parametrize("without", [{"computeMajor": 99, "maxWarpsPerSm": 0}, None], ids=["unknown GPU", "no GPU"])
+def test_what_is_not_known_is_not_guessed(path, without):
+    trace = Trace()
+    if without:
+        trace.gpu(0, **without)
+    launch(trace, 0)
+    tables = () if without else ("TARGET_INFO_GPU",)
+    with nsys_insight.open(trace.write(path, without_tables=tables)) as opened:
+        answer = opened.answer("occupancy")
+        (row,) = answer.frame().to_dicts()
+    assert (row["occupancy_pct"], row["limited_by"], row["next_step"], row["waves_per_sm"]) == (None, None, None, None)
+    assert len(answer.notes) == 1

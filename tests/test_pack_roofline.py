@@ -1,0 +1,162 @@
+"""`peaks` and `roofline`: against data sheets, and against arithmetic done by hand."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from classified import PERIOD, runs
+from synthetic import Trace
+
+import nsys_insight
+from nsys_insight.errors import UsageError
+
+CATALOG = Path(__file__).parents[1] / "queries" / "catalog" / "compute_capabilities.toml"
+TFLOPS = {"fp64": 33.5, "fp64_tensor": 66.9, "fp32": 66.9, "tf32": 535.3, "fp16": 1070.5, "fp8": 2141.1, "int8": 2141.1}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "trace.sqlite"
+
+
+@pytest.fixture
+def trace():
+    return Trace()
+
+
+def ask(path, **params):
+    with nsys_insight.open(path) as trace:
+        return trace.run("roofline", **params).to_dicts()
+
+
+class TestPeaks:
+    def test_an_h200_at_its_maximum_clock(self, trace, path):
+        with nsys_insight.open(trace.gpu(0).write(path)) as opened:
+            rows = {row["precision"]: row for row in opened.peaks().to_dicts()}
+        assert {name: round(row["tflop_per_s"], 1) for name, row in rows.items()} == TFLOPS
+        assert rows["fp16"]["balance_ratio"] == pytest.approx(1070.53e12 / 4.814304e12, rel=1e-4)
+
+    @pytest.mark.parametrize(
+        ("gpu", "sheet"),
+        [
+            ((80, 1.53e9, (7, 0)), {"fp64": 7.8, "fp32": 15.7, "fp16": 125}),
+            ((40, 1.59e9, (7, 5)), {"fp32": 8.1, "fp16": 65, "int8": 130}),
+            (
+                (108, 1.41e9, (8, 0)),
+                {"fp64": 9.7, "fp64_tensor": 19.5, "fp32": 19.5, "tf32": 156, "fp16": 312, "int8": 624},
+            ),
+            ((84, 1.74e9, (8, 6)), {"fp32": 37.4, "tf32": 74.8, "fp16": 149.7, "int8": 299.3}),
+            ((142, 2.52e9, (8, 9)), {"fp32": 91.6, "tf32": 183, "fp16": 362, "fp8": 733}),
+            ((132, 1.83e9, (9, 0)), {"tf32": 494.7, "fp16": 989.4, "fp8": 1979, "int8": 1979}),
+            ((148, 1.85e9, (10, 0)), {"tf32": 1125, "fp16": 2250, "fp8": 4500, "fp4": 9000}),
+            ((188, 2.62e9, (12, 0)), {"fp32": 126, "tf32": 252, "fp16": 504, "fp8": 1008, "fp4": 2015}),
+        ],
+    )
+    def test_the_data_sheets_of_other_gpus(self, trace, path, gpu, sheet):
+        sms, clock, (major, minor) = gpu
+        trace.gpu(0, smCount=sms, clockRate=int(clock), computeMajor=major, computeMinor=minor)
+        with nsys_insight.open(trace.write(path)) as opened:
+            rows = {row["precision"]: row["tflop_per_s"] for row in opened.peaks().to_dicts()}
+        assert {name: rows[name] for name in sheet} == pytest.approx(sheet, rel=0.025)
+
+    def test_every_compute_capability_has_its_limits_and_says_where_its_rates_come_from(self):
+        chips = tomllib.loads(CATALOG.read_text(encoding="utf-8"))["compute_capabilities"]
+        names = [chip["compute_capability"] for chip in chips]
+        assert names == sorted(set(names), key=lambda name: tuple(map(int, name.split("."))))
+        for chip in chips:
+            assert chip["limits"]["warps_per_sm"] in (32, 48, 64)
+            assert (
+                chip["limits"]["shared_per_sm_bytes"] - chip["limits"]["shared_per_block_optin_bytes"]
+                == chip["shared_driver_bytes"]
+            )
+            assert "SMs" in chip["product"]
+            assert "GHz" in chip["product"]
+
+    def test_a_compute_capability_that_is_not_known_has_no_peaks(self, trace, path):
+        with nsys_insight.open(trace.gpu(0, computeMajor=99).write(path)) as opened:
+            assert opened.peaks().rows() == []
+
+
+class TestRoofline:
+    def test_a_matrix_product_by_its_size(self, trace, path):
+        trace.thread().launch("hgemm_nn", runs=1_000_000)
+        (row,) = ask(trace.write(path), gemm="4096,2048,1024")
+        flop, size = 2 * 4096 * 2048 * 1024, 2 * (4096 * 1024 + 1024 * 2048 + 4096 * 2048)
+        assert (row["precision"], row["flop_count"], row["bytes"], row["bytes_from"]) == ("fp16", flop, size, "size")
+        assert row["tflop_per_s"] == pytest.approx(flop / 1e-3 / 1e12)
+        assert row["compute_pct"] == pytest.approx(100 * flop / 1e-3 / (132 * 1.98e9 * 4096))
+        assert row["bandwidth_pct"] == pytest.approx(100 * size / 1e-3 / 4_814_304_000_000)
+        assert (row["roof"], row["roof_pct"]) == ("compute", row["compute_pct"])
+
+    def test_attention_and_its_causal_half(self, trace, path):
+        trace.thread().launch("flash_fwd_kernel_f16", runs=1_000_000)
+        (row,) = ask(trace.write(path), attention="2,8,1024,64")
+        assert row["flop_count"] == 4 * 2 * 8 * 1024**2 * 64
+        assert row["bytes"] == 2 * 4 * 2 * 8 * 1024 * 64
+        (half,) = ask(path, attention="2,8,1024,64", causal=True)
+        assert half["flop_count"] == row["flop_count"] / 2
+
+    def test_an_element_wise_kernel_is_under_the_roof_of_memory(self, trace, path):
+        trace.thread().launch("add_kernel", runs=1_000_000)
+        (row,) = ask(trace.write(path), elements=400_000_000)
+        assert (row["precision"], row["bytes"], row["roof"]) == ("fp32", 3_200_000_000, "memory")
+        assert row["roof_pct"] == row["bandwidth_pct"] == pytest.approx(100 * 3.2 / 4.814304)
+
+    def test_sampled_bytes_go_before_those_of_the_size(self, trace, path):
+        runs(trace, trace.thread(), "add_kernel", grid=(1000, 1, 1), sms_active_pct=99, issue_pct=10, dram_pct=50)
+        (row,) = ask(trace.write(path))
+        assert (row["bytes_from"], row["flop_count"], row["roof"]) == ("gpu_metrics", None, None)
+        assert row["bytes"] == pytest.approx(0.5 * 4_814_304_000_000 * 6 * PERIOD / 1e9)
+        assert row["bandwidth_pct"] == pytest.approx(50)
+        (row,) = ask(path, elements=1_000)
+        assert (row["bytes_from"], row["flop_count"]) == ("gpu_metrics", 1_000)
+
+    def test_a_size_is_not_of_a_kernel_that_had_to_beat_the_peaks(self, trace, path):
+        host = trace.thread()
+        host.launch("hgemm_large", runs=2_000_000).launch("hgemm_small", runs=2_000)
+        assert [row["name"] for row in ask(trace.write(path), gemm="8192,8192,8192")] == ["hgemm_large"]
+        with nsys_insight.open(path) as opened:
+            answer = opened.answer("roofline", gemm="8192,8192,8192", kernel="SMALL")
+            assert [row["name"] for row in answer.frame().to_dicts()] == ["hgemm_small"]
+        assert any("above the peak" in note for note in answer.notes)
+
+    @pytest.mark.parametrize(
+        ("name", "precision"),
+        [
+            ("nvjet_sm90_hsh_320x128_64x3_1x2_h_bz_coopB_NNT", "fp16"),
+            ("nvjet_sm90_tst_8x64_64x16_4x1_v_bz_TNN", "fp16"),
+            ("sm90_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize128x256x32", "tf32"),
+            ("sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize256x128x8_ffma", "fp32"),
+            ("sm90_xmma_gemm_f64f64_f64f64_f64_nn_n_tensor16x8x8", "fp64_tensor"),
+            ("ampere_sgemm_128x64_nn", "fp32"),
+            ("ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_nn_f16", "fp16"),
+            ("gemm_mystery", None),
+        ],
+    )
+    def test_the_precision_is_told_from_the_name_or_not_at_all(self, trace, path, name, precision):
+        trace.thread().launch(name, runs=1_000_000)
+        (row,) = ask(trace.write(path), gemm="64,64,64")
+        assert row["precision"] == precision
+        assert (row["compute_pct"] is None) == (precision is None)
+        assert ask(path, gemm="64,64,64", precision="fp32")[0]["precision"] == "fp32"
+
+    @pytest.mark.parametrize("size", ["8192,8192", "a,b,c", "", "1,2,3,4"])
+    def test_a_size_that_is_none_is_refused(self, trace, path, size):
+        with pytest.raises(UsageError):
+            ask(trace.write(path), gemm=size)
+
+    def test_without_bytes_and_operations_there_is_no_answer(self, trace, path):
+        trace.thread().launch("hgemm", runs=1_000_000)
+        assert ask(trace.write(path)) == []
+
+    def test_a_gpu_that_is_not_described_has_no_peak(self, trace, path):
+        trace.thread().launch("hgemm", runs=1_000_000)
+        (row,) = ask(trace.write(path, without_tables=("TARGET_INFO_GPU",)), gemm="64,64,64")
+        assert (row["flop_count"], row["compute_pct"], row["roof"]) == (2 * 64**3, None, None)
+
+    def test_sampled_bytes_of_a_real_copy_are_those_that_it_copies(self, shared):
+        # zoo.py multiplies 2^28 floats: 2 GiB read and written.
+        (row,) = (row for row in ask(shared / "traces" / "zoo_a.25.sqlite") if row["grid"] == "262144x1x1")
+        assert row["bytes"] == pytest.approx(2**31, rel=0.02)
