@@ -13,6 +13,7 @@ import typer
 
 from nsys_insight import __version__, pack_commands, packs, terminal, user_packs
 from nsys_insight.command import checked_format, pack_command, show
+from nsys_insight.compare_commands import SidesCommand, baseline_app, check_command, diff_command
 from nsys_insight.convert_command import convert_command
 from nsys_insight.errors import Exit, InsightError, UsageError
 from nsys_insight.flags import TraceArgument  # noqa: TC001 - Typer reads annotations at run time
@@ -70,6 +71,13 @@ for _pack in packs.built_in().values():
 app.command(name="classify", short_help="What bounds each kernel, with --kernels", rich_help_panel="Reports")(
     classify_command()
 )
+for _name, _class, _command, _about in (
+    ("diff", SidesCommand, diff_command(), "What a change moved, and whether to keep it"),
+    ("check", None, check_command(), "Hold a run to a budget or a baseline; exit 1 if it is broken"),
+):
+    app.command(name=_name, cls=_class, short_help=_about, rich_help_panel="Compare")(_command)
+app.add_typer(baseline_app(), name="baseline", rich_help_panel="Compare")
+
 app.command(name="sql", rich_help_panel="Explore")(sql_command())
 app.command(
     rich_help_panel="Explore",
