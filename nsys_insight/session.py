@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
-from nsys_insight import cache, load, model, steps
+from nsys_insight import cache, fusion, load, model, steps
 from nsys_insight.answer import store
 from nsys_insight.errors import QueryError, TraceError
 from nsys_insight.scope import WHOLE_TRACE, Scope, describe, prepare, settle
@@ -38,6 +38,7 @@ class Session:
         self._numbers = count(1)
         self._views: set[str] = set()
         self._steps: steps.StepOptions | None = None
+        self._fusions_found = False
         self._cached_file: Path | None = None
         parquet, sqlite = [self._as_folder], [self._cached, self._in_place, self._copied]
         self._way: Callable[[], load.Source | None]
@@ -47,7 +48,7 @@ class Session:
     def table(self, query: str, options: steps.StepOptions = steps.AUTO) -> tuple[str, list[tuple[str, str]]]:
         """Run a query over the model's views; return its result's table, with its columns' names and types.
 
-        Where the query reads `steps`, they are found first, as the options say.
+        Where the query reads `steps`, they are found first, as the options say; and so are the fusion candidates.
 
         Raises:
             UsageError: Steps are to be told by an NVTX range that is not there.
@@ -95,7 +96,7 @@ class Session:
             self._way = self._ways.pop(0)
             self.connection = load.connect(self.memory)
             self._views.clear()
-            self._steps = None
+            self._steps, self._fusions_found = None, False
             self._cached_file = None
             try:
                 source = self._way()
@@ -105,6 +106,7 @@ class Session:
                 load.create_raw_views(self.connection, source, WHOLE_TRACE)
                 describe(self.connection)
                 steps.create_tables(self.connection)
+                fusion.create_tables(self.connection)
                 if self.scope != WHOLE_TRACE:
                     self._create_views("SELECT * FROM wall, nvtx_ranges, nvtx_nesting, gpu_ops, devices")
                     prepare(self.connection, self.scope)
@@ -139,7 +141,10 @@ class Session:
     def _find_steps(self, query: str, options: steps.StepOptions) -> None:
         if steps.needed(query) and self._steps != options:
             steps.find(self.connection, options, self._create_views)
-            self._steps = options
+            self._steps, self._fusions_found = options, False
+        if fusion.needed(query) and not self._fusions_found:
+            fusion.find(self.connection, self._create_views)
+            self._fusions_found = True
 
     def _cached(self) -> load.Source | None:
         database = None if self.use_cache is False else cache.find(self.file)
