@@ -26,6 +26,35 @@ if TYPE_CHECKING:
 
 def pack_command(pack: Pack) -> Callable[..., None]:
     """Make the command of a pack."""
+    if pack.name == "fusion":
+        return fusion_command(pack)
+    run, text, own = _parts(pack)
+    return with_flags(run, text, *own)
+
+
+def fusion_command(pack: Pack) -> Callable[..., None]:
+    """Make the command ``fusion``, which answers the pack fusion-candidate where one candidate is asked for."""
+    candidates, text, own = _parts(pack)
+    candidate, _, _ = _parts(packs.find("fusion-candidate"))
+
+    def run(trace: Path | None, **given: Any) -> None:
+        number = given.pop("explain_candidate")
+        if number is None:
+            candidates(trace, **given)
+        else:
+            candidate(trace, candidate=number, **given)
+
+    option = typer.Option(
+        "--explain-candidate", min=1, help="Show one candidate: its kernels, and how its gain is reckoned.", show_default=False
+    )
+    flag = inspect.Parameter(
+        "explain_candidate", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[int | None, option]
+    )
+    return with_flags(run, text, flag, *own)
+
+
+def _parts(pack: Pack) -> tuple[Callable[..., None], str, list[inspect.Parameter]]:
+    """Give a pack's command without its flags: what it does, its help, and the flags of its own."""
     about_steps = steps.PARAMS if steps.needed(pack.sql) else {}
 
     def run(trace: Path | None, **given: Any) -> None:
@@ -39,7 +68,7 @@ def pack_command(pack: Pack) -> Callable[..., None]:
 
     columns = "\n".join(f"{name}: {text}.\n" for name, text in pack.columns.items())
     text = f"{pack.title}.\n\n{pack.description}\n\nReading: {pack.reading}\n\nColumns:\n\n{columns}"
-    return with_flags(run, text, *map(flag_of, [*pack.params.values(), *about_steps.values()]))
+    return run, text, [flag_of(param) for param in [*pack.params.values(), *about_steps.values()]]
 
 
 def sql_command() -> Callable[..., None]:

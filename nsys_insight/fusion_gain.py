@@ -6,9 +6,11 @@ A chain of k kernels becomes one. Then
   what one of them costs. At least, its call costs EXTRA of them more (a Triton kernel called from Python does), though
   what the driver's launch calls take is saved in any case;
 * the GPU pays the fixed cost of a kernel, the shortest that the trace shows, k - 1 times less;
-* intermediate results are not written and read again. At most, the fused kernel takes as long as the longest of the
-  chain. At least, two of three passes over memory are saved at each of the k - 1 joints of the chain's 3 k passes, as of
-  operations that read two tensors and write one;
+* intermediate results are not written and read again. At most, the fused kernel takes as long as the shortest of the
+  chain, or half as long as the longest: intermediate results are often twice as wide (float for bfloat16), and kernels
+  that broadcast or turn are slow. With a matrix product in it, it takes as long as the longest. At least, two of three
+  passes over memory are saved at each of the k - 1 joints of the chain's 3 k passes, as of operations that read two
+  tensors and write one;
 * the gaps between them go.
 
 What that is worth is told by playing the step again (`nsys_insight.fusion_replay`): GPU time is worth nothing while the
@@ -58,7 +60,7 @@ def gain(chain: Chain, timeline: Timeline) -> Gain:
     for ops in chain.ops:
         kept, gone = ops[-1], ops[:-1]
         durations = [op.duration_ns for op in ops]
-        at_most = sum(durations) - max(durations)
+        at_most = sum(durations) - (max(durations) if heavy else max(min(durations), max(durations) / 2))
         at_least = min(at_most, _kernel_low([ns for at, ns in enumerate(durations) if at not in heavy], len(ops), timeline))
         gaps = [max(0.0, op.start_ns - timeline.before[op]) for op in (ops[1:] if not chain.around else ops[1:1])]
         launched = [op for op in gone if not op.in_graph and op.call_ns is not None]

@@ -85,7 +85,12 @@ class Timeline:
         called = [op for op in ops if op.call_ns is not None]
         # A host that is half a step ahead, always, is never waited for.
         self.is_ahead = not called or min(op.start_ns - (op.call_ns or 0) for op in called) > wall_ns / 2
-        self.before = {later: earlier for earlier, later in _neighbours(ops, wall_ns)}
+        neighbours = _neighbours(ops)
+        self.before = {op: earlier.end_ns - (wall_ns if wraps else 0) for earlier, op, wraps in neighbours}
+        # The nodes of a graph follow each other without the host.
+        self.nodes_after = {
+            op for earlier, op, wraps in neighbours if op.in_graph and earlier.correlation == op.correlation and not wraps
+        }
         self.late = {op for op in called if (op.call_ns or 0) > self.before[op]}
         self.usual_ns = median([op.start_ns - (op.call_ns or 0) for op in self.late] or [0.0])
         queued = [op.start_ns - self.before[op] for op in ops if op not in self.late]
@@ -121,7 +126,7 @@ class Timeline:
     def _starts(self, op: Op) -> tuple[float, float]:
         """How long after its call an operation may start, and how long after the one before it."""
         gap = max(0.0, op.start_ns - self.before[op])
-        if op.call_ns is None:
+        if op.call_ns is None or op in self.nodes_after:
             return 0.0, gap
         latency = op.start_ns - op.call_ns
         if op in self.late or (latency <= AT_ONCE * self.usual_ns and gap > self.least_ns):
@@ -151,13 +156,13 @@ class Timeline:
         return ends[-1] - ends[-2]
 
 
-def _neighbours(ops: Sequence[Op], wall_ns: float) -> list[tuple[float, Op]]:
-    """For each operation, when the one before it on its stream ended; for the first, the last one of the step before."""
+def _neighbours(ops: Sequence[Op]) -> list[tuple[Op, Op, bool]]:
+    """Each operation after the one before it on its stream; the first after the last one, of the step before."""
     streams: dict[tuple[int, int], list[Op]] = defaultdict(list)
     for op in ops:
         streams[op.device, op.stream].append(op)
     return [
-        (earlier.end_ns - (wall_ns if at == 0 else 0), op)
+        (earlier, op, at == 0)
         for line in streams.values()
         for at, (earlier, op) in enumerate(zip([line[-1], *line], line, strict=False))
     ]
