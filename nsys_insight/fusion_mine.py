@@ -21,6 +21,8 @@ FUSABLE = frozenset({
 POINTWISE = frozenset({"elementwise", "activation", "copy/cast"})
 # The longest chain that is looked for, and how many chains are compared in one stream at most.
 LONGEST, MOST = 64, 400_000
+# How often the rarest operation of a layer comes in it, at most.
+PER_LAYER = 8
 
 
 class Op(NamedTuple):
@@ -123,7 +125,7 @@ class Chain:
 def layers_of(tokens: Sequence[int]) -> list[Layers]:
     """Find the parts of a sequence that are repetitions, the largest first cut, in their order.
 
-    A period is tried if some token comes back after it more often than after any other distance.
+    A part is one only if it is a quarter of what is looked at and 8 operations at least: two kernels twice are no layers.
     """
     found: list[Layers] = []
     parts = [(0, len(tokens))]
@@ -134,7 +136,6 @@ def layers_of(tokens: Sequence[int]) -> list[Layers]:
             key=lambda layers: (layers.period * layers.count, -layers.period),
             default=None,
         )
-        # Two kernels twice are no layers.
         if best is None or best.count < 2 or best.period * best.count < max(8, (end - start) / 4):
             continue
         found.append(best)
@@ -153,16 +154,15 @@ def chains(stream: Stream) -> list[Chain]:
 
 
 def _periods(tokens: Sequence[int]) -> list[int]:
-    last: dict[int, int] = {}
-    distances: dict[int, Counter[int]] = defaultdict(Counter)
+    """The distances after which tokens come back most: the next time, or up to the PER_LAYER-th next."""
+    places: dict[int, list[int]] = defaultdict(list)
     for at, token in enumerate(tokens):
-        if token in last:
-            distances[token][at - last[token]] += 1
-        last[token] = at
+        places[token].append(at)
     votes: Counter[int] = Counter()
-    for counted in distances.values():
-        distance, times = counted.most_common(1)[0]
-        votes[distance] += times
+    for found in places.values():
+        for times in range(1, min(PER_LAYER, len(found) - 1) + 1):
+            distances = Counter(later - at for at, later in zip(found, found[times:], strict=False))
+            votes.update(dict(distances.most_common(1)))
     return [distance for distance, _ in votes.most_common(30)]
 
 

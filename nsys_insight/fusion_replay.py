@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # The least time between two kernels of a stream, where the trace shows none: what graphs and deep queues show on an H200.
 LEAST_GAP_NS = 700.0
+# Starting and ending a kernel costs about 1 µs; where even the shortest kernels take longer than this, they work.
+MOST_FIXED_NS = 2_000.0
 # A kernel that starts within so many times the usual latency of its call has not waited for the one before it.
 AT_ONCE = 1.5
 ROUNDS = 4
@@ -81,7 +83,7 @@ class Timeline:
 
     def __init__(self, ops: Sequence[Op], waits: Sequence[Wait], host_ns: float, wall_ns: float) -> None:
         """Tell for each operation whether it waited for its call or for its stream."""
-        self.fixed_ns = _low([op.duration_ns for op in ops if op.kind == "kernel"])
+        self.fixed_ns = min(MOST_FIXED_NS, _low([op.duration_ns for op in ops if op.kind == "kernel"]))
         called = [op for op in ops if op.call_ns is not None]
         # A host that is half a step ahead, always, is never waited for.
         self.is_ahead = not called or min(op.start_ns - (op.call_ns or 0) for op in called) > wall_ns / 2
