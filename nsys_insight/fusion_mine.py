@@ -131,12 +131,13 @@ def layers_of(tokens: Sequence[int]) -> list[Layers]:
     parts = [(0, len(tokens))]
     while parts:
         start, end = parts.pop()
+        tried = [_longest(tokens, start, end, period) for period in _periods(tokens[start:end])]
         best = max(
-            (_longest(tokens, start, end, period) for period in _periods(tokens[start:end])),
+            (layers for layers in tried if layers.count > 1),
             key=lambda layers: (layers.period * layers.count, -layers.period),
             default=None,
         )
-        if best is None or best.count < 2 or best.period * best.count < max(8, (end - start) / 4):
+        if best is None or best.period * best.count < max(8, (end - start) / 4):
             continue
         found.append(best)
         parts += [(start, best.start), (best.start + best.period * best.count, end)]
@@ -162,7 +163,9 @@ def _periods(tokens: Sequence[int]) -> list[int]:
     for found in places.values():
         for times in range(1, min(PER_LAYER, len(found) - 1) + 1):
             distances = Counter(later - at for at, later in zip(found, found[times:], strict=False))
-            votes.update(dict(distances.most_common(1)))
+            ((distance, often),) = distances.most_common(1)
+            if 2 * often >= len(found) - times:
+                votes[distance] += often
     return [distance for distance, _ in votes.most_common(30)]
 
 
