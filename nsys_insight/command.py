@@ -45,7 +45,10 @@ def fusion_command(pack: Pack) -> Callable[..., None]:
             candidate(trace, candidate=number, **given)
 
     option = typer.Option(
-        "--explain-candidate", min=1, help="Show one candidate: its kernels, and how its gain is reckoned.", show_default=False
+        "--explain-candidate",
+        min=1,
+        help="Show one candidate: its kernels, and how its gain is reckoned.",
+        show_default=False,
     )
     flag = inspect.Parameter(
         "explain_candidate", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[int | None, option]

@@ -2,8 +2,8 @@
 
 A chain of k kernels becomes one. Then
 
-* the host makes k - 1 launch calls fewer, and does not do what is between them. At most, the fused kernel is launched for
-  what one of them costs. At least, its call costs EXTRA of them more (a Triton kernel called from Python does), though
+* the host makes k - 1 launch calls fewer, and does not do what is between them. At most, the fused kernel is launched
+  for what one of them costs. At least, its call costs EXTRA of them more (a Triton kernel called from Python does), though
   what the driver's launch calls take is saved in any case;
 * the GPU pays the fixed cost of a kernel, the shortest that the trace shows, k - 1 times less;
 * intermediate results are not written and read again. At most, the fused kernel takes as long as the shortest of the
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nsys_insight.fusion_replay import Change
 
@@ -30,6 +30,17 @@ if TYPE_CHECKING:
     from nsys_insight.fusion_replay import Timeline
 
 EXTRA = 2.5
+
+
+class Parts(NamedTuple):
+    """What is saved of host time, gaps and GPU time, and the GPU time of the chain, in ns."""
+
+    host_low: float = 0.0
+    host_high: float = 0.0
+    gap: float = 0.0
+    kernel_low: float = 0.0
+    kernel_high: float = 0.0
+    chain: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -54,32 +65,46 @@ class Gain:
 def gain(chain: Chain, timeline: Timeline) -> Gain:
     """Tell what fusing a chain saves, each time that it comes."""
     low, high = Change(), Change()
-    parts = [0.0] * 6
+    total = Parts()
     usual = median([ns for ns in timeline.advance_ns.values() if ns > 0] or [0.0])
-    heavy = {at for at, kernel in enumerate(chain.kernels) if kernel.family == "gemm"}
     for ops in chain.ops:
         kept, gone = ops[-1], ops[:-1]
-        durations = [op.duration_ns for op in ops]
-        at_most = sum(durations) - (max(durations) if heavy else max(min(durations), max(durations) / 2))
-        at_least = min(at_most, _kernel_low([ns for at, ns in enumerate(durations) if at not in heavy], len(ops), timeline))
-        gaps = [max(0.0, op.start_ns - timeline.before[op]) for op in (ops[1:] if not chain.around else ops[1:1])]
-        launched = [op for op in gone if not op.in_graph and op.call_ns is not None]
-        saved = sum(timeline.advance_ns[op] for op in launched)
-        calls = sum(min(timeline.advance_ns[op], (op.returned_ns or 0) - (op.call_ns or 0)) for op in launched)
-        extra = min(EXTRA * usual, saved - calls)
+        parts = _parts(chain, ops, timeline, usual)
         nodes = _graph_calls(gone, timeline)
         before = max(0.0, ops[0].start_ns - timeline.before[ops[0]])
         gap = min(before, timeline.least_ns) if ops[0] in timeline.late else before
-        for change, run, more in ((low, sum(durations) - at_least, extra), (high, sum(durations) - at_most, 0.0)):
+        for change, saved, extra in (
+            (low, parts.kernel_low, parts.host_high - parts.host_low),
+            (high, parts.kernel_high, 0.0),
+        ):
             change.gone.update(gone)
-            change.runs[kept] = (run, gap)
-            change.extra[kept] = more
+            change.runs[kept] = (parts.chain - saved, gap)
+            change.extra[kept] = extra
         for call, ns in nodes.items():
             high.calls[call] = high.calls.get(call, 0.0) + ns
-        host_high = saved + sum(nodes.values())
-        for at, value in enumerate((saved - extra, host_high, sum(gaps), at_least, at_most, sum(durations))):
-            parts[at] += value
-    return Gain(*parts, low, high)
+        parts = parts._replace(host_high=parts.host_high + sum(nodes.values()))
+        total = Parts(*map(sum, zip(total, parts, strict=True)))
+    return Gain(*total, low, high)
+
+
+def _parts(chain: Chain, ops: list[Op], timeline: Timeline, usual: float) -> Parts:
+    """What fusing one occurrence saves, but for the nodes of a graph launch; `usual` is what a launch call's turn takes."""
+    durations = [op.duration_ns for op in ops]
+    light = [ns for ns, kernel in zip(durations, chain.kernels, strict=True) if kernel.family != "gemm"]
+    fastest = max(min(durations), max(durations) / 2) if len(light) == len(ops) else max(durations)
+    at_most = sum(durations) - fastest
+    launched = [op for op in ops[:-1] if not op.in_graph and op.call_ns is not None]
+    saved = sum(timeline.advance_ns[op] for op in launched)
+    calls = sum(min(timeline.advance_ns[op], (op.returned_ns or 0) - (op.call_ns or 0)) for op in launched)
+    return Parts(
+        host_low=saved - min(EXTRA * usual, saved - calls),
+        host_high=saved,
+        # Around a kernel that stays, the time in between stays too.
+        gap=0.0 if chain.around else sum(max(0.0, op.start_ns - timeline.before[op]) for op in ops[1:]),
+        kernel_low=min(at_most, _kernel_low(light, len(ops), timeline)),
+        kernel_high=at_most,
+        chain=sum(durations),
+    )
 
 
 def _kernel_low(durations: list[float], count: int, timeline: Timeline) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from nsys_insight.fusion_patterns import catalog, text_of
@@ -26,7 +27,7 @@ PER_LAYER = 8
 
 
 class Op(NamedTuple):
-    """One operation of the typical step; times in ns from the step's beginning on the host, None if not in the trace."""
+    """One operation of the typical step; times in ns from the step's beginning on the host, None if unknown."""
 
     device: int
     stream: int
@@ -62,7 +63,8 @@ class Kernel(NamedTuple):
     word: str
 
 
-class Layers(NamedTuple):
+@dataclass(frozen=True, order=True)
+class Layers:
     """A part of a stream in which `count` periods follow each other."""
 
     start: int
@@ -125,7 +127,7 @@ class Chain:
 def layers_of(tokens: Sequence[int]) -> list[Layers]:
     """Find the parts of a sequence that are repetitions, the largest first cut, in their order.
 
-    A part is one only if it is a quarter of what is looked at and 8 operations at least: two kernels twice are no layers.
+    A part is one only if it is a quarter of what is looked at, and 8 operations: two kernels twice are no layers.
     """
     found: list[Layers] = []
     parts = [(0, len(tokens))]
@@ -205,12 +207,15 @@ def _closed(stream: Stream, segments: Sequence[tuple[int, int]]) -> dict[tuple[i
         if end - begin > long:
             starts[tuple(tokens[begin:end])].append(begin)
     extended = {
-        part for run, places in starts.items() for part in (run[1:], run[:-1]) if len(starts.get(part, ())) == len(places)
+        part
+        for run, places in starts.items()
+        for part in (run[1:], run[:-1])
+        if len(starts.get(part, ())) == len(places)
     }
     return {
         run: Chain(stream, tuple(tuple(range(at, at + len(run))) for at in places))
         for run, places in starts.items()
-        if run not in extended and all(after - at >= len(run) for at, after in zip(places, places[1:], strict=False))
+        if run not in extended and all(after - at >= len(run) for at, after in pairwise(places))
     }
 
 
@@ -263,7 +268,7 @@ def _edges(stream: Stream) -> list[Chain]:
 def _across(stream: Stream, segments: Sequence[tuple[int, int]]) -> list[Chain]:
     """Runs that would be one but for a wait of the host, a copy or communication in between: with what parts them."""
     found: dict[tuple[tuple[int, ...], str], list[tuple[int, ...]]] = defaultdict(list)
-    for (begin, end), (after, last) in zip(segments, segments[1:], strict=False):
+    for (begin, end), (after, last) in pairwise(segments):
         if last - begin > LONGEST:
             continue
         if after == end:

@@ -1,4 +1,4 @@
-"""The typical step played again with some of its kernels fused: what a saving of host or GPU time is worth in wall time.
+"""The typical step played again with some of its kernels fused: what saved host or GPU time is worth in wall time.
 
 The host does one thing after another: launch calls, what it does between them, and waits for the GPU. A stream runs its
 operations in order, each when its launch call has reached the GPU and the one before it is done. So a chain that is
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from nsys_insight.fusion_mine import Op
 
-# The least time between two kernels of a stream, where the trace shows none: what graphs and deep queues show on an H200.
+# The least time between two kernels of a stream, where the trace shows none: as in graphs and deep queues on an H200.
 LEAST_GAP_NS = 700.0
 # Starting and ending a kernel costs about 1 µs; where even the shortest kernels take longer than this, they work.
 MOST_FIXED_NS = 2_000.0
@@ -91,7 +91,9 @@ class Timeline:
         self.before = {op: earlier.end_ns - (wall_ns if wraps else 0) for earlier, op, wraps in neighbours}
         # The nodes of a graph follow each other without the host.
         self.nodes_after = {
-            op for earlier, op, wraps in neighbours if op.in_graph and earlier.correlation == op.correlation and not wraps
+            op
+            for earlier, op, wraps in neighbours
+            if op.in_graph and earlier.correlation == op.correlation and not wraps
         }
         self.late = {op for op in called if (op.call_ns or 0) > self.before[op]}
         self.usual_ns = median([op.start_ns - (op.call_ns or 0) for op in self.late] or [0.0])

@@ -9,7 +9,6 @@ from nsys_insight.fusion_mine import POINTWISE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from nsys_insight.fusion_gain import Gain
     from nsys_insight.fusion_mine import Chain
 
 YES, NO, UNKNOWN = "YES", "NO", "UNKNOWN"
@@ -22,21 +21,28 @@ EPILOGUES = frozenset({"add", "relu", "gelu", "silu", "sigmoid", "tanh"})
 REDUCING = frozenset({"reduction", "norm", "softmax"})
 
 
-def verdict(chain: Chain, gain: Gain, wall_ns: float, saved_ns: float, recurrence: float) -> tuple[str, str | None]:
+def verdict(chain: Chain, wall_ns: float, saved_ns: float, recurrence: float) -> tuple[str, str | None]:
     """Say whether a chain can be fused, and why not or why nobody knows."""
-    if chain.veto:
-        return NO, chain.veto
+    reason = chain.veto or _refusal(chain, recurrence)
+    if reason is None and saved_ns < LEAST * wall_ns:
+        reason = f"saves less than {100 * LEAST:.0f} % of the step"
+    if reason:
+        return NO, reason
+    doubt = _edge_doubt(chain) if chain.edge else _doubt(chain)
+    return (UNKNOWN, doubt) if doubt else (YES, None)
+
+
+def _refusal(chain: Chain, recurrence: float) -> str | None:
+    """Why a chain is not to be fused."""
     if recurrence < RECURS:
-        return NO, f"only {100 * recurrence:.0f} % of the steps have the kernels in this order"
+        return f"only {100 * recurrence:.0f} % of the steps have the kernels in this order"
     if others := other_orders(chain):
-        return NO, f"the kernels come in another order too, {others} times a step"
+        return f"the kernels come in another order too, {others} times a step"
     if all(kernel.provenance == "Inductor" for kernel in chain.kernels):
-        return NO, "already fused: Inductor made these kernels and kept them apart"
+        return "already fused: Inductor made these kernels and kept them apart"
     if crossing := _crosses_blocks(chain):
-        return NO, f"{crossing} reduces across blocks, and what follows needs all of its result"
-    if saved_ns < LEAST * wall_ns:
-        return NO, f"saves less than {100 * LEAST:.0f} % of the step"
-    return _doubt(chain) or (YES, None)
+        return f"{crossing} reduces across blocks, and what follows needs all of its result"
+    return None
 
 
 def complexity(chain: Chain) -> str:
@@ -68,7 +74,7 @@ def other_orders(chain: Chain) -> int:
 
 
 def recurrence(chain: Chain, others: Sequence[Mapping[tuple[int, int], Sequence[int]]], typical: int) -> float:
-    """The share of steps that have the chain as often as the typical one; `others` are the steps that are not typical."""
+    """The share of steps that have the chain as often as the typical one; `others` are those that are not typical."""
     if not others:
         return 1.0
     first = chain.stream.ops[0]
@@ -98,21 +104,24 @@ def _crosses_blocks(chain: Chain) -> str | None:
     return None
 
 
-def _doubt(chain: Chain) -> tuple[str, str] | None:
+def _edge_doubt(chain: Chain) -> str | None:
+    if chain.edge == "prologue":
+        return "few libraries compute anything on a product's input"
+    if chain.words[-1] not in EPILOGUES:
+        return "whether it reads the product's result is not in the trace"
+    return None
+
+
+def _doubt(chain: Chain) -> str | None:
     """Why nobody knows whether a chain can be fused."""
     unnamed = next((kernel for kernel in chain.kernels if kernel.family == "other"), None)
     if unnamed:
-        return UNKNOWN, f"what {unnamed.name[:60]} computes is not known from its name"
-    if chain.edge == "prologue":
-        return UNKNOWN, "few libraries compute anything on a product's input"
-    if chain.edge and chain.words[-1] not in EPILOGUES:
-        return UNKNOWN, "whether it reads the product's result is not in the trace"
-    if chain.pattern or chain.edge:
+        return f"what {unnamed.name[:60]} computes is not known from its name"
+    if chain.pattern:
         return None
-    middle = zip(chain.places[0][:-1], chain.kernels, strict=False)
-    for at, kernel in middle:
+    for at, kernel in zip(chain.places[0][:-1], chain.kernels, strict=False):
         if kernel.family in REDUCING and chain.stream.ops[at].grid != "1":
-            return UNKNOWN, f"{kernel.word} may reduce across its blocks"
+            return f"{kernel.word} may reduce across its blocks"
     if not all(kernel.family in POINTWISE | REDUCING for kernel in chain.kernels):
-        return UNKNOWN, "no known pattern: whether they work on the same data is not in the trace"
+        return "no known pattern: whether they work on the same data is not in the trace"
     return None

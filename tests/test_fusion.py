@@ -1,5 +1,4 @@
-"""`fusion`: planted chains come first with their savings, decoys are refused for the right reason, and a decoder's layers
-are found without NVTX."""
+"""`fusion`: planted chains come first with what they save, decoys are refused for the right reason, layers need no NVTX."""
 
 from __future__ import annotations
 
@@ -108,7 +107,9 @@ def test_the_bounds_contain_the_step_made_anew_with_the_chain_fused(tmp_path, ru
 def test_what_is_chosen_saves_no_more_than_the_wall_and_shares_no_kernel(tmp_path, sample):
     for path in (trace_of(tmp_path)[1], sample("decode_eager"), sample("decode_graph_node")):
         with nsys_insight.open(path) as trace:
-            ((wall_ns, low, high),) = trace.sql("SELECT wall_ns, together_low_ns, together_high_ns FROM fusion_step").rows()
+            ((wall_ns, low, high),) = trace.sql(
+                "SELECT wall_ns, together_low_ns, together_high_ns FROM fusion_step"
+            ).rows()
             candidates = trace.sql("SELECT * FROM fusion_candidates").to_dicts()
         assert 0 < low <= high < wall_ns
         assert all(0 <= row["saved_low_ns"] <= row["saved_high_ns"] < wall_ns for row in candidates)
@@ -197,7 +198,7 @@ def test_what_a_name_does_not_tell_is_unknown(tmp_path):
 DECODE = {
     "RMSNorm": ("copy → pow → mean → copy → add → rsqrt → mul → copy → mul", 9, 2.0),
     "rope": ("mul → neg → cat → mul → add", 8, 2.0),
-    "SiLU × mul": ("silu → [gemm] → mul", 4, 1.0),
+    "SwiGLU": ("silu → [gemm] → mul", 4, 1.0),
     # The last of the eight has another kernel in it: its weights are made anew in every step.
     "residual + RMSNorm": ("add → copy → pow → mean → copy → add → rsqrt → mul → copy → mul", 7, 1.75),
 }
@@ -288,10 +289,13 @@ def test_every_word_of_a_pattern_is_an_operation_or_a_family():
         assert entry["complexity"] in ("easy", "moderate", "hard")
 
 
+PYTORCH = "void at::native::vectorized_elementwise_kernel<(int)4, at::native::"
+
+
 @pytest.mark.parametrize(("name", "family", "word"), [
-    ("void at::native::vectorized_elementwise_kernel<(int)4, at::native::<unnamed>::pow_tensor_scalar_kernel_impl<float, float>(at::TensorIteratorBase &, T2)::[lambda(float) (instance 1)], std::array<char *, (unsigned long)2>>(int, T2, T3)", "elementwise", "pow"),
-    ("void at::native::vectorized_elementwise_kernel<(int)4, at::native::CUDAFunctorOnSelf_add<float>, std::array<char *, (unsigned long)2>>(int, T2, T3)", "elementwise", "add"),
-    ("void at::native::index_elementwise_kernel<(int)128, (int)4, void at::native::index_copy_kernel_impl<at::native::OpaqueType<(int)2>>(long, T3)>", "gather/scatter", "index_copy"),
+    (f"{PYTORCH}<unnamed>::pow_tensor_scalar_kernel_impl<float, float>()::[lambda(float) (instance 1)]>", "elementwise", "pow"),
+    (f"{PYTORCH}CUDAFunctorOnSelf_add<float>, std::array<char *, (unsigned long)2>>(int, T2, T3)", "elementwise", "add"),
+    ("void at::native::index_elementwise_kernel<(int)128, void index_copy_kernel_impl<T>>", "gather/scatter", "index_copy"),
     ("nvjet_sm90_tst_8x64_64x16_4x1_v_bz_bias_TNN", "gemm", "gemm"),
     ("my_own_thing", "other", "other"),
     ("triton_poi_fused_add_mul_5", "elementwise", "inductor"),

@@ -2,8 +2,8 @@
 
     python3 benchmarks/fusion/compare.py OUTDIR
 
-Prints a Markdown table for each mode. The prediction is read off the trace of the step as it is. It is compared with the
-wall of the profiled variants, and, times the ratio of the step without and with the profiler, with plain.json.
+Prints a Markdown table for each mode. The prediction is read off the trace of the step as it is. It is compared with
+the wall of the profiled variants, and, times the ratio of the step without and with the profiler, with plain.json.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import nsys_insight
 VARIANTS = {
     "norm": ["RMSNorm"],
     "rope": ["rope"],
-    "silu_mul": ["SiLU × mul"],
+    "silu_mul": ["SwiGLU"],
     "residual_norm": ["residual + RMSNorm"],
-    "all": ["rope", "SiLU × mul", "residual + RMSNorm"],
+    "all": ["rope", "SwiGLU", "residual + RMSNorm"],
 }
 
 
@@ -42,7 +42,8 @@ def predicted(path: Path) -> dict[str, tuple[float, float]]:
 
 def main() -> None:
     folder = Path(sys.argv[1])
-    plain = {name: each["median"] for name, each in json.loads((folder / "plain.json").read_text())["us_per_token"].items()}
+    times = json.loads((folder / "plain.json").read_text())["us_per_token"]
+    plain = {name: each["median"] for name, each in times.items()}
     for mode in ("eager", "graph"):
         base = wall_us(folder / f"{mode}_base.sqlite")
         bounds = predicted(folder / f"{mode}_base.sqlite")

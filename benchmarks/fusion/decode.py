@@ -15,6 +15,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
@@ -247,8 +248,7 @@ def main() -> None:
     with torch.no_grad():
         if asked.time:
             result = timed(48, 9)
-            with open(asked.time, "w") as file:
-                json.dump(result, file, indent=1)
+            Path(asked.time).write_text(json.dumps(result, indent=1))
             return
         loop = getattr(check(asked.variant), asked.mode)()
         loop(asked.tokens, lambda: None)
