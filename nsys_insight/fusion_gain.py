@@ -3,8 +3,8 @@
 A chain of k kernels becomes one. Then
 
 * the host makes k - 1 launch calls fewer, and does not do what is between them. At most, the fused kernel is launched
-  for what one of them costs. At least, its call costs EXTRA of them more (a Triton kernel called from Python does), though
-  what the driver's launch calls take is saved in any case;
+  for what one of them costs. At least, its call costs EXTRA of them more (a Triton kernel called from Python does),
+  though what the driver's launch calls take is saved in any case;
 * the GPU pays the fixed cost of a kernel, the shortest that the trace shows, k - 1 times less;
 * intermediate results are not written and read again. At most, the fused kernel takes as long as the shortest of the
   chain, or half as long as the longest: intermediate results are often twice as wide (float for bfloat16), and kernels
@@ -88,7 +88,7 @@ def gain(chain: Chain, timeline: Timeline) -> Gain:
 
 
 def _parts(chain: Chain, ops: list[Op], timeline: Timeline, usual: float) -> Parts:
-    """What fusing one occurrence saves, but for the nodes of a graph launch; `usual` is what a launch call's turn takes."""
+    """What fusing one occurrence saves, but for the nodes of a graph launch; `usual` is the time of one call."""
     durations = [op.duration_ns for op in ops]
     light = [ns for ns, kernel in zip(durations, chain.kernels, strict=True) if kernel.family != "gemm"]
     fastest = max(min(durations), max(durations) / 2) if len(light) == len(ops) else max(durations)

@@ -90,7 +90,8 @@ def _row(number: int, candidate: Candidate, layers: list[Layers], process: int, 
         candidate.recurrence, _shapes(chain),
         chain.edge, complexity(chain), remedy if candidate.verdict != "NO" else None, times * (count - 1), launches,
         gained.host_low_ns, gained.host_high_ns, gained.gap_ns, gained.kernel_low_ns, gained.kernel_high_ns,
-        gained.chain_ns, candidate.saved_low_ns, candidate.saved_high_ns, is_chosen, process, first.device, first.stream,
+        gained.chain_ns, candidate.saved_low_ns, candidate.saved_high_ns, is_chosen,
+        process, first.device, first.stream,
     )  # fmt: skip
 
 
