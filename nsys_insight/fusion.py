@@ -86,8 +86,8 @@ def find(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None]) 
 
     create_tables(connection)
     run("steps", operations=OPERATIONS, most=STEPS)
-    for process, host_from, host_to, begin, sampled in run("window"):
-        run("operations", **{"process": process, "host_from": host_from, "host_to": host_to, "from": begin})
+    for process, host_from, host_to, gpu_from, gpu_to, sampled in run("window"):
+        run("operations", process=process, host_from=host_from, host_to=host_to, gpu_from=gpu_from, gpu_to=gpu_to)
         run("sequences")
         found = _found(run, process, sampled)
         if found:
