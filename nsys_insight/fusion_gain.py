@@ -6,11 +6,11 @@ A chain of k kernels becomes one. Then
   for what one of them costs. At least, its call costs EXTRA of them more (a Triton kernel called from Python does),
   though what the driver's launch calls take is saved in any case;
 * the GPU pays the fixed cost of a kernel, the shortest that the trace shows, k - 1 times less;
-* intermediate results are not written and read again. At most, the fused kernel takes as long as the shortest of the
-  chain, or half as long as the longest: intermediate results are often twice as wide (float for bfloat16), and kernels
-  that broadcast or turn are slow. With a matrix product in it, it takes as long as the longest. At least, two of three
-  passes over memory are saved at each of the k - 1 joints of the chain's 3 k passes, as of operations that read two
-  tensors and write one;
+* intermediate results are not written and read again. At most, the fused kernel takes half as long as the longest of
+  the chain, but no less than the fixed cost: intermediate results are often twice as wide (float for bfloat16), and
+  kernels that broadcast or turn are slow. With a matrix product in it, it takes as long as the longest. At least, two
+  of three passes over memory are saved at each of the k - 1 joints of the chain's 3 k passes, as of operations that
+  read two tensors and write one;
 * the gaps between them go.
 
 What that is worth is told by playing the step again (`nsys_insight.fusion_replay`): GPU time is worth nothing while the
@@ -91,7 +91,7 @@ def _parts(chain: Chain, ops: list[Op], timeline: Timeline, usual: float) -> Par
     """What fusing one occurrence saves, but for the nodes of a graph launch; `usual` is the time of one call."""
     durations = [op.duration_ns for op in ops]
     light = [ns for ns, kernel in zip(durations, chain.kernels, strict=True) if kernel.family != "gemm"]
-    fastest = max(min(durations), max(durations) / 2) if len(light) == len(ops) else max(durations)
+    fastest = max(timeline.fixed_ns, max(durations) / 2) if len(light) == len(ops) else max(durations)
     at_most = sum(durations) - fastest
     launched = [op for op in ops[:-1] if not op.in_graph and op.call_ns is not None]
     saved = sum(timeline.advance_ns[op] for op in launched)

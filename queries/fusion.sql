@@ -9,7 +9,7 @@ what the host does between them; k - 1 times the fixed cost of a kernel (the sho
 the gaps. What that is worth is told by playing the step again with the chain fused: GPU time is worth nothing while the host
 is late, host time nothing while the queue is deep. saved_low_ns takes the new kernel's launch to cost 2.5 calls more than one of
 the old, as Triton from Python does, and two of three memory passes saved at a joint; saved_high_ns takes a launch as cheap as any, and a
-kernel as fast as the shortest of the chain or half as long as the longest. Gains of candidates that share kernels do not add up: chosen ones share none."""
+kernel that takes half as long as the longest of the chain. Gains of candidates that share kernels do not add up: chosen ones share none."""
 reading = """
 Begin with the chosen ones, from the top; see one with --explain-candidate N. launches_saved counts where the host is late
 (idle: starved), kernel time where the GPU is busy: a CUDA graph saves the launches of all at once, and fusing is worth it after

@@ -34,7 +34,7 @@ uncalled AS (
     SELECT o.*, s.step, s.host_start_ns
     FROM near AS o
     ASOF JOIN fusion_steps AS s ON s.start_ns <= o.start_ns
-    WHERE o.start_ns < s.end_ns AND o.correlation_id NOT IN (
+    WHERE o.start_ns < s.end_ns AND coalesce(o.correlation_id, -1) NOT IN (
         SELECT correlation_id
         FROM api_calls
         WHERE process_id = $process AND call_group IN ('launch', 'graph launch', 'copy', 'memset')

@@ -24,7 +24,7 @@ COMMENT ON COLUMN fusion_candidates.host_low_ns IS 'Host time saved in a step at
 COMMENT ON COLUMN fusion_candidates.host_high_ns IS 'Host time saved in a step at most: from each launch call that goes to what follows it';
 COMMENT ON COLUMN fusion_candidates.gap_ns IS 'Time between its kernels in a step';
 COMMENT ON COLUMN fusion_candidates.kernel_low_ns IS 'GPU time saved in a step at least: the fixed cost of kernels and two of three passes over memory at each joint';
-COMMENT ON COLUMN fusion_candidates.kernel_high_ns IS 'GPU time saved in a step at most: all but the shortest kernel of the chain or half of the longest';
+COMMENT ON COLUMN fusion_candidates.kernel_high_ns IS 'GPU time saved in a step at most: all but half of the longest kernel, or the fixed cost of one';
 COMMENT ON COLUMN fusion_candidates.chain_ns IS 'GPU time of its kernels in a step';
 COMMENT ON COLUMN fusion_candidates.saved_low_ns IS 'Wall time saved in a step at least: the step played again with the chain fused';
 COMMENT ON COLUMN fusion_candidates.saved_high_ns IS 'Wall time saved in a step at most';
