@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nsys_insight import load, model, steps
+from nsys_insight import fusion, load, model, steps
 from nsys_insight.answer import Answer, Column, store
 from nsys_insight.errors import UsageError
 from nsys_insight.scope import WHOLE_TRACE, describe
@@ -42,6 +42,7 @@ def described(view: str | None = None) -> Answer:
     load.create_raw_views(connection, load.Source({}, {}), WHOLE_TRACE)
     describe(connection)
     steps.create_tables(connection)
+    fusion.create_tables(connection)
     model.create_views(connection, list(model.views().values()), comments=True)
     if view is None:
         query = """
