@@ -6,6 +6,7 @@ import io
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +18,7 @@ from nsys_insight.compare_commands import SidesCommand, baseline_app, check_comm
 from nsys_insight.convert_command import convert_command
 from nsys_insight.errors import Exit, InsightError, UsageError
 from nsys_insight.flags import TraceArgument  # noqa: TC001 - Typer reads annotations at run time
-from nsys_insight.kernel_commands import classify_command, roofline_command
+from nsys_insight.kernel_commands import classify_command, fusion_command, roofline_command
 from nsys_insight.ncu.commands import app as ncu_app
 from nsys_insight.render import FORMATS
 from nsys_insight.sql_command import shell_command, sql_command
@@ -63,7 +64,7 @@ def _root(
 
 
 for _pack in packs.built_in().values():
-    _command = roofline_command() if _pack.name == "roofline" else pack_command(_pack)
+    _command = {"roofline": roofline_command, "fusion": fusion_command}.get(_pack.name, partial(pack_command, _pack))()
     app.command(name=_pack.name, short_help=_pack.title, rich_help_panel="Reports")(_command)
     for _alias in _pack.aliases:
         app.command(name=_alias, short_help=f"nsys's name of {_pack.name}", hidden=True)(pack_command(_pack))
