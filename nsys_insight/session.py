@@ -78,8 +78,8 @@ class Session:
     def table(self, query: str, options: steps.StepOptions = steps.AUTO, *, line: int = 0) -> tuple[str, Columns]:
         """Run a query over the model's views; return its result's table, with its columns' names and types.
 
-        Where the query reads `steps` or fusion candidates, they are found first, as the options say. `line` is where the
-        query begins in what the user wrote, for messages.
+        Where the query reads `steps` or fusion candidates, they are found first, as the options say. `line` is where
+        the query begins in what the user wrote, for messages.
 
         Raises:
             UsageError: Steps are to be told by an NVTX range that is not there.
