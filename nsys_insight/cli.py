@@ -61,15 +61,13 @@ def _root(
         print(context.get_help())
 
 
+_SPECIAL = {"classify": classify_command, "roofline": roofline_command}
 for _pack in packs.built_in().values():
-    _command = roofline_command() if _pack.name == "roofline" else pack_command(_pack)
+    _command = _SPECIAL[_pack.name]() if _pack.name in _SPECIAL else pack_command(_pack)
     app.command(name=_pack.name, short_help=_pack.title, rich_help_panel="Reports")(_command)
     for _alias in _pack.aliases:
         app.command(name=_alias, short_help=f"nsys's name of {_pack.name}", hidden=True)(pack_command(_pack))
 
-app.command(name="classify", short_help="What bounds each kernel, with --kernels", rich_help_panel="Reports")(
-    classify_command()
-)
 app.command(name="sql", rich_help_panel="Explore")(sql_command())
 
 

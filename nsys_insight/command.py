@@ -46,17 +46,20 @@ def _help_of(pack: Pack) -> str:
 
 
 def classify_command() -> Callable[..., None]:
-    """Make the command ``classify``: what bounds the kernels."""
-    pack = packs.find("classify-kernels")
+    """Make the command ``classify``: what bounds the steady state, or each kernel."""
+    whole, each = packs.find("classify"), packs.find("classify-kernels")
+    mine = {**whole.params, **steps.PARAMS}
 
     def run(trace: Path | None, *, kernels: bool, **given: Any) -> None:
-        if not kernels:
-            raise UsageError("classify needs to know what to classify", "nsys-insight classify --kernels")
-        pack_command(pack)(trace, **given)
+        for param in (mine if kernels else each.params).values():
+            if given[param.name] != (str(param.default) if param.has_unit else param.default):
+                told = "without" if kernels else "with"
+                raise UsageError(f"{param.flag} is for classify {told} --kernels", "nsys-insight classify --help")
+        pack_command(each if kernels else whole)(trace, **given)
 
     option = Annotated[bool, typer.Option("--kernels", help="Say what bounds each kernel, as classify-kernels does.")]
     own = inspect.Parameter("kernels", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=option)
-    return with_flags(run, _help_of(pack), own, *map(flag_of, pack.params.values()))
+    return with_flags(run, _help_of(whole), own, *map(flag_of, [*mine.values(), *each.params.values()]))
 
 
 def roofline_command() -> Callable[..., None]:
