@@ -1,5 +1,6 @@
 /*
 title = "What bounds the steady state"
+details = ["see"]
 description = """
 Splits the wall of a steady step (see steps; of the whole scope where none are found) by what it would take to win the time
 back. gpu: the GPU works. communication and copy: it has nothing but kernels that communicate, or copies to or from it, or
@@ -104,7 +105,7 @@ parts AS (
     SELECT
         h.part, sum(h.time_ns) AS time_ns, 100 * sum(h.time_ns) / any_value(w.all_ns) AS wall_pct,
         string_agg(h.host || ' ' || round(100 * h.time_ns / w.all_ns, 1) || ' %', ', ' ORDER BY h.time_ns DESC, h.host)
-            FILTER (100 * h.time_ns / w.all_ns >= 0.05) AS evidence
+            FILTER (h.host <> h.part AND 100 * h.time_ns / w.all_ns >= 0.05) AS evidence
     FROM hosts AS h, walls AS w
     GROUP BY h.part
 ),
@@ -159,4 +160,4 @@ SELECT
     r.part, r.verdict, r.time_ns / w.walls / w.tokens AS time_ns, r.wall_pct, r.recoverable_ns / w.walls / w.tokens AS recoverable_ns,
     r.evidence, r.see
 FROM rows_ AS r, walls AS w
-ORDER BY r.part <> 'wall', r.time_ns DESC, r.part
+ORDER BY r.part <> 'wall', r.verdict IS NULL, r.time_ns DESC, r.part

@@ -111,7 +111,7 @@ traced AS (
     SELECT
         *,
         CASE WHEN part = 'launch' AND host IN ('launch call', 'launch call under way') AND graph_kernels > 0 THEN
-            floor(idle_ns * least(1, 500 * graph_kernels / sum(idle_ns) OVER (
+            round(idle_ns * least(1, 500 * graph_kernels / sum(idle_ns) OVER (
                 PARTITION BY step, gpu_id, part, host IN ('launch call', 'launch call under way'))))::BIGINT
         ELSE 0 END AS tracing_ns
     FROM idle
@@ -120,7 +120,7 @@ charged AS (
     SELECT
         *,
         CASE WHEN part = 'launch' AND is_after AND waited_for IS NOT NULL THEN
-            floor((idle_ns - tracing_ns) * least(1, greatest(
+            round((idle_ns - tracing_ns) * least(1, greatest(
                 wait_ns - coalesce(sum(idle_ns) FILTER (is_waiting AND part IN ('sync', 'copy')) OVER of_gap, 0), 0
             ) / nullif(sum(idle_ns - tracing_ns) FILTER (part = 'launch' AND is_after) OVER of_gap, 0)))::BIGINT
         END AS after_wait_ns
