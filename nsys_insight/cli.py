@@ -63,15 +63,13 @@ def _root(
         print(context.get_help())
 
 
+_SPECIAL = {"classify": classify_command, "roofline": roofline_command, "fusion": fusion_command}
 for _pack in packs.built_in().values():
-    _command = {"roofline": roofline_command, "fusion": fusion_command}.get(_pack.name, partial(pack_command, _pack))()
+    _command = _SPECIAL.get(_pack.name, partial(pack_command, _pack))()
     app.command(name=_pack.name, short_help=_pack.title, rich_help_panel="Reports")(_command)
     for _alias in _pack.aliases:
         app.command(name=_alias, short_help=f"nsys's name of {_pack.name}", hidden=True)(pack_command(_pack))
 
-app.command(name="classify", short_help="What bounds each kernel, with --kernels", rich_help_panel="Reports")(
-    classify_command()
-)
 for _name, _class, _command, _about in (
     ("diff", SidesCommand, diff_command(), "What a change moved, and whether to keep it"),
     ("check", None, check_command(), "Hold a run to a budget or a baseline; exit 1 if it is broken"),

@@ -18,17 +18,21 @@ if TYPE_CHECKING:
 
 
 def classify_command() -> Callable[..., None]:
-    """Make the command ``classify``: what bounds the kernels."""
-    pack = packs.built_in()["classify-kernels"]
+    """Make the command ``classify``: what bounds the steady state, or each kernel."""
+    whole, each = packs.built_in()["classify"], packs.built_in()["classify-kernels"]
+    mine = {**whole.params, **steps.params_of(whole.sql)}
 
     def run(trace: Path | None, *, kernels: bool, **given: Any) -> None:
-        if not kernels:
-            raise UsageError("classify needs to know what to classify", "nsys-insight classify --kernels")
-        pack_command(pack)(trace, **given)
+        others = mine if kernels else each.params
+        for param in others.values():
+            if given.pop(param.name) != (str(param.default) if param.has_unit else param.default):
+                told = "without" if kernels else "with"
+                raise UsageError(f"{param.flag} is for classify {told} --kernels", "nsys-insight classify --help")
+        pack_command(each if kernels else whole)(trace, **given)
 
     option = Annotated[bool, typer.Option("--kernels", help="Say what bounds each kernel, as classify-kernels does.")]
     own = inspect.Parameter("kernels", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=option)
-    return with_flags(run, help_of(pack), own, *map(flag_of, pack.params.values()))
+    return with_flags(run, help_of(whole), own, *map(flag_of, [*mine.values(), *each.params.values()]))
 
 
 def roofline_command() -> Callable[..., None]:
