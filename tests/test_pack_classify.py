@@ -1,4 +1,4 @@
-"""`classify`, `classify-steps` and `host`: the verdict on loops whose bound is known, and their shares by plain loops."""
+"""`classify`, `classify-steps`, `host`: the verdict on loops whose bound is known, and their shares by plain loops."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_without_steps_the_whole_is_judged_and_the_answer_says_so(tmp_path):
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        # 20 µs asleep after the GPU is done; then 10 µs Python and 5 µs for the launch, which the wait of 70 µs put off.
+        # 20 µs asleep after the GPU is done; then 10 µs Python and a launch of 5 µs, which the wait put off.
         ("sync bound", {"gpu": 90_000, "copy": 1_000, "sync": 35_000}),
         # 200 µs of copies, 16 µs before the one to the GPU, and 5 µs after it, until the first kernel.
         ("copy bound", {"gpu": 25_000, "copy": 200_000 + 16_000 + 5_000, "sync": 16_000}),
@@ -114,7 +114,7 @@ def test_without_steps_the_whole_is_judged_and_the_answer_says_so(tmp_path):
 def test_where_the_wall_of_a_planted_step_goes(name, expected, tmp_path):
     found = parts(planted.ALL[name]().write(tmp_path / "trace.sqlite"))
     wall = found.pop("wall")
-    assert {part: row["time_ns"] for part, row in found.items()} == pytest.approx(expected)
+    assert {part: row["time_ns"] for part, row in found.items()} == pytest.approx(expected, abs=2)
     assert wall["time_ns"] == pytest.approx(sum(expected.values()))
     assert wall["recoverable_ns"] == pytest.approx(sum(row["recoverable_ns"] or 0 for row in found.values()))
 
@@ -153,7 +153,11 @@ def test_the_parts_of_any_trace_add_up_to_the_wall_of_each_gpu(tmp_path, trace):
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     operations=st.lists(
-        st.tuples(st.sampled_from(["relu", "ncclDevKernel_AllReduce_Sum", "H2D", "D2D"]), st.integers(0, 3_000), st.integers(1, 2_000)),
+        st.tuples(
+            st.sampled_from(["relu", "ncclDevKernel_AllReduce_Sum", "H2D", "D2D"]),
+            st.integers(0, 3_000),
+            st.integers(1, 2_000),
+        ),
         min_size=1, max_size=8,
     )
 )  # fmt: skip
@@ -211,8 +215,9 @@ def test_the_launch_and_queue_time_is_that_of_a_plain_loop(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "place"), [("launch bound", "CPU-bound"), ("deep queue", "GPU-bound"), ("graphs", "between CPU- and GPU-bound")]
-)  # fmt: skip
+    ("name", "place"),
+    [("launch bound", "CPU-bound"), ("deep queue", "GPU-bound"), ("graphs", "between CPU- and GPU-bound")],
+)
 def test_it_places_the_step_between_cpu_and_gpu(name, place, tmp_path):
     assert parts(planted.ALL[name]().write(tmp_path / "trace.sqlite"))["wall"]["evidence"].endswith(f": {place}")
 
