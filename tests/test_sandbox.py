@@ -114,8 +114,8 @@ ENDLESS = [
     "SELECT sum(hash(a.range) + b.range) FROM range(100000000) AS a, range(100000000) AS b ORDER BY ALL",
     "SELECT pg_sleep(600)",
 ]
-# All of them are asked of one trace and of several; where the file is opened in another way, these few, one for each kind
-# of wall: statements, functions, files by name, settings, what is attached.
+# All of them are asked of one trace and of several; where the file is opened in another way, these few, one for each
+# kind of wall: statements, functions, files by name, settings, what is attached.
 WAYS = ["in place", "several", "cached", "copied", "folder"]
 FEW = [
     "SELECT * FROM read_csv('SECRET')",
