@@ -204,11 +204,13 @@ class TestSeveral:
         assert rows == [(f"rank{number:02}", f"kernel of rank {number}", number + 1) for number in range(12)]
         assert launches == [(f"rank{number:02}", number + 1) for number in range(12)]
 
-    def test_idle_time_of_each_is_put_down_to_causes(self):
+    @pytest.mark.parametrize("scope", [{}, {"device": 0}, {"nvtx": "decode_step"}, {"from_ns": 0, "to_ns": 80_000_000}])
+    def test_idle_time_of_each_is_put_down_to_causes(self, scope):
         query = "SELECT gpu_id, cause, host, idle_ns FROM gpu_idle WHERE {} ORDER BY ALL"
-        with nsys_insight.open([CHURN, EAGER]) as both:
-            for path in (CHURN, EAGER):
-                with nsys_insight.open(path) as one:
+        paths = (EAGER, EAGER.replace("eager", "graph_node"))
+        with nsys_insight.open(paths).scope(**scope) as both:
+            for path in paths:
+                with nsys_insight.open(path).scope(**scope) as one:
                     of_one = both.sql(query.format(f"trace = '{Path(path).stem}'")).rows()
                     assert of_one == one.sql(query.format("true")).rows()
                     assert of_one
