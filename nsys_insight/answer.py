@@ -10,7 +10,7 @@ from nsys_insight.sandbox import handover
 from nsys_insight.sqltext import identifier, literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     import duckdb
@@ -92,3 +92,16 @@ def store(connection: duckdb.DuckDBPyConnection, table: str, select: str) -> lis
     connection.execute(f"CREATE OR REPLACE TABLE {table} AS SELECT row_number() OVER () AS row_, * FROM (\n{select}\n)")
     described = connection.execute(f"DESCRIBE {table}").fetchall()
     return [(name, kind) for name, kind, *_ in described[1:]]
+
+
+def of_rows(columns: Sequence[Column], rows: Sequence[Sequence[object]], **facts: Any) -> Answer:
+    """Make an answer of rows that were worked out in Python; `facts` are the other fields of `Answer`."""
+    import duckdb
+
+    connection = duckdb.connect()
+    types = ", ".join(f"{identifier(column.name)} {column.type}" for column in columns)
+    connection.execute(f"CREATE TABLE answer (row_ BIGINT, {types})")
+    for at in range(0, len(rows), 1000):
+        values = (f"({', '.join(map(literal, [number, *row]))})" for number, row in enumerate(rows[at : at + 1000], at))
+        connection.execute(f"INSERT INTO answer VALUES {', '.join(values)}")
+    return Answer(connection, "answer", tuple(columns), **facts)

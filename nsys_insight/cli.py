@@ -6,6 +6,7 @@ import io
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,10 +14,11 @@ import typer
 
 from nsys_insight import __version__, pack_commands, packs, terminal, user_packs
 from nsys_insight.command import checked_format, pack_command, show
+from nsys_insight.compare_commands import SidesCommand, baseline_app, check_command, diff_command
 from nsys_insight.convert_command import convert_command
 from nsys_insight.errors import Exit, InsightError, UsageError
 from nsys_insight.flags import TraceArgument  # noqa: TC001 - Typer reads annotations at run time
-from nsys_insight.kernel_commands import classify_command, roofline_command
+from nsys_insight.kernel_commands import classify_command, fusion_command, roofline_command
 from nsys_insight.ncu.commands import app as ncu_app
 from nsys_insight.render import FORMATS
 from nsys_insight.sql_command import shell_command, sql_command
@@ -61,15 +63,20 @@ def _root(
         print(context.get_help())
 
 
+_SPECIAL = {"classify": classify_command, "roofline": roofline_command, "fusion": fusion_command}
 for _pack in packs.built_in().values():
-    _command = roofline_command() if _pack.name == "roofline" else pack_command(_pack)
+    _command = _SPECIAL.get(_pack.name, partial(pack_command, _pack))()
     app.command(name=_pack.name, short_help=_pack.title, rich_help_panel="Reports")(_command)
     for _alias in _pack.aliases:
         app.command(name=_alias, short_help=f"nsys's name of {_pack.name}", hidden=True)(pack_command(_pack))
 
-app.command(name="classify", short_help="What bounds each kernel, with --kernels", rich_help_panel="Reports")(
-    classify_command()
-)
+for _name, _class, _command, _about in (
+    ("diff", SidesCommand, diff_command(), "What a change moved, and whether to keep it"),
+    ("check", None, check_command(), "Hold a run to a budget or a baseline; exit 1 if it is broken"),
+):
+    app.command(name=_name, cls=_class, short_help=_about, rich_help_panel="Compare")(_command)
+app.add_typer(baseline_app(), name="baseline", rich_help_panel="Compare")
+
 app.command(name="sql", rich_help_panel="Explore")(sql_command())
 app.command(
     rich_help_panel="Explore",

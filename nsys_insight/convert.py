@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_insight import extents, load, model, steps
+from nsys_insight import extents, fusion, load, model, steps
 from nsys_insight.errors import UsageError
 from nsys_insight.scope import describe
 from nsys_insight.sqltext import identifier, literal
@@ -83,8 +83,10 @@ def _write_database(trace: Trace, output: Path) -> None:
             model.create_macros(connection, lasting=True)
             describe(connection)
             steps.create_tables(connection)
+            fusion.create_tables(connection)
             model.create_views(connection, list(model.definitions().values()), comments=True)
             steps.find(connection, steps.AUTO, lambda _: None)
+            fusion.find(connection, lambda _: None)
         built.replace(output)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from nsys_insight import cache, load, many, model, sandbox, steps
+from nsys_insight import cache, fusion, load, many, model, sandbox, steps
 from nsys_insight.answer import store
 from nsys_insight.errors import QueryError, TraceError, UsageError
 from nsys_insight.ncu.store import attach as attach_ncu
@@ -65,6 +65,7 @@ class Session:
         self._numbers = count(1)
         self._views: set[str] = set()
         self._steps: steps.StepOptions | None = None
+        self._fusions_found = False
         self._loaded: dict[str, set[str]] = {}
         self._definitions: list[str] = []
         self._as_exported = False
@@ -77,8 +78,8 @@ class Session:
     def table(self, query: str, options: steps.StepOptions = steps.AUTO, *, line: int = 0) -> tuple[str, Columns]:
         """Run a query over the model's views; return its result's table, with its columns' names and types.
 
-        Where the query reads `steps`, they are found first, as the options say. `line` is where the query begins in
-        what the user wrote, for messages.
+        Where the query reads `steps` or fusion candidates, they are found first, as the options say. `line` is where
+        the query begins in what the user wrote, for messages.
 
         Raises:
             UsageError: Steps are to be told by an NVTX range that is not there.
@@ -173,7 +174,7 @@ class Session:
             self.connection = load.connect(self.memory)
             self._views.clear()
             self._loaded.clear()
-            self._steps = None
+            self._steps, self._fusions_found = None, False
             self._cached_files = []
             try:
                 sources = self._way()
@@ -206,6 +207,7 @@ class Session:
         load.create_raw_views(self.connection, source, WHOLE_TRACE, as_exported=self._as_exported)
         describe(self.connection)
         steps.create_tables(self.connection)
+        fusion.create_tables(self.connection)
         if self.scope != WHOLE_TRACE:
             views = model.needed("SELECT * FROM wall, nvtx_ranges, nvtx_nesting, gpu_ops, devices")
             model.create_views(self.connection, views)
@@ -227,14 +229,19 @@ class Session:
             many.unite(self.connection, mentioned_in, self._parts(), labels, self._sources, self._loaded)
 
     def _find_steps(self, mentioned_in: str, options: steps.StepOptions) -> None:
-        """Fill what the views about steps read, also those of the user's own, if it is not what these options find."""
-        if self._steps == options or not any(map(steps.needed, [mentioned_in, *self._definitions])):
+        """Fill what the views about steps and fusion read, also those of the user's own, unless it is there."""
+        mentioned = [mentioned_in, *self._definitions]
+        if not any(map(steps.needed, mentioned)):
             return
         if len(self.files) > 1:
             raise UsageError("steps are found in one trace at a time", "open one of the traces")
-        self._steps = None
-        self._bounded(self.connection, lambda: steps.find(self.connection, options, self._create_views))
-        self._steps = options
+        if self._steps != options:
+            self._steps, self._fusions_found = None, False
+            self._bounded(self.connection, lambda: steps.find(self.connection, options, self._create_views))
+            self._steps = options
+        if not self._fusions_found and any(map(fusion.needed, mentioned)):
+            self._bounded(self.connection, lambda: fusion.find(self.connection, self._create_views))
+            self._fusions_found = True
 
     def _show_as_exported(self) -> None:
         """Give the tables of the schema `raw` with all that the files have; a cached copy holds only what is read."""

@@ -183,6 +183,12 @@ class Trace:
         self._say_which_ncu(statement.sql)
         return Stream(self._session, statement)
 
+    def rows(self, query: str, **asked: Any) -> list[tuple[Any, ...]]:
+        """Answer an SQL query whose `steps` are told as `nsys_insight.steps.StepOptions` says, as plain rows."""
+        table, columns = self._session.table(query, steps.options(asked))
+        answer = Answer(self._session.connection, table, tuple(Column(*column) for column in columns), "sql", "")
+        return answer.rows()
+
     def facts(self) -> dict[str, Any]:
         """A few facts that an answer carries: the file's name, or those of several, and the scope."""
         scope = {name: value for name, value in vars(self._scope).items() if value is not None}

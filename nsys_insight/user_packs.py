@@ -61,5 +61,20 @@ def unusable(name: str) -> str:
 
 # The commands that are no packs; tests/test_user_packs.py holds them against the command line.
 COMMANDS = frozenset(
-    {"sql", "shell", "schema", "demo", "cache", "export", "convert", "packs", "run", "classify", "ncu"}
+    {
+        "sql",
+        "shell",
+        "schema",
+        "demo",
+        "cache",
+        "export",
+        "convert",
+        "packs",
+        "run",
+        "classify",
+        "ncu",
+        "diff",
+        "check",
+        "baseline",
+    }
 )

@@ -410,6 +410,18 @@ def graphs(steps: int = 8, *, whole: bool = False) -> Planted:
     return planted(trace, loop)
 
 
+def communicating(steps: int = 8) -> Planted:
+    """9 kernels of 20 µs, and 200 µs in which the GPU does nothing but communicate."""
+    trace = Trace()
+    loop = Loop(trace)
+    for _ in range(steps):
+        loop.step()
+        layers(loop, 20_000, think=0)
+        loop.launch("allreduce(float *)", 200_000)
+    loop.sync()
+    return planted(trace, loop)
+
+
 ALL = {
     "launch bound": launch_bound,
     "straggling": straggling,
@@ -424,4 +436,23 @@ ALL = {
     "two processes": two_processes,
     "prefill and decode": prefill_and_decode,
     "graphs": graphs,
+    "communicating": communicating,
+}
+
+# What bounds a steady step of each.
+VERDICTS = {
+    "launch bound": "launch-bound",
+    "straggling": "launch-bound",
+    "tokens in batches": "launch-bound",
+    "deep queue": "GPU-bound",
+    "sync bound": "sync-bound",
+    "copy bound": "copy-bound",
+    "allocating": "mixed: allocation-bound, launch-bound",  # 60 µs of allocations, 69 µs of late launches
+    "profiled": "launch-bound",
+    "dependent": "GPU-bound",
+    "two streams": "launch-bound",  # the GPU always waits for the host, a third of the time
+    "two processes": "launch-bound",
+    "prefill and decode": "launch-bound",
+    "graphs": "sync-bound",  # the host would be a step ahead if it did not wait for the token
+    "communicating": "communication-bound",
 }

@@ -291,10 +291,17 @@ def complains(result, code):
     assert len(lines) == 2
 
 
-def test_classify_says_what_it_can_classify(folder, demo_trace):
-    bare = run("classify", demo_trace)
-    assert (bare.returncode, bare.stdout) == (2, "")
-    assert "hint: nsys-insight classify --kernels" in bare.stderr
+def test_classify_is_about_the_steady_state_or_about_kernels(folder, demo_trace):
+    whole = run("classify", demo_trace, "--format", "json")
+    assert whole.returncode == 0
+    answer = json.loads(whole.stdout)
+    assert answer["report"] == "classify"
+    assert (answer["rows"][0]["part"], answer["rows"][0]["verdict"]) == ("wall", "launch-bound")
     kernels = run("classify", "--kernels", demo_trace, "--format", "json")
     assert kernels.returncode == 0
     assert json.loads(kernels.stdout)["report"] == "classify-kernels"
+
+
+def test_classify_refuses_a_flag_of_the_other_question(folder, demo_trace):
+    complains(run("classify", demo_trace, "--margin", "10"), 2)
+    complains(run("classify", "--kernels", demo_trace, "--kernel-gap", "1us"), 2)
