@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.sandbox import handover
 from nsys_insight.sqltext import identifier, literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     import duckdb
@@ -73,7 +74,8 @@ class Answer:
 
     def write_parquet(self, path: Path, limit: int | None = None) -> None:
         """Write the answer as a Parquet file with DuckDB's own writer, in constant memory."""
-        self.connection.execute(f"COPY ({self._select(limit)}) TO {literal(str(path))} (FORMAT parquet)")
+        with handover(path) as inner:
+            self.connection.execute(f"COPY ({self._select(limit)}) TO {literal(str(inner))} (FORMAT parquet)")
 
     def _select(self, limit: int | None) -> str:
         names = ", ".join(identifier(column.name) for column in self.columns)
@@ -90,3 +92,16 @@ def store(connection: duckdb.DuckDBPyConnection, table: str, select: str) -> lis
     connection.execute(f"CREATE OR REPLACE TABLE {table} AS SELECT row_number() OVER () AS row_, * FROM (\n{select}\n)")
     described = connection.execute(f"DESCRIBE {table}").fetchall()
     return [(name, kind) for name, kind, *_ in described[1:]]
+
+
+def of_rows(columns: Sequence[Column], rows: Sequence[Sequence[object]], **facts: Any) -> Answer:
+    """Make an answer of rows that were worked out in Python; `facts` are the other fields of `Answer`."""
+    import duckdb
+
+    connection = duckdb.connect()
+    types = ", ".join(f"{identifier(column.name)} {column.type}" for column in columns)
+    connection.execute(f"CREATE TABLE answer (row_ BIGINT, {types})")
+    for at in range(0, len(rows), 1000):
+        values = (f"({', '.join(map(literal, [number, *row]))})" for number, row in enumerate(rows[at : at + 1000], at))
+        connection.execute(f"INSERT INTO answer VALUES {', '.join(values)}")
+    return Answer(connection, "answer", tuple(columns), **facts)

@@ -6,24 +6,22 @@ import io
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from nsys_insight import __version__, packs, terminal
-from nsys_insight.command import (
-    checked_format,
-    classify_command,
-    pack_command,
-    roofline_command,
-    show,
-    sql_command,
-)
+from nsys_insight import __version__, pack_commands, packs, terminal, user_packs
+from nsys_insight.command import checked_format, pack_command, show
+from nsys_insight.compare_commands import SidesCommand, baseline_app, check_command, diff_command
+from nsys_insight.convert_command import convert_command
 from nsys_insight.errors import Exit, InsightError, UsageError
 from nsys_insight.flags import TraceArgument  # noqa: TC001 - Typer reads annotations at run time
+from nsys_insight.kernel_commands import classify_command, fusion_command, roofline_command
 from nsys_insight.ncu.commands import app as ncu_app
 from nsys_insight.render import FORMATS
+from nsys_insight.sql_command import shell_command, sql_command
 
 # What the demo asks: the report, its flags as typed, the scope, the parameters.
 DEMO: tuple[tuple[str, str, dict[str, Any], dict[str, Any]], ...] = (
@@ -56,19 +54,36 @@ def _root(
     version: Annotated[  # noqa: ARG001, FBT002 - a flag, and its callback acts on it
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
+    pack_dir: Annotated[  # noqa: ARG001 - `_add_user_packs` has read it, because it brings commands
+        Path | None,
+        typer.Option("--pack-dir", help="The folder of your packs: .sql files, each a command.", show_default=False),
+    ] = None,
 ) -> None:
     if context.invoked_subcommand is None:
         print(context.get_help())
 
 
-_SPECIAL = {"classify": classify_command, "roofline": roofline_command}
+_SPECIAL = {"classify": classify_command, "roofline": roofline_command, "fusion": fusion_command}
 for _pack in packs.built_in().values():
-    _command = _SPECIAL[_pack.name]() if _pack.name in _SPECIAL else pack_command(_pack)
+    _command = _SPECIAL.get(_pack.name, partial(pack_command, _pack))()
     app.command(name=_pack.name, short_help=_pack.title, rich_help_panel="Reports")(_command)
     for _alias in _pack.aliases:
         app.command(name=_alias, short_help=f"nsys's name of {_pack.name}", hidden=True)(pack_command(_pack))
 
+for _name, _class, _command, _about in (
+    ("diff", SidesCommand, diff_command(), "What a change moved, and whether to keep it"),
+    ("check", None, check_command(), "Hold a run to a budget or a baseline; exit 1 if it is broken"),
+):
+    app.command(name=_name, cls=_class, short_help=_about, rich_help_panel="Compare")(_command)
+app.add_typer(baseline_app(), name="baseline", rich_help_panel="Compare")
+
 app.command(name="sql", rich_help_panel="Explore")(sql_command())
+app.command(
+    rich_help_panel="Explore",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+)(pack_commands.run)
+app.command(name="shell", rich_help_panel="Explore")(shell_command())
+app.add_typer(pack_commands.app, name="packs", rich_help_panel="Explore")
 
 
 @app.command(rich_help_panel="Explore")
@@ -129,6 +144,25 @@ def export(
         print(export_report(path, output, force=force, note=terminal.note, progress=progress))
 
 
+app.command(name="convert", rich_help_panel="Traces")(convert_command())
+
+
+def _add_user_packs(arguments: list[str]) -> None:
+    """Make the user's packs commands, those in the folder that ``--pack-dir`` names, wherever it stands."""
+    for at, argument in enumerate(arguments):
+        flag, equals, value = argument.partition("=")
+        if flag == "--pack-dir":
+            count = 1 if equals else 2
+            folder = value or "".join(arguments[at + 1 : at + 2])
+            if not Path(folder).expanduser().is_dir():
+                raise UsageError(f"there is no folder {folder!r}", "--pack-dir is a folder of .sql files")
+            os.environ[user_packs.FOLDER_VARIABLE] = folder
+            del arguments[at : at + count]
+            break
+    for pack in user_packs.load().packs.values():
+        app.command(name=pack.name, short_help=pack.title, rich_help_panel="Your reports")(pack_command(pack))
+
+
 def main() -> None:
     """Run the command line, and turn what went wrong into one sentence, a hint and an exit code."""
     for stream in (sys.stdout, sys.stderr):
@@ -138,6 +172,7 @@ def main() -> None:
     # Whoever is told to end has temporary files to remove, and perhaps an nsys to stop.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(Exit.TERMINATED))
     try:
+        _add_user_packs(sys.argv)
         code = app(standalone_mode=False, prog_name="nsys-insight")
     except InsightError as error:
         terminal.complain(error)

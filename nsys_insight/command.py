@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import inspect
-import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any, cast
 
 from nsys_insight import packs, steps, terminal
 from nsys_insight.errors import UsageError
-from nsys_insight.flags import DEFAULT_LIMIT, flag_of, scope_of, with_flags
+from nsys_insight.flags import DEFAULT_LIMIT, flag_of, scope_of, timeout_of, with_flags
 from nsys_insight.render import FORMATS, HUMAN_FORMATS, format_for, write
 from nsys_insight.sqltext import literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from nsys_insight.answer import Answer
     from nsys_insight.packs import Pack
+    from nsys_insight.stream import Stream
     from nsys_insight.trace import Trace
 
 
 def pack_command(pack: Pack) -> Callable[..., None]:
     """Make the command of a pack."""
-    about_steps = steps.PARAMS if steps.needed(pack.sql) else {}
+    about_steps = steps.params_of(pack.sql)
 
     def run(trace: Path | None, **given: Any) -> None:
         asked = {name: given.pop(name) for name in about_steps}
@@ -35,59 +32,15 @@ def pack_command(pack: Pack) -> Callable[..., None]:
             statement, values = pack.statement(params)
             explain(statement, f"{pack.name}: {pack.title}", values)
         else:
-            report(trace, given, lambda opened: opened.answer(pack.name, **params, **asked))
+            report(trace, given, lambda opened: opened.answer(pack, **params, **asked))
 
-    return with_flags(run, _help_of(pack), *map(flag_of, [*pack.params.values(), *about_steps.values()]))
+    return with_flags(run, help_of(pack), *map(flag_of, [*pack.params.values(), *about_steps.values()]))
 
 
-def _help_of(pack: Pack) -> str:
+def help_of(pack: Pack) -> str:
+    """The help of a pack's command: its header as a text."""
     columns = "\n".join(f"{name}: {text}.\n" for name, text in pack.columns.items())
     return f"{pack.title}.\n\n{pack.description}\n\nReading: {pack.reading}\n\nColumns:\n\n{columns}"
-
-
-def classify_command() -> Callable[..., None]:
-    """Make the command ``classify``: what bounds the steady state, or each kernel."""
-    whole, each = packs.find("classify"), packs.find("classify-kernels")
-    mine = {**whole.params, **steps.PARAMS}
-
-    def run(trace: Path | None, *, kernels: bool, **given: Any) -> None:
-        for param in (mine if kernels else each.params).values():
-            if given[param.name] != (str(param.default) if param.has_unit else param.default):
-                told = "without" if kernels else "with"
-                raise UsageError(f"{param.flag} is for classify {told} --kernels", "nsys-insight classify --help")
-        pack_command(each if kernels else whole)(trace, **given)
-
-    option = Annotated[bool, typer.Option("--kernels", help="Say what bounds each kernel, as classify-kernels does.")]
-    own = inspect.Parameter("kernels", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=option)
-    return with_flags(run, _help_of(whole), own, *map(flag_of, [*mine.values(), *each.params.values()]))
-
-
-def roofline_command() -> Callable[..., None]:
-    """Make the command ``roofline``: its pack as a table, or drawn."""
-    pack = packs.find("roofline")
-
-    def run(trace: Path | None, *, plot: bool, **given: Any) -> None:
-        output: Path | None = given["output"]
-        picture = output is not None and output.suffix.lower() == ".svg"
-        if given["explain"] or not (plot or picture):
-            pack_command(pack)(trace, **given)
-            return
-        from nsys_insight import roofline
-
-        params = {name: given[name] for name in pack.params}
-        with open_trace(trace, given) as opened:
-            answer = opened.answer(pack.name, **params)
-            drawn = roofline.draw(answer, limit=given["limit"], width=terminal.width(), as_svg=picture)
-        if output is None:
-            print(drawn)
-        else:
-            save(output, drawn)
-        for text in answer.notes:
-            terminal.note(text)
-
-    option = Annotated[bool, typer.Option("--plot", help="Draw it with characters; -o roofline.svg draws a picture.")]
-    own = inspect.Parameter("plot", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=option)
-    return with_flags(run, _help_of(pack), own, *map(flag_of, pack.params.values()))
 
 
 def save(path: Path, text: str) -> None:
@@ -102,66 +55,62 @@ def save(path: Path, text: str) -> None:
         raise UsageError(f"cannot write {path}: {error.strerror}", "name a file in a folder that exists") from None
 
 
-def sql_command() -> Callable[..., None]:
-    """Make the command ``sql``."""
-
-    def run(trace: Path | None, query: str | None, **given: Any) -> None:
-        # One argument that is no file is the question, about the trace that would be used anyway.
-        if query is None and trace is not None and not os.path.exists(trace):  # noqa: PTH110 - a query may be too long a name
-            trace, query = None, str(trace)
-        if query is None:
-            raise UsageError(
-                "there is no query", 'nsys-insight sql trace.sqlite "SELECT name, count(*) FROM kernels GROUP BY ALL"'
-            )
-        if given["explain"]:
-            explain(query, "sql", {})
-        else:
-            report(trace, given, lambda opened: opened.query(query))
-
-    argument = typer.Argument(metavar="QUERY", help="The query, in DuckDB's SQL.", show_default=False)
-    own = inspect.Parameter(
-        "query", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=Annotated[str | None, argument]
-    )
-    return with_flags(run, "Ask any question in SQL over the model's views (nsys-insight schema lists them).", own)
-
-
 def report(trace: Path | None, given: dict[str, Any], ask: Callable[[Trace], Answer]) -> None:
     """Open the trace, ask, and show the answer.
 
     Raises:
         InsightError: Any of that went wrong.
     """
-    output: Path | None = given["output"]
-    fmt = checked_format(given["fmt"] or (format_for(output) if output else "table"))
-    with open_trace(trace, given) as opened:
-        show(ask(opened), fmt, output, given["limit"], no_color=given["no_color"], full_names=given["full_names"])
+    fmt = format_of(given)
+    with open_traces([trace] if trace else [], given) as opened:
+        answer = ask(opened)
+        show(answer, fmt, given["output"], given["limit"], no_color=given["no_color"], full_names=given["full_names"])
 
 
-def open_trace(trace: Path | None, given: dict[str, Any]) -> Trace:
-    """Open the trace that the user means, in the scope that the flags give, and remember it for this folder."""
-    from nsys_insight.resolve import remember, resolve
+def open_traces(traces: Sequence[Path], given: dict[str, Any], *, several: bool = False) -> Trace:
+    """Open the trace that the user means, in the scope that the flags give; a single one is remembered in this folder.
+
+    With `several` there may be more than one, and a folder stands for all in it.
+    """
+    from nsys_insight.resolve import remember, resolve, resolve_all
     from nsys_insight.trace import Trace
 
-    scope = scope_of(given)
-    path, said = resolve(trace)
-    if said:
-        terminal.note(said)
-    with terminal.export_progress(path.name) as progress:
+    scope, timeout_s = scope_of(given), timeout_of(given)
+    if traces and several:
+        paths = resolve_all(traces)
+    else:
+        path, said = resolve(traces[0] if traces else None)
+        paths = [path]
+        if said:
+            terminal.note(said)
+    with terminal.export_progress(paths[0].name) as progress:
         opened = Trace(
-            path,
+            paths,
             scope=scope,
             memory=given["memory"],
+            timeout_s=timeout_s,
             use_cache=given["cache"],
             ncu=given["ncu"],
             note=terminal.note,
             progress=progress,
         )
-    remember(path)
+    if len(paths) == 1:
+        remember(paths[0])
     return opened
 
 
+def format_of(given: dict[str, Any]) -> str:
+    """The format that the flags ask for: by name, else by the suffix of the file.
+
+    Raises:
+        UsageError: There is none of that name.
+    """
+    output: Path | None = given["output"]
+    return checked_format(given["fmt"] or (format_for(output) if output else "table"))
+
+
 def show(  # noqa: PLR0913 - the output flags, one by one
-    answer: Answer,
+    answer: Answer | Stream,
     fmt: str = "table",
     output: Path | None = None,
     limit: int | None = None,
@@ -174,7 +123,7 @@ def show(  # noqa: PLR0913 - the output flags, one by one
     if limit is None and fmt in HUMAN_FORMATS and not output and answer.row_count > 1.5 * DEFAULT_LIMIT:
         limit = DEFAULT_LIMIT
     write(
-        answer,
+        cast("Answer", answer),  # a stream has what the formats ask of it that it is written in
         output or sys.stdout,
         fmt,
         limit=limit or None,

@@ -30,10 +30,20 @@ TraceArgument = Annotated[
 ]
 
 
-def with_flags(run: Callable[..., None], text: str, *own: inspect.Parameter) -> Callable[..., None]:
-    """Give a function of (trace, **given) its help, the trace argument, its own flags, and those of every report."""
+def with_flags(
+    run: Callable[..., None], text: str, *own: inspect.Parameter, argument: inspect.Parameter | None = None
+) -> Callable[..., None]:
+    """Give a function of (trace, **given) its help, its argument, its own flags, and those of every report.
+
+    Flags of its own take their short names from those of every report: the ``-f`` of ``sql`` is a file.
+    """
     trace = inspect.Parameter("trace", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=TraceArgument)
-    run.__signature__ = inspect.Signature([trace, *own, *_scope(), *_output(), *_loading()])  # type: ignore[attr-defined]
+    shared = [*_scope(), *_output(), *_loading()]
+    taken = {name for parameter in own for name in _option(parameter).param_decls or () if len(name) == 2}
+    for parameter in shared:
+        option = _option(parameter)
+        option.param_decls = tuple(name for name in option.param_decls or () if name not in taken)
+    run.__signature__ = inspect.Signature([argument or trace, *own, *shared])  # type: ignore[attr-defined]
     run.__annotations__ = {}
     run.__doc__ = text
     return run
@@ -70,6 +80,18 @@ def scope_of(given: dict[str, Any]) -> Scope:
     )
 
 
+def timeout_of(given: dict[str, Any]) -> float | None:
+    """Read --timeout as seconds; None is no limit.
+
+    Raises:
+        UsageError: It is no duration.
+    """
+    from nsys_insight.units import parse_duration
+
+    text = given["timeout"]
+    return None if text is None else parse_duration(f"{text}s" if text.isdecimal() else text, flag="--timeout") / 1e9
+
+
 def _time(text: str | None) -> int | None:
     from nsys_insight.units import parse_duration
 
@@ -77,6 +99,10 @@ def _time(text: str | None) -> int | None:
         return None
     # A trace's time may be negative: what happened before the capture range began.
     return -parse_duration(text[1:]) if text.startswith("-") else parse_duration(text)
+
+
+def _option(parameter: inspect.Parameter) -> Any:
+    return parameter.annotation.__metadata__[0]
 
 
 def _scope() -> list[inspect.Parameter]:
@@ -129,6 +155,7 @@ def _loading() -> list[inspect.Parameter]:
     return [
         _flag("cache", bool | None, "--cache/--no-cache", help=cache, **panel),
         _flag("memory", str | None, "--memory", help=memory, **panel),
+        _flag("timeout", str | None, "--timeout", help="Stop a query that takes longer, such as 30s.", **panel),
         _flag("ncu", Path | None, "--ncu", help=ncu, **panel),
     ]
 

@@ -67,17 +67,17 @@ def fit(text: str, width: int) -> str:
     """
     if width_of(text) <= width:
         return text
-    head, functor = text.partition("<")[0], _functor(text)
+    head, functor = text.partition("<")[0], functor_of(text)
     if not functor:
         # The whole head of a template says more than the numbers at its end.
         spared = max(width // 4, width - width_of(head) - 2) if head != text else width
         return _cut(text, width, min(width // 2, spared))
     numbered, typed = _LAMBDAS.sub(_numbers_and_types, functor), _typed(functor)
     compact = _LAMBDAS.sub(_numbers_and_types, text)
-    for short in (compact, *(f"{head}<{ELLIPSIS}{end}>" for end in (numbered, typed, _bare(functor)))):
+    for short in (compact, *(f"{head}<{ELLIPSIS}{end}>" for end in (numbered, typed, bare(functor)))):
         if width_of(short) <= width:
             return short
-    return _keep_end(head, _bare(functor), width)
+    return _keep_end(head, bare(functor), width)
 
 
 def fit_all(texts: Iterable[str], width: int) -> dict[str, str]:
@@ -91,7 +91,7 @@ def fit_all(texts: Iterable[str], width: int) -> dict[str, str]:
 
 def _told_apart(alike: list[str], width: int) -> dict[str, str]:
     """Cut texts so that their functors' types or, if those are the same, the first place where they differ is seen."""
-    fitted = {text: _keep_end(text.partition("<")[0], _typed(_functor(text)), width) for text in alike if "<" in text}
+    fitted = {text: _keep_end(text.partition("<")[0], _typed(functor_of(text)), width) for text in alike if "<" in text}
     if len(set(fitted.values())) < len(alike):
         begin = len(os.path.commonprefix(alike))  # noqa: RUF071 - these are no paths: characters are what is compared
         fitted = {text: _keep_from(text, begin, width) for text in alike}
@@ -118,7 +118,7 @@ def _keep_from(text: str, begin: int, width: int) -> str:
     short = (start + ELLIPSIS if begin > len(start) + 1 else text[:begin]) + text[begin:]
     if width_of(short) <= width:
         return short
-    tail = f"{ELLIPSIS}{_bare(_functor(text))}>"
+    tail = f"{ELLIPSIS}{bare(functor_of(text))}>"
     if len(tail) == 2 or width_of(tail) > width - width_of(start) - _START:
         tail = ELLIPSIS
     return start_of(short, width - width_of(tail)) + tail
@@ -160,7 +160,7 @@ def _typed(functor: str) -> str:
     return _LAMBDAS.sub(r"\1\2", functor)
 
 
-def _bare(functor: str) -> str:
+def bare(functor: str) -> str:
     """Write a functor without its types."""
     return re.split(r"[<(]", _LAMBDAS.sub(r"\1", functor), maxsplit=1)[0]
 
@@ -178,7 +178,7 @@ def _without_parameters(text: str) -> str:
     return text
 
 
-def _functor(text: str) -> str:
+def functor_of(text: str) -> str:
     """Return the innermost template argument that is neither a number, a type of data nor a helper, or ""."""
     functor = ""
     while inner := next((part for part in _template_arguments(text) if not _PLUMBING.fullmatch(part)), ""):

@@ -15,6 +15,7 @@ from nsys_insight.scope import WHOLE_TRACE, Scope, condition, cut
 from nsys_insight.sqltext import identifier, literal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     import duckdb
@@ -54,11 +55,16 @@ class Source:
     extents: extents.Extents = field(default_factory=dict)
 
 
-def connect(memory: str | None = None) -> duckdb.DuckDBPyConnection:
-    """Open an in-memory DuckDB, which spills to a folder of its own among the temporary ones, never beside a trace."""
+def spill_folder() -> str:
+    """Where queries of this process spill to, and answers are handed over from: a folder of its own, not yet made."""
     import os
     import tempfile
 
+    return os.path.join(tempfile.gettempdir(), f"nsys-insight-{os.getpid()}")  # noqa: PTH118 - pathlib would cost start-up time
+
+
+def connect(memory: str | None = None) -> duckdb.DuckDBPyConnection:
+    """Open an in-memory DuckDB, which spills to a folder of its own among the temporary ones, never beside a trace."""
     import duckdb
 
     try:
@@ -67,7 +73,7 @@ def connect(memory: str | None = None) -> duckdb.DuckDBPyConnection:
                 # Row order is of no meaning in SQL; giving it up lets the extension scan a SQLite file in parallel.
                 "preserve_insertion_order": False,
                 "memory_limit": memory or DEFAULT_MEMORY,
-                "temp_directory": os.path.join(tempfile.gettempdir(), f"nsys-insight-{os.getpid()}"),  # noqa: PTH118 - pathlib would cost start-up time
+                "temp_directory": spill_folder(),
                 "autoinstall_known_extensions": False,
                 "autoload_known_extensions": False,
             }
@@ -92,7 +98,7 @@ def scanner() -> Path | None:
     return path if path.is_file() else None
 
 
-def attach_sqlite(connection: duckdb.DuckDBPyConnection, path: Path) -> Source | None:
+def attach_sqlite(connection: duckdb.DuckDBPyConnection, path: Path, name: str = "trace") -> Source | None:
     """Attach a SQLite export, to be scanned in place; None where the extension cannot be loaded."""
     import duckdb
 
@@ -103,27 +109,36 @@ def attach_sqlite(connection: duckdb.DuckDBPyConnection, path: Path) -> Source |
         connection.execute(f"LOAD {literal(str(extension))}")
     except duckdb.Error:
         return None
-    connection.execute(f"ATTACH {literal(str(path))} AS trace (TYPE sqlite, READ_ONLY)")
+    connection.execute(f"ATTACH {literal(str(path))} AS {name} (TYPE sqlite, READ_ONLY)")
     columns = sqlite_columns(path)
     in_order = extents.known(path, sqlite_columns(path, views=False))  # a view has no row numbers to look at
-    return Source({table: f"trace.{identifier(table)}" for table in columns}, columns, in_order)
+    return Source({table: f"{name}.{identifier(table)}" for table in columns}, columns, in_order)
 
 
-def attach_database(connection: duckdb.DuckDBPyConnection, path: Path) -> Source:
-    """Attach a DuckDB file that `nsys_insight.cache.build` made."""
-    connection.execute(f"ATTACH {literal(str(path))} AS trace (READ_ONLY)")
+def attach_database(
+    connection: duckdb.DuckDBPyConnection, path: Path, name: str = "trace", *, schema: str = "main"
+) -> Source:
+    """Attach a DuckDB file that holds raw tables in `schema`: `main` in the cache, `raw` in a converted trace."""
+    connection.execute(f"ATTACH {literal(str(path))} AS {name} (READ_ONLY)")
     found = connection.execute(
-        "SELECT table_name, column_name FROM duckdb_columns() WHERE database_name = 'trace'"
+        f"""SELECT table_name, column_name FROM duckdb_columns()
+            WHERE database_name = {literal(name)} AND schema_name = {literal(schema)}"""
     ).fetchall()
     columns: dict[str, set[str]] = {}
     for table, column in found:
         columns.setdefault(table, set()).add(column)
-    return Source({table: f"trace.{identifier(table)}" for table in columns}, columns)
+    if "StringIds" not in columns and schema != "main":
+        raise TraceError(
+            f"{path} is a DuckDB file, but not one that nsys-insight convert wrote",
+            "nsys-insight convert trace.nsys-rep -o trace.duckdb",
+        )
+    return Source({table: f"{name}.{schema}.{identifier(table)}" for table in columns}, columns)
 
 
 def attach_parquet(connection: duckdb.DuckDBPyConnection, folder: Path) -> Source:
-    """Read a folder that ``nsys export --type parquetdir`` made: one Parquet file a table."""
+    """Read a folder that ``nsys export --type parquetdir`` made, or ``convert``: one Parquet file a table."""
     relations, columns = {}, {}
+    folder = folder / "raw" if (folder / "raw").is_dir() else folder
     for file in sorted(folder.glob("*.parquet")):
         relations[file.stem] = f"read_parquet({literal(str(file))})"
         described = connection.execute(f"DESCRIBE FROM {relations[file.stem]}").fetchall()
@@ -194,16 +209,21 @@ def _relation(connection: duckdb.DuckDBPyConnection, source: Source, table: str)
     ) = 1 THEN correlationId ELSE -correlationId END AS correlationId) FROM {rows})"""
 
 
-def create_raw_views(connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope) -> None:
-    """Make the relations of the contract in the schema `raw`: each has exactly its columns, and the rows in scope.
+def create_raw_views(
+    connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope, *, as_exported: bool = False
+) -> None:
+    """Make the relations of the contract in the schema `raw`: each has its columns, and the rows in scope.
 
+    With `as_exported`, what else the file has follows: other columns behind those of the contract, and other tables.
     The schema `whole` holds what explains why a GPU was idle, whatever part of it the scope is about.
     """
     statements = ["CREATE SCHEMA IF NOT EXISTS raw", "CREATE SCHEMA IF NOT EXISTS whole"]
-    for table in contract():
+    others = sorted(source.columns.keys() - contract().keys()) if as_exported else []
+    for table in (*contract(), *others):
         columns = source.columns.get(table, set())
+        more = sorted(columns - contract().get(table, {}).keys()) if as_exported else []
         rows = f"FROM {_relation(connection, source, table)}" if columns else "WHERE false"
-        statements.append(_raw_view("raw", table, columns, rows, scope))
+        statements.append(_raw_view("raw", table, columns, rows, scope, more))
         if table in WHOLE:
             statements.append(_raw_view("whole", table, columns, rows, Scope(device=scope.device)))
     # A scope has written down its own time; see `nsys_insight.scope`.
@@ -212,13 +232,16 @@ def create_raw_views(connection: duckdb.DuckDBPyConnection, source: Source, scop
     connection.execute(";\n".join(statements))
 
 
-def _raw_view(schema: str, table: str, columns: set[str], rows: str, scope: Scope) -> str:
-    """SQL that creates the relation of one table of the contract, from rows that have these columns."""
-    types = contract()[table]
-    select = ", ".join(
+def _raw_view(  # noqa: PLR0913, PLR0917 - what a relation is made of
+    schema: str, table: str, columns: set[str], rows: str, scope: Scope, more: Sequence[str] = ()
+) -> str:
+    """SQL that creates the relation of a table: the columns of the contract, from rows that have these, and `more`."""
+    types = contract().get(table, {})
+    select = [
         cell(name, kind, cut(scope, table, name)) if name in columns else f"NULL::{kind} AS {identifier(name)}"
         for name, kind in types.items()
-    )
-    test = condition(scope, table, set(types) & columns) if columns else ""
+    ]
+    select += map(identifier, more)
+    test = condition(scope, table, (set(types) or columns) & columns) if columns else ""
     where = f" WHERE {test}" if test else ""
-    return f"CREATE OR REPLACE VIEW {schema}.{identifier(table)} AS SELECT {select} {rows}{where}"
+    return f"CREATE OR REPLACE VIEW {schema}.{identifier(table)} AS SELECT {', '.join(select)} {rows}{where}"

@@ -42,19 +42,19 @@ def definitions() -> dict[str, View]:
 
 def needed(sql: str) -> list[View]:
     """The views that a query names, and all that these are made of, in the order in which to create them."""
-    wanted, found = set(_words(sql)), []
+    wanted, found = set(words(sql)), []
     for view in reversed(definitions().values()):
         if view.name in wanted:
             found.append(view)
-            wanted |= _words(view.create)
+            wanted |= words(view.create)
     return found[::-1]
 
 
-def create_macros(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create the macros that views, packs and scope conditions use."""
-    connection.execute((queries_folder() / "model" / "0_macros.sql").read_text(encoding="utf-8"))
-    for macro in (*macros(), *table_macros()):
-        connection.execute(macro)
+def create_macros(connection: duckdb.DuckDBPyConnection, *, lasting: bool = False) -> None:
+    """Create the macros that views, packs and scope conditions use, for all catalogs, or to last in a file."""
+    text = (queries_folder() / "model" / "0_macros.sql").read_text(encoding="utf-8")
+    for statement in (text.replace("CREATE MACRO", "CREATE TEMP MACRO"), *macros(), *table_macros()):
+        connection.execute(statement.replace("TEMP MACRO", "MACRO") if lasting else statement)
 
 
 def create_views(connection: duckdb.DuckDBPyConnection, wanted: list[View], *, comments: bool = False) -> None:
@@ -64,7 +64,7 @@ def create_views(connection: duckdb.DuckDBPyConnection, wanted: list[View], *, c
 
 
 @cache
-def _words(sql: str) -> frozenset[str]:
+def words(sql: str) -> frozenset[str]:
     """The names in a statement, and more; but no words of its comments and texts. SQL does not care for case."""
     bare = re.sub(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", " ", sql, flags=re.DOTALL)
     return frozenset(re.findall(r"\w+", bare.lower()))

@@ -13,8 +13,10 @@ from nsys_insight.paths import queries_folder
 from nsys_insight.sqltext import literal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
+HINT = "nsys-insight packs new NAME writes a pack to begin with"
 TYPES: dict[str, type] = {"integer": int, "number": float, "text": str, "boolean": bool}
 
 
@@ -108,18 +110,29 @@ class Pack:
 
 def bind(sql: str, values: dict[str, Any]) -> str:
     """Write values in place of `$name` parameters, wherever DuckDB's own tokenizer sees one."""
+    text, pieces, done = sql.encode(), [], 0
+    for name, start, end in _places(sql):
+        if name in values:
+            pieces += [text[done:start], literal(values[name]).encode()]
+            done = end
+    return b"".join([*pieces, text[done:]]).decode()
+
+
+def parameters(sql: str) -> set[str]:
+    """The names of the `$name` parameters in a statement."""
+    return {name for name, _, _ in _places(sql)}
+
+
+def _places(sql: str) -> Iterator[tuple[str, int, int]]:
+    """Find the parameters of a statement: name, first byte (the tokenizer counts bytes), and the byte after it."""
     import duckdb
 
-    text = sql.encode()  # the tokenizer counts bytes
-    pieces, done = [], 0
+    text = sql.encode()
     for (start, _), (following, _) in pairwise(duckdb.tokenize(sql)):
-        if text[start : start + 1] != b"$" or following != start + 1:
-            continue
-        match = re.compile(rb"\w+").match(text, following)
-        if match and match[0].decode() in values:
-            pieces += [text[done:start], literal(values[match[0].decode()]).encode()]
-            done = match.end()
-    return b"".join([*pieces, text[done:]]).decode()
+        if text[start : start + 1] == b"$" and following == start + 1:
+            match = re.compile(rb"\w+").match(text, following)
+            if match:
+                yield match[0].decode(), start, match.end()
 
 
 def parse(path: Path) -> Pack:
@@ -130,10 +143,15 @@ def parse(path: Path) -> Pack:
     """
     import tomllib
 
-    text = path.read_text(encoding="utf-8")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"{path} cannot be read: {error}", "nsys-insight packs lists the packs that there are"
+        ) from None
     header = re.match(r"\s*/\*(.*?)\*/", text, re.DOTALL)
     if not header:
-        raise UsageError(f"{path.name} does not begin with a header", "a pack opens with /* … */ that holds TOML")
+        raise UsageError(f"{path.name} does not begin with a header: /* … */ that holds TOML", HINT)
     try:
         facts = tomllib.loads(header[1])
         return Pack(
@@ -150,8 +168,10 @@ def parse(path: Path) -> Pack:
             notes=facts.get("notes", {}),
             details=tuple(facts.get("details", ())),
         )
-    except (tomllib.TOMLDecodeError, KeyError) as error:
-        raise UsageError(f"the header of {path.name} is not complete: {error}") from None
+    except KeyError as error:
+        raise UsageError(f"the header of {path.name} lacks {error}", HINT) from None
+    except (tomllib.TOMLDecodeError, AttributeError, TypeError) as error:
+        raise UsageError(f"the header of {path.name} is not as it should be: {error}", HINT) from None
 
 
 @cache
@@ -160,13 +180,24 @@ def built_in() -> dict[str, Pack]:
     return {path.stem: parse(path) for path in sorted(queries_folder().glob("*.sql"))}
 
 
+def known() -> dict[str, Pack]:
+    """All packs of the package and the user's own by name."""
+    from nsys_insight.user_packs import load
+
+    return built_in() | load().packs
+
+
 def find(name: str) -> Pack:
-    """Return the pack with this name or alias; underscores may stand for dashes.
+    """Return the pack with this name or alias, or in this file; underscores may stand for dashes.
 
     Raises:
         UsageError: There is none.
     """
-    packs = built_in()
+    from pathlib import Path
+
+    if name.endswith(".sql"):
+        return parse(Path(name))
+    packs = known()
     wanted = name.replace("_", "-")
     if wanted in packs:
         return packs[wanted]

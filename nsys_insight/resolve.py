@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nsys_insight import cache_folder
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.source import REPORT_SUFFIXES, is_export, is_parquet_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 TRACE_VARIABLE = "NSYS_INSIGHT_TRACE"
 
@@ -38,6 +42,25 @@ def resolve(argument: Path | None, folder: Path = Path()) -> tuple[Path, str]:
     if used:
         return used, f"using {used} (the trace used last in this folder)"
     raise _not_one(traces, "this folder")
+
+
+def resolve_all(arguments: Sequence[Path]) -> list[Path]:
+    """Return the traces that several arguments name; a folder stands for all traces in it.
+
+    Raises:
+        UsageError: A folder holds none.
+        TraceError: A folder cannot be listed.
+    """
+    traces: list[Path] = []
+    for argument in arguments:
+        if argument.is_dir() and not is_parquet_folder(argument):
+            found = candidates(argument)
+            if not found:
+                raise _not_one(found, str(argument))
+            traces += found
+        else:
+            traces.append(argument)
+    return list(dict.fromkeys(traces))
 
 
 def candidates(folder: Path) -> list[Path]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from nsys_insight import load, model, steps
+from typing import TYPE_CHECKING
+
+from nsys_insight import fusion, load, model, steps
 from nsys_insight.answer import Answer, Column, store
 from nsys_insight.errors import UsageError
 from nsys_insight.scope import WHOLE_TRACE, describe
 from nsys_insight.sqltext import literal
 from nsys_insight.units import unit_of
+
+if TYPE_CHECKING:
+    import duckdb
 
 _VIEWS = {
     "view": "What to select from",
@@ -37,12 +42,7 @@ def described(view: str | None = None) -> Answer:
         raise UsageError(
             f"there is no view {view!r}", f"did you mean {near[0]}?" if near else "nsys-insight schema lists them"
         )
-    connection = load.connect()
-    model.create_macros(connection)
-    load.create_raw_views(connection, load.Source({}, {}), WHOLE_TRACE)
-    describe(connection)
-    steps.create_tables(connection)
-    model.create_views(connection, list(model.definitions().values()), comments=True)
+    connection = empty_model(comments=True)
     if view is None:
         query = """
             SELECT view_name AS view, comment AS description FROM duckdb_views()
@@ -68,3 +68,15 @@ def described(view: str | None = None) -> Answer:
         report="schema",
         title=title,
     )
+
+
+def empty_model(*, comments: bool = False) -> duckdb.DuckDBPyConnection:
+    """Create all views over a trace in which nothing happened."""
+    connection = load.connect()
+    model.create_macros(connection)
+    load.create_raw_views(connection, load.Source({}, {}), WHOLE_TRACE)
+    describe(connection)
+    steps.create_tables(connection)
+    fusion.create_tables(connection)
+    model.create_views(connection, list(model.definitions().values()), comments=comments)
+    return connection

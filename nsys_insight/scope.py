@@ -224,7 +224,7 @@ def _merged(keys: str, table: str) -> str:
                 OVER ({by} ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
             FROM {table}
         ), islands AS (
-            SELECT *, count(*) FILTER (WHERE reached IS NULL OR start_ns > reached)
+            SELECT *, sum(CASE WHEN reached IS NULL OR start_ns > reached THEN 1 ELSE 0 END)
                 OVER ({by} ORDER BY start_ns ROWS UNBOUNDED PRECEDING) AS island
             FROM reach
         )

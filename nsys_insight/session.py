@@ -1,26 +1,40 @@
-"""A DuckDB connection over a trace file: the model's views on demand, and a way on when a file is hard to read."""
+"""A DuckDB connection over trace files: the model's views on demand, and a way on when a file is hard to read."""
 
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from nsys_insight import cache, load, model, steps
+from nsys_insight import cache, fusion, load, many, model, sandbox, steps
 from nsys_insight.answer import store
-from nsys_insight.errors import QueryError, TraceError
+from nsys_insight.errors import QueryError, TraceError, UsageError
 from nsys_insight.ncu.store import attach as attach_ncu
 from nsys_insight.scope import WHOLE_TRACE, Scope, describe, prepare, settle
 from nsys_insight.source import Kind
+from nsys_insight.sqltext import literal
+from nsys_insight.statements import failed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import duckdb
 
+T = TypeVar("T")
+Columns = list[tuple[str, str]]
+Batch = list[tuple[Any, ...]]
+
+
+class File(NamedTuple):
+    """A file to read; `label` is what the column `trace` says of its rows where there are several."""
+
+    path: Path
+    kind: Kind
+    label: str = ""
+
 
 class Session:
-    """Runs queries over one file in one scope.
+    """Runs queries over one file or several in one scope, and lets them reach nothing else (`nsys_insight.sandbox`).
 
     There are three ways to read a SQLite export: a DuckDB file built of it before, DuckDB's extension scanning it in
     place, and a copy made cell by cell. Each next one is slower to start and gets over what stopped the one before: a
@@ -29,73 +43,127 @@ class Session:
 
     def __init__(  # noqa: PLR0913 - what a session is made of
         self,
-        file: Path,
-        kind: Kind,
+        files: Sequence[File],
         scope: Scope,
         memory: str | None,
         *,
         use_cache: bool | None,
+        timeout_s: float | None = None,
         ncu: Path | None = None,
     ) -> None:
-        """Open the file in the first way that works; `ncu` is a file that `ncu import` wrote, to be read beside it.
+        """Open the files in the first way that works.
+
+        `ncu` is a file that `ncu import` wrote, to be read beside a single trace.
 
         Raises:
             TraceError: None does.
             UsageError: The scope names an NVTX range that is not there.
         """
-        self.file, self.scope, self.memory, self.use_cache, self.ncu = file, scope, memory, use_cache, ncu
+        self.files, self.scope, self.memory, self.use_cache, self.ncu = files, scope, memory, use_cache, ncu
+        self._bounded = sandbox.Runner(timeout_s)
         self.connection: duckdb.DuckDBPyConnection
         self._numbers = count(1)
         self._views: set[str] = set()
         self._steps: steps.StepOptions | None = None
-        self._cached_file: Path | None = None
-        parquet, sqlite = [self._as_folder], [self._cached, self._in_place, self._copied]
-        self._way: Callable[[], load.Source | None]
-        self._ways: list[Callable[[], load.Source | None]] = parquet if kind is Kind.PARQUET else sqlite
+        self._fusions_found = False
+        self._loaded: dict[str, set[str]] = {}
+        self._definitions: list[str] = []
+        self._as_exported = False
+        self._cached_files: list[Path] = []
+        self._sources: list[load.Source]
+        self._way: Callable[[], list[load.Source] | None]
+        self._ways: list[Callable[[], list[load.Source] | None]] = [self._cached, self._in_place, self._copied]
         self._open()
 
-    def table(self, query: str, options: steps.StepOptions = steps.AUTO) -> tuple[str, list[tuple[str, str]]]:
+    def table(self, query: str, options: steps.StepOptions = steps.AUTO, *, line: int = 0) -> tuple[str, Columns]:
         """Run a query over the model's views; return its result's table, with its columns' names and types.
 
-        Where the query reads `steps`, they are found first, as the options say.
+        Where the query reads `steps` or fusion candidates, they are found first, as the options say. `line` is where
+        the query begins in what the user wrote, for messages.
 
         Raises:
             UsageError: Steps are to be told by an NVTX range that is not there.
             QueryError: The query failed.
             TraceError: The file cannot be read.
         """
+        name = f"answer_{next(self._numbers)}"
+        # The query begins on the second line of what DuckDB sees.
+        return name, self._run(query, lambda: store(self.connection, name, query), line - 1, options)
+
+    def stream(self, query: str, size: int, *, line: int = 0) -> tuple[Columns, Iterator[Batch]]:
+        """Run a query and give its columns, and its rows in pieces of `size` while it still runs.
+
+        Raises:
+            QueryError: The query failed, at once or later.
+            TraceError: The file cannot be read.
+        """
+
+        def start() -> tuple[Columns, Batch]:
+            # Not on a cursor, which does not see the connection's temporary tables and macros.
+            columns = [(name, kind) for name, kind, *_ in self.connection.execute(f"DESCRIBE {query}").fetchall()]
+            return columns, self.connection.execute(query).fetchmany(size)
+
+        columns, first = self._run(query, start, line)
+        return columns, self._batches(first, size)
+
+    def write_parquet(self, query: str, path: Path, *, line: int = 0) -> int:
+        """Write a query's result while it runs as a Parquet file, to a `sandbox.handover`; return how many rows."""
+        copy = f"COPY (\n{query}\n) TO {literal(str(path))} (FORMAT parquet)"
+        return int(self._run(query, lambda: self.connection.execute(copy).fetchall(), line - 1)[0][0])
+
+    def define(self, definition: str, *, line: int = 0) -> None:
+        """Run the definition of a table, view or macro of the user's own."""
+        self._run(definition, lambda: self.connection.execute(definition), line)
+        self._definitions.append(definition)
+
+    def sentences(self, query: str, table: str) -> list[str]:
+        """Run a pack's note: a query for sentences, over the views and the table that it calls `answer`."""
+        sandbox.check(query)
+        self._create_views(query)
+        rows = self.connection.execute(f"WITH answer AS (FROM {table}) SELECT * FROM ({query})").fetchall()
+        return [text for (text,) in rows if text]
+
+    def _run(self, sql: str, run: Callable[[], T], line: int, options: steps.StepOptions = steps.AUTO) -> T:
+        """Run what `sql` asks, in the way that is open or one that gets over what stops it there."""
         import duckdb
 
-        name = f"answer_{next(self._numbers)}"
+        sandbox.check(sql)
         again = True
         while True:
             try:
-                self._create_views(query)
-                self._find_steps(query, options)
-                return name, store(self.connection, name, query)
-            except duckdb.OutOfMemoryException:
-                raise self._out_of_memory() from None
+                self._create_views(sql)
+                self._find_steps(sql, options)
+                return self._bounded(self.connection, run)
+            except duckdb.OutOfMemoryException as error:
+                raise self._out_of_memory(error) from None
             except (duckdb.InternalException, duckdb.FatalException) as error:
                 # DuckDB's own fault, seen once in hundreds of runs, makes its connection useless: ask once more anew.
-                if not again and self._cached_file is None:
-                    raise _failed(error) from None
+                if not again and not self._cached_files:
+                    raise self._failed(error, line) from None
                 if not again:
                     self._get_over(error)
                 else:
                     self._ways.insert(0, self._way)
                 again = False
             except (duckdb.Error, UnicodeDecodeError) as error:
-                broken = self._cached_file is not None and isinstance(error, duckdb.IOException)
+                broken = self._cached_files and isinstance(error, duckdb.IOException)
                 if not broken and not _is_unreadable_cell(error):
-                    raise _failed(error) from None
+                    raise self._failed(error, line) from None
                 self._get_over(error)
             self._open()
 
-    def sentences(self, query: str, table: str) -> list[str]:
-        """Run a pack's note: a query for sentences, over the views and the table that it calls `answer`."""
-        self._create_views(query)
-        rows = self.connection.execute(f"WITH answer AS (FROM {table}) SELECT * FROM ({query})").fetchall()
-        return [text for (text,) in rows if text]
+    def _batches(self, first: Batch, size: int) -> Iterator[Batch]:
+        import duckdb
+
+        batch = first
+        try:
+            while batch:
+                yield batch
+                batch = self._bounded(self.connection, lambda: self.connection.fetchmany(size))
+        except duckdb.OutOfMemoryException as error:
+            raise self._out_of_memory(error) from None
+        except (duckdb.Error, UnicodeDecodeError) as error:
+            raise self._failed(error, 0) from None
 
     def _open(self) -> None:
         """Try the ways that are left. The connection of one that failed stays: answers it gave can still be read."""
@@ -105,84 +173,154 @@ class Session:
             self._way = self._ways.pop(0)
             self.connection = load.connect(self.memory)
             self._views.clear()
-            self._steps = None
-            self._cached_file = None
+            self._loaded.clear()
+            self._steps, self._fusions_found = None, False
+            self._cached_files = []
             try:
-                source = self._way()
-                if source is None:
+                sources = self._way()
+                if sources is None:
                     continue
-                if self.ncu is not None:
-                    source = attach_ncu(self.connection, self.ncu, source)
+                self._sources = sources
                 model.create_macros(self.connection)
-                load.create_raw_views(self.connection, source, WHOLE_TRACE)
-                describe(self.connection)
-                steps.create_tables(self.connection)
-                if self.scope != WHOLE_TRACE:
-                    self._create_views("SELECT * FROM wall, nvtx_ranges, nvtx_nesting, gpu_ops, devices")
-                    prepare(self.connection, self.scope)
-                    load.create_raw_views(self.connection, source, self.scope)
-                    settle(self.connection, self.scope)
-            except duckdb.OutOfMemoryException:
-                raise self._out_of_memory() from None
+                for part, source in zip(self._parts(), sources, strict=True):
+                    with many.inside(self.connection, part):
+                        self._prepare(source)
+                folders = [str(file.path) for file in self.files if file.kind is Kind.PARQUET]
+                if len(self.files) > 1 or self._as_exported:
+                    # DuckDB 1.5.5 takes scans of two SQLite tables that have the same columns for one, in one file or
+                    # in two, and gives the rows of the first for both. The tables of the contract all differ.
+                    self.connection.execute("SET disabled_optimizers = 'common_subplan'")
+                sandbox.lock(self.connection, load.spill_folder(), *folders)
+                for definition in self._definitions:
+                    self._create_views(definition)
+                    self._find_steps(definition, steps.AUTO)
+                    self.connection.execute(definition)
+            except duckdb.OutOfMemoryException as error:
+                raise self._out_of_memory(error) from None
             except (duckdb.Error, UnicodeDecodeError) as error:
                 self._get_over(error)
             else:
                 return
 
-    def _out_of_memory(self) -> QueryError:
+    def _prepare(self, source: load.Source) -> None:
+        """Create the raw relations of one file, and what the views over them need in any scope."""
+        load.create_raw_views(self.connection, source, WHOLE_TRACE, as_exported=self._as_exported)
+        describe(self.connection)
+        steps.create_tables(self.connection)
+        fusion.create_tables(self.connection)
+        if self.scope != WHOLE_TRACE:
+            views = model.needed("SELECT * FROM wall, nvtx_ranges, nvtx_nesting, gpu_ops, devices")
+            model.create_views(self.connection, views)
+            self._views.update(view.name for view in views)
+            prepare(self.connection, self.scope)
+            load.create_raw_views(self.connection, source, self.scope, as_exported=self._as_exported)
+            settle(self.connection, self.scope)
+
+    def _create_views(self, mentioned_in: str) -> None:
+        if not self._as_exported and "raw" in model.words(mentioned_in):
+            self._show_as_exported()
+        wanted = [view for view in model.needed(mentioned_in) if view.name not in self._views]
+        for part in self._parts():
+            with many.inside(self.connection, part):
+                model.create_views(self.connection, wanted)
+        self._views.update(view.name for view in wanted)
+        if len(self.files) > 1:
+            labels = [file.label for file in self.files]
+            many.unite(self.connection, mentioned_in, self._parts(), labels, self._sources, self._loaded)
+
+    def _find_steps(self, mentioned_in: str, options: steps.StepOptions) -> None:
+        """Fill what the views about steps and fusion read, also those of the user's own, unless it is there."""
+        mentioned = [mentioned_in, *self._definitions]
+        if not any(map(steps.needed, mentioned)):
+            return
+        if len(self.files) > 1:
+            raise UsageError("steps are found in one trace at a time", "open one of the traces")
+        if self._steps != options:
+            self._steps, self._fusions_found = None, False
+            self._bounded(self.connection, lambda: steps.find(self.connection, options, self._create_views))
+            self._steps = options
+        if not self._fusions_found and any(map(fusion.needed, mentioned)):
+            self._bounded(self.connection, lambda: fusion.find(self.connection, self._create_views))
+            self._fusions_found = True
+
+    def _show_as_exported(self) -> None:
+        """Give the tables of the schema `raw` with all that the files have; a cached copy holds only what is read."""
+        self._as_exported = True
+        if not self._cached_files:
+            self._ways.insert(0, self._way)
+        self._open()
+
+    def _parts(self) -> list[str]:
+        """The catalogs that hold the model of each file; one file's is the connection's own."""
+        return many.catalogs(len(self.files))
+
+    def _out_of_memory(self, error: Exception) -> QueryError:
+        if "max_temp_directory_size" in str(error):
+            return QueryError(
+                f"this would spill more than {sandbox.SPILL} to {load.spill_folder()}", "ask for less at a time"
+            )
         limit = self.memory or load.DEFAULT_MEMORY
         return QueryError(f"this needs more memory than the limit of {limit}", "raise the limit: --memory 4GB")
 
+    def _failed(self, error: Exception, line: int) -> QueryError:
+        raw = [f"raw.{table}" for source in self._sources for table in source.columns]
+        found = "SELECT DISTINCT column_name FROM duckdb_columns() WHERE schema_name = 'main' ORDER BY ALL"
+        columns = [name for (name,) in self.connection.cursor().execute(found).fetchall()]
+        return failed(error, line=line, names=(*model.views(), *raw), columns=columns)
+
     def _get_over(self, error: Exception) -> None:
         """Raise, unless the next way may do better."""
-        if self._cached_file is not None and not isinstance(error, UnicodeDecodeError):
-            cache.discard(self._cached_file)
+        if self._cached_files and not isinstance(error, UnicodeDecodeError):
+            for file in self._cached_files:
+                cache.discard(file)
         elif not self._ways or not _is_unreadable_cell(error):
+            which = ", ".join(str(file.path) for file in self.files[:3])
             raise TraceError(
-                f"{self.file} cannot be read: {str(error).partition(chr(10))[0]}",
+                f"{which} cannot be read: {str(error).partition(chr(10))[0]}",
                 "export it again: nsys export --type sqlite -o trace.sqlite trace.nsys-rep",
             ) from None
 
-    def _create_views(self, mentioned_in: str) -> None:
-        wanted = [view for view in model.needed(mentioned_in) if view.name not in self._views]
-        model.create_views(self.connection, wanted)
-        self._views.update(view.name for view in wanted)
-
-    def _find_steps(self, query: str, options: steps.StepOptions) -> None:
-        if steps.needed(query) and self._steps != options:
-            steps.find(self.connection, options, self._create_views)
-            self._steps = options
-
-    def _cached(self) -> load.Source | None:
-        database = None if self.use_cache is False else cache.find(self.file)
-        if database is None and self.use_cache:
-            database = cache.build(self.file, self.memory)
-        if database is None:
+    def _cached(self) -> list[load.Source] | None:
+        if self.use_cache is False or self._as_exported:
             return None
-        self._cached_file = database
-        return load.attach_database(self.connection, database)
+        built: dict[Path, Path | None] = {}
+        for file in self._exports():
+            built[file.path] = cache.find(file.path)
+        if self.use_cache:
+            missing = [path for path, database in built.items() if database is None]
+            built |= many.build(missing, self.memory)
+        if built and not any(built.values()):
+            return None
+        self._cached_files = [database for database in built.values() if database]
+        return self._attach(built)
 
-    def _in_place(self) -> load.Source | None:
-        return load.attach_sqlite(self.connection, self.file)
+    def _in_place(self) -> list[load.Source] | None:
+        return self._attach({})
 
-    def _copied(self) -> load.Source | None:
-        return load.attach_database(self.connection, cache.build(self.file, self.memory, in_place=False))
+    def _copied(self) -> list[load.Source] | None:
+        return self._attach(many.build([file.path for file in self._exports()], self.memory, in_place=False))
 
-    def _as_folder(self) -> load.Source | None:
-        return load.attach_parquet(self.connection, self.file)
+    def _exports(self) -> list[File]:
+        return [file for file in self.files if file.kind is Kind.SQLITE]
 
-
-def _failed(error: Exception) -> QueryError:
-    """Say what is wrong with a query: DuckDB's own words, but for a view that is not there."""
-    import difflib
-    import re
-
-    missing = re.search(r"Table with name (\w+) does not exist", str(error))
-    if missing:
-        near = difflib.get_close_matches(missing[1], model.views(), n=1)
-        hint = f"did you mean {near[0]}?" if near else "nsys-insight schema lists the views"
-        return QueryError(f"there is no view {missing[1]!r}", hint)
-    return QueryError(str(error).partition("\n\nLINE ")[0], "nsys-insight schema VIEW lists a view's columns")
+    def _attach(self, built: Mapping[Path, Path | None]) -> list[load.Source] | None:
+        """Attach each file, or what was built of it; None where a file needs the extension and there is none."""
+        sources = []
+        for number, file in enumerate(self.files):
+            name = "trace" if len(self.files) == 1 else f"trace_{number}"
+            database = built.get(file.path)
+            if database:
+                source: load.Source | None = load.attach_database(self.connection, database, name)
+            elif file.kind is Kind.PARQUET:
+                source = load.attach_parquet(self.connection, file.path)
+            elif file.kind is Kind.DATABASE:
+                source = load.attach_database(self.connection, file.path, name, schema="raw")
+            else:
+                source = load.attach_sqlite(self.connection, file.path, name)
+            if source is None:
+                return None
+            sources.append(attach_ncu(self.connection, self.ncu, source) if self.ncu else source)
+        return sources
 
 
 def _is_unreadable_cell(error: Exception) -> bool:

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
 
 class Kind(StrEnum):
-    """What nsys wrote: its own report, or one of the exports that can be queried."""
+    """What nsys wrote: its own report, or one of the exports that can be queried; or what ``convert`` made of one."""
 
     SQLITE = "sqlite"
     REPORT = "report"
     PARQUET = "parquet"
+    DATABASE = "duckdb"
 
 
 REPORT_SUFFIXES = (".nsys-rep", ".qdrep")
@@ -29,6 +30,7 @@ REPORT_SUFFIXES = (".nsys-rep", ".qdrep")
 _HEAD_BYTES = 1 << 16
 _REPORT_MAGIC = b"NVIDIA Tegra Profiler Report"
 _SQLITE_MAGIC = b"SQLite format 3\0"
+_DUCKDB_MAGIC = b"DUCK"  # from the ninth byte on
 _EXPORT_PREFIXES = ("CUPTI_ACTIVITY_KIND_", "TARGET_INFO_")
 _EXPORT_TABLES = {"StringIds", "NVTX_EVENTS", "OSRT_API", "GPU_METRICS", "META_DATA_EXPORT", "EXPORT_META_DATA"}
 _FIRST_TABLES = {"StringIds", "ProcessStreams"}
@@ -67,6 +69,8 @@ def identify(path: Path) -> Kind:
         return Kind.SQLITE
     if head.startswith(_REPORT_MAGIC):
         return Kind.REPORT
+    if head[8:12] == _DUCKDB_MAGIC:
+        return Kind.DATABASE
     what, hint = _foreign(path, head)
     if what:
         raise TraceError(f"{path} {what}", hint)
@@ -78,9 +82,9 @@ def identify(path: Path) -> Kind:
 
 
 def is_parquet_folder(path: Path) -> bool:
-    """Tell whether `path` is a folder that `nsys export --type parquetdir` wrote."""
+    """Tell whether `path` is a folder that `nsys export --type parquetdir` wrote, or our own ``convert``."""
     try:
-        return (path / "StringIds.parquet").is_file()
+        return any((folder / "StringIds.parquet").is_file() for folder in (path, path / "raw"))
     except OSError:
         return False
 

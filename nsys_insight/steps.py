@@ -80,6 +80,11 @@ def needed(sql: str) -> bool:
     return any("found_" in view.create for view in model.needed(sql))
 
 
+def params_of(sql: str) -> dict[str, Param]:
+    """The parameters that a query takes because it reads what is found about steps; none where it does not."""
+    return PARAMS if needed(sql) else {}
+
+
 def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
     """Create the tables that the views read, without rows."""
     connection.execute((queries_folder() / "steps" / "tables.sql").read_text(encoding="utf-8"))
@@ -130,8 +135,9 @@ def find(connection: duckdb.DuckDBPyConnection, asked: StepOptions, prepare: Cal
         tokens=asked.tokens, tokens_per_step=(asked.tokens_per_step or 1) * (asked.batch or 1),
         high_steps=HIGH[0], high=HIGH[1], medium_steps=MEDIUM[0], medium=MEDIUM[1], process=stream.process,
     )  # fmt: skip
-    for name in ("launched", "stream", "cut", "pieces", "ranges", "totals"):
-        connection.execute(f"DROP TABLE IF EXISTS step_{name}")
+    for kind, names in (("VIEW", "named ops"), ("TABLE", "launched stream cut pieces ranges totals")):
+        for name in names.split():
+            connection.execute(f"DROP {kind} IF EXISTS step_{name}")
 
 
 def _method(run: Callable[..., list[Any]], stream: step_sequence.Stream, asked: StepOptions) -> Method:

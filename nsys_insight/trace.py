@@ -5,16 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from nsys_insight import packs, steps
+from nsys_insight import model, packs, steps
 from nsys_insight.answer import Answer, Column
-from nsys_insight.errors import QueryError
+from nsys_insight.errors import QueryError, UsageError
+from nsys_insight.many import labels_of
 from nsys_insight.ncu.store import for_trace
 from nsys_insight.scope import WHOLE_TRACE, Scope
-from nsys_insight.session import Session
+from nsys_insight.session import File, Session
 from nsys_insight.source import Kind, identify, settled
+from nsys_insight.statements import Statement, one_query
+from nsys_insight.stream import Stream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import polars as pl
 
@@ -28,9 +31,11 @@ class Trace:
     returns the same trace narrowed to a part of it.
 
     Args:
-        path: A `.nsys-rep` or `.qdrep` (exported with your nsys), its SQLite export, or a parquetdir.
+        path: A `.nsys-rep` or `.qdrep` (exported with your nsys), its SQLite export, a parquetdir, or what
+            ``nsys-insight convert`` made of one. Several are for SQL alone: every view then has a column `trace`.
         scope: The part of the trace to look at.
         memory: What a query may hold in memory before it spills to disk, such as ``"2GB"``.
+        timeout_s: How many seconds a query may take.
         use_cache: True builds a DuckDB copy in the cache folder first, which makes further questions on a big trace
             faster; None uses one if it is there; False does not look.
         ncu: What Nsight Compute measured of the same program: a file that ``nsys-insight ncu import`` wrote, or a CSV
@@ -46,36 +51,33 @@ class Trace:
 
     def __init__(  # noqa: PLR0913 - options by keyword
         self,
-        path: str | Path,
+        path: str | Path | Sequence[str | Path],
         *,
         scope: Scope = WHOLE_TRACE,
         memory: str | None = None,
+        timeout_s: float | None = None,
         use_cache: bool | None = None,
         ncu: str | Path | None = None,
         note: Callable[[str], None] = lambda _: None,
         progress: Callable[[int], None] | None = None,
     ) -> None:
         """Open the trace and create the model over it."""
-        self.path = Path(path)
+        self.paths = [Path(path)] if isinstance(path, str | Path) else [Path(each) for each in path]
+        self.path = self.paths[0]
         self._scope = scope
         self._options: dict[str, Any] = {
-            "memory": memory,
-            "use_cache": use_cache,
-            "ncu": ncu,
-            "note": note,
-            "progress": progress,
-        }
-        kind = identify(self.path)
-        file = self.path
-        if kind is Kind.REPORT:
-            from nsys_insight.export import exported
-
-            file, kind = exported(self.path, note=note, progress=progress), Kind.SQLITE
-        elif kind is Kind.SQLITE:
-            file = settled(self.path, note)
+            "memory": memory, "timeout_s": timeout_s, "use_cache": use_cache, "ncu": ncu,
+            "note": note, "progress": progress,
+        }  # fmt: skip
+        several = len(self.paths) > 1
+        if ncu and several:
+            raise UsageError("what ncu measured is of one trace", "open one of the traces with it")
+        files = [
+            _file(each, label, note, progress) for each, label in zip(self.paths, labels_of(self.paths), strict=True)
+        ]
         self._ncu_said = False
-        self.ncu = for_trace(self.path, Path(ncu) if ncu else None)
-        self._session = Session(file, kind, scope, memory, use_cache=use_cache, ncu=self.ncu)
+        self.ncu = None if several else for_trace(self.path, Path(ncu) if ncu else None)
+        self._session = Session(files, scope, memory, use_cache=use_cache, timeout_s=timeout_s, ncu=self.ncu)
 
     def scope(  # noqa: PLR0913 - the parts of a scope, by keyword
         self,
@@ -100,7 +102,7 @@ class Trace:
             "stream": stream,
         }
         parts = {name: value for name, value in asked.items() if value is not None}
-        return Trace(self.path, scope=self._scope.narrowed(**parts), **self._options)
+        return Trace(self.paths, scope=self._scope.narrowed(**parts), **self._options)
 
     def run(self, report: str, **params: Any) -> pl.DataFrame:
         """Answer a report as a polars frame: ``trace.run("gaps", min_gap_ns=5000)``.
@@ -112,13 +114,18 @@ class Trace:
             self._options["note"](text)
         return answer.frame()
 
-    def answer(self, report: str, **params: Any) -> Answer:
+    def answer(self, report: str | packs.Pack, **params: Any) -> Answer:
         """Answer a report, with its notes and what its columns mean.
 
         Reports about steps also take the options of `nsys_insight.steps.StepOptions`.
+
+        Raises:
+            UsageError: There is no such report, a parameter is wrong, or several traces are open.
         """
-        pack = packs.find(report)
-        asked = {name: params.pop(name) for name in steps.PARAMS if name in params} if steps.needed(pack.sql) else {}
+        pack = packs.find(report) if isinstance(report, str) else report
+        if len(self.paths) > 1:
+            raise UsageError("a report is about one trace", "open one of them, or ask in SQL: GROUP BY trace")
+        asked = {name: params.pop(name) for name in steps.params_of(pack.sql) if name in params}
         statement, values = pack.statement(params)
         self._say_which_ncu(statement)
         table, columns = self._session.table(statement, steps.options(asked))
@@ -145,8 +152,12 @@ class Trace:
 
     def query(self, query: str) -> Answer:
         """Answer an SQL query over the model's views."""
-        self._say_which_ncu(query)
-        table, columns = self._session.table(one_query(query))
+        return self.execute(Statement(one_query(query)))
+
+    def execute(self, statement: Statement) -> Answer:
+        """Answer one query of a text that `nsys_insight.statements.split` took apart."""
+        self._say_which_ncu(statement.sql)
+        table, columns = self._session.table(statement.sql, line=statement.line)
         return Answer(
             connection=self._session.connection,
             table=table,
@@ -156,9 +167,33 @@ class Trace:
             trace=self.facts(),
         )
 
+    def define(self, statement: Statement) -> None:
+        """Run the definition of a table, view or macro, for the queries after it.
+
+        Raises:
+            QueryError: It failed, or would hide a view of the model.
+        """
+        if statement.creates in model.definitions():
+            raise QueryError(f"{statement.creates} is of the model", "choose another name")
+        self._say_which_ncu(statement.sql)
+        self._session.define(statement.sql, line=statement.line)
+
+    def stream(self, statement: Statement) -> Stream:
+        """Answer a query while it runs, however much it returns."""
+        self._say_which_ncu(statement.sql)
+        return Stream(self._session, statement)
+
+    def rows(self, query: str, **asked: Any) -> list[tuple[Any, ...]]:
+        """Answer an SQL query whose `steps` are told as `nsys_insight.steps.StepOptions` says, as plain rows."""
+        table, columns = self._session.table(query, steps.options(asked))
+        answer = Answer(self._session.connection, table, tuple(Column(*column) for column in columns), "sql", "")
+        return answer.rows()
+
     def facts(self) -> dict[str, Any]:
-        """A few facts that an answer carries: the file's name and the scope."""
+        """A few facts that an answer carries: the file's name, or those of several, and the scope."""
         scope = {name: value for name, value in vars(self._scope).items() if value is not None}
+        if len(self.paths) > 1:
+            return {"files": [path.name for path in self.paths], "scope": scope}
         return {"file": self.path.name, "scope": scope}
 
     def _say_which_ncu(self, statement: str) -> None:
@@ -187,38 +222,25 @@ class Trace:
 
     def __getattr__(self, name: str) -> Callable[..., pl.DataFrame]:
         """Give every pack as a method."""
-        if name.startswith("_") or name.replace("_", "-") not in packs.built_in():
+        if name.startswith("_") or name.replace("_", "-") not in packs.known():
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return lambda **params: self.run(name, **params)
 
     def __dir__(self) -> list[str]:
         """Let a notebook complete the reports' names."""
-        return [*super().__dir__(), *(name.replace("-", "_") for name in packs.built_in())]
+        return [*super().__dir__(), *(name.replace("-", "_") for name in packs.known())]
 
     def __repr__(self) -> str:
         """Show what is opened."""
         scope = ", ".join(f"{name}={value!r}" for name, value in vars(self._scope).items() if value is not None)
-        return f"<Trace {str(self.path)!r}{' ' + scope if scope else ''}>"
+        return f"<Trace {', '.join(repr(str(path)) for path in self.paths)}{' ' + scope if scope else ''}>"
 
 
-def one_query(text: str) -> str:
-    """Return the one query that `text` holds, without its semicolon and what follows.
+def _file(path: Path, label: str, note: Callable[[str], None], progress: Callable[[int], None] | None) -> File:
+    """Tell what a trace is, and make of it what can be queried."""
+    kind = identify(path)
+    if kind is Kind.REPORT:
+        from nsys_insight.export import exported
 
-    Raises:
-        QueryError: It is no SQL, or not one query.
-    """
-    import duckdb
-
-    try:
-        statements = duckdb.extract_statements(text)
-    except duckdb.Error as error:
-        raise QueryError(
-            str(error).partition("\n\nLINE ")[0], "nsys-insight schema lists what can be queried"
-        ) from None
-    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-        raise QueryError(
-            "one SELECT is asked at a time", 'nsys-insight sql trace.sqlite "SELECT * FROM kernels LIMIT 5"'
-        )
-    sql = statements[0].query.encode()  # the tokenizer counts bytes, and leaves comments out
-    end = duckdb.tokenize(sql.decode())[-1][0]
-    return (sql[:end] if sql[end : end + 1] == b";" else sql).decode()
+        return File(exported(path, note=note, progress=progress), Kind.SQLITE, label)
+    return File(settled(path, note) if kind is Kind.SQLITE else path, kind, label)

@@ -3,9 +3,10 @@ title = "CUDA API calls by host time"
 aliases = ["cuda_api_sum"]
 description = """
 Adds up the time that the host spent in CUDA API calls, runtime and driver, by function name. A call made inside another
-call is left out, so that no time counts twice. api_time_pct is the share of all API time in scope, wall_pct the share of
-the wall (calls of several threads may add up to more than 100 %). Counts are lower bounds: nsys leaves out calls that it
-finds unimportant unless it traces with --cuda-trace-all-apis=true. Calls under the profiler take longer than without it."""
+call is left out, so that no time counts twice. A call that begins in the window of --from and --to counts whole.
+api_time_pct is the share of all API time in scope, wall_pct the share of the wall (calls of several threads may add up to
+more than 100 %). Counts are lower bounds: nsys leaves out calls that it finds unimportant unless it traces with
+--cuda-trace-all-apis=true. Calls under the profiler take longer than without it."""
 reading = """
 Time in sync calls (and in blocking cudaMemcpy) is waiting: if the GPU is busy meanwhile all is well, else see syncs. Time
 in launch calls close to the wall is launch-bound: fuse kernels or use a CUDA graph, see launches. Allocations after the

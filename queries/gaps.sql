@@ -1,6 +1,7 @@
 /*
 title = "The longest times in which the GPU was idle"
 aliases = ["gpu_gaps"]
+details = ["idle_pct", "host_ns", "gpu_id", "process_id", "thread_id", "end_ns"]
 description = """
 A gap is the time on one GPU from the end of all operations so far (kernels, copies, memsets, whole graphs, on any stream
 and of any process) to the start of the next. The gaps and the busy time add up to the time from the first operation to

@@ -80,19 +80,6 @@ WITH steady AS (
 tokens AS (
     SELECT tokens_per_step FROM step_method
 ),
--- A mean over the GPUs, as gpu_idle_ns is; the causes that every budget shows, and others where there are any.
-idle AS (
-    SELECT s.step, c.cause, coalesce(sum(i.idle_ns), 0) / any_value(g.gpus) AS idle_ns
-    FROM steady AS s
-    JOIN (SELECT step, count(*) AS gpus FROM step_gpus GROUP BY step) AS g USING (step)
-    CROSS JOIN (
-        SELECT unnest(['starved', 'blocked', 'allocation', 'dependency', 'profiler']) AS cause
-        UNION
-        SELECT cause FROM step_idle
-    ) AS c
-    LEFT JOIN step_idle AS i ON i.step = s.step AND i.cause = c.cause
-    GROUP BY s.step, c.cause
-),
 -- The bandwidth of the GPU that these steps run on.
 memory AS (
     SELECT coalesce($bandwidth_bytes_per_s, min(g.memory_bytes_per_s))::DOUBLE AS bytes_per_s
@@ -100,43 +87,18 @@ memory AS (
     WHERE g.gpu_id IN (SELECT gpu_id FROM step_gpus) AND g.memory_bytes_per_s > 0
 ),
 measured AS (
+    SELECT place, metric, kind, value
+    FROM step_metrics
+    UNION ALL
     SELECT m.place, m.metric, m.kind, m.value
-    FROM steady AS s CROSS JOIN tokens AS t CROSS JOIN memory AS b, LATERAL (
+    FROM steady AS s CROSS JOIN memory AS b, LATERAL (
         VALUES
-            (1, 'wall_ns', 'time', s.duration_ns::DOUBLE),
-            (2, 'gpu_busy_ns', 'time', s.gpu_busy_ns),
-            (3, 'gpu_idle_ns', 'time', s.gpu_idle_ns),
-            (10, 'kernel_ns', 'time', s.kernel_ns),
-            (11, 'kernel_avg_ns', 'mean', s.kernel_ns / nullif(s.kernels, 0)),
-            (12, 'kernel_med_ns', 'mean', s.kernel_med_ns),
-            (13, 'kernels', 'count', s.kernels),
-            (14, 'launch_calls', 'count', s.launch_calls),
-            (15, 'graph_launches', 'count', s.graph_launches),
-            (16, 'api_ns', 'time', s.api_ns),
-            (17, 'api_launch_ns', 'time', s.api_launch_ns),
-            (18, 'api_sync_ns', 'time', s.api_sync_ns),
-            (19, 'api_copy_ns', 'time', s.api_copy_ns),
-            (20, 'api_alloc_ns', 'time', s.api_alloc_ns),
-            (21, 'api_other_ns', 'time', s.api_other_ns),
-            (22, 'sync_calls', 'count', s.sync_calls),
-            (23, 'sync_points', 'count', s.sync_points),
-            (24, 'h2d_copies', 'count', s.h2d_copies),
-            (25, 'h2d_bytes', 'count', s.h2d_bytes),
-            (26, 'd2h_copies', 'count', s.d2h_copies),
-            (27, 'd2h_bytes', 'count', s.d2h_bytes),
-            (28, 'mallocs', 'count', s.mallocs),
-            (29, 'frees', 'count', s.frees),
             (40, 'memory_floor_ns', 'floor', $model_bytes::DOUBLE / b.bytes_per_s * 1e9),
             (41, 'headroom_ns', 'floor', s.duration_ns - $model_bytes::DOUBLE / b.bytes_per_s * 1e9),
             (42, 'achieved_bytes_per_s', 'floor mean', $model_bytes::DOUBLE * 1e9 / nullif(s.duration_ns, 0)),
             (43, 'bandwidth_pct', 'floor mean', 100 * $model_bytes::DOUBLE * 1e9 / nullif(s.duration_ns, 0) / b.bytes_per_s)
     ) AS m (place, metric, kind, value)
-    WHERE kind NOT LIKE 'floor%' OR value IS NOT NULL
-    UNION ALL
-    SELECT
-        3 + list_position(['starved', 'blocked', 'allocation', 'dependency', 'profiler', 'edge', 'unknown'], cause),
-        'idle_' || cause || '_ns', 'time', idle_ns
-    FROM idle
+    WHERE value IS NOT NULL
 ),
 summed AS (
     SELECT

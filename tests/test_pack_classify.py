@@ -1,4 +1,4 @@
-"""`classify`, `classify-steps`, `host`: the verdict on loops whose bound is known, and their shares by plain loops."""
+"""`classify`, `classify-steps` and `host`: verdicts on loops whose bound is known, and shares by plain loops."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_without_steps_the_whole_is_judged_and_the_answer_says_so(tmp_path):
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        # 20 µs asleep after the GPU is done; then 10 µs Python and a launch of 5 µs, which the wait put off.
+        # 20 µs asleep after the GPU is done; then 10 µs Python and 5 µs for the launch that the wait of 70 µs put off.
         ("sync bound", {"gpu": 90_000, "copy": 1_000, "sync": 35_000}),
         # 200 µs of copies, 16 µs before the one to the GPU, and 5 µs after it, until the first kernel.
         ("copy bound", {"gpu": 25_000, "copy": 200_000 + 16_000 + 5_000, "sync": 16_000}),

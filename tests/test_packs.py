@@ -257,7 +257,7 @@ class TestSameAnswer:
     @every_pack
     def test_from_the_file_from_the_cache_and_copied_cell_by_cell(self, pack, ask, traces):
         assert_same(ask(pack, "plain"), ask(pack, "plain", use_cache=True))
-        assert traces("plain", use_cache=True)._session._cached_file
+        assert traces("plain", use_cache=True)._session._cached_files
         with without_extension():
             assert_same(ask(pack, "plain"), ask(pack, "with empty tables", use_cache=None))
-        assert not traces("with empty tables", use_cache=None)._session._cached_file
+        assert not traces("with empty tables", use_cache=None)._session._cached_files

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from nsys_insight.answer import Answer
 
 
+_AS_THEY_ARE = frozenset({"BIGINT", "INTEGER", "VARCHAR"})
+
+
 class _UnixLines:
     """Give each line a plain line feed, after the csv module has written it with a carriage return.
 
@@ -30,8 +33,17 @@ def write(answer: Answer, stream: TextIO, limit: int | None) -> None:
     """Write a line for each row, fetching the rows in pieces."""
     writer = csv.writer(_UnixLines(stream), lineterminator="\r\n")
     writer.writerow(column.name for column in answer.columns)
+    # Most columns go as they are; to ask each cell what it is takes twice as long as to write it.
+    others = [place for place, column in enumerate(answer.columns) if column.type not in _AS_THEY_ARE]
     for batch in answer.batches(limit=limit):
-        writer.writerows(map(_text, row) for row in batch)
+        writer.writerows(_converted(row, others) for row in batch) if others else writer.writerows(batch)
+
+
+def _converted(row: tuple[Any, ...], places: list[int]) -> list[Any]:
+    cells = list(row)
+    for place in places:
+        cells[place] = _text(cells[place])
+    return cells
 
 
 def _text(value: Any) -> Any:

@@ -21,22 +21,23 @@ _BACKTICKS = re.compile(r"`+")
 def write(answer: Answer, stream: TextIO, limit: int | None, *, full_names: bool) -> None:
     """Write the title, the table and how many rows there are. Names are never shortened: a page scrolls."""
     if answer.title:
-        stream.write(f"## {_prose(printable(answer.title))}\n\n")
+        stream.write(f"## {prose(printable(answer.title))}\n\n")
     if answer.row_count:
         fields = fields_of(answer, limit, full_names=full_names)
-        stream.write(_line(_prose(" ".join(field.heading)) for field in fields))
+        stream.write(_line(prose(" ".join(field.heading)) for field in fields))
         stream.write(_line("---:" if field.right else ":---" for field in fields))
-        columns = [map(_code if field.kind == "name" else _prose, field.cells) for field in fields]
+        columns = [map(_code if field.kind == "name" else prose, field.cells) for field in fields]
         stream.writelines(_line(row) for row in zip(*columns, strict=True))
         stream.write("\n")
-    stream.write(_prose(footer(answer, limit)) + "\n")
+    stream.write(prose(footer(answer, limit)) + "\n")
 
 
 def _line(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cells) + " |\n"
 
 
-def _prose(text: str) -> str:
+def prose(text: str) -> str:
+    """Escape what Markdown would take for markup."""
     return _MARKUP.sub(r"\\\1", text)
 
 

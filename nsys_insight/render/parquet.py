@@ -19,7 +19,6 @@ def write(answer: Answer, to: TextIO | Path, limit: int | None) -> None:
         UsageError: if the stream is a terminal.
     """
     if isinstance(to, Path):
-        to.open("wb").close()  # DuckDB would report a missing folder in words of its own
         answer.write_parquet(to, limit)
         return
     if to.isatty():

@@ -32,22 +32,27 @@ CREATE MACRO copy_kind_word(label) AS
 
 -- The parts of a GPU's intervals (gpu_id, start_ns, end_ns and more; disjoint for each GPU) that lie in windows (start_ns,
 -- end_ns; disjoint): with the start of their window as window_ns. An interval's first part begins with the interval, in a
--- window that began before; all others begin with a window. So two lookups do, where comparing all with all would not end.
+-- window that began before; only the few that go beyond it have others, which begin with a window. So two lookups do, where
+-- comparing all with all would not end.
 CREATE MACRO cut_to(intervals, windows) AS TABLE
-WITH i AS MATERIALIZED (
-    FROM query_table(intervals)
-),
-w AS MATERIALIZED (
+WITH w AS MATERIALIZED (
     SELECT start_ns, end_ns FROM query_table(windows) WHERE end_ns > start_ns
+),
+i AS MATERIALIZED (
+    SELECT i.*, w.start_ns AS window_ns, w.end_ns AS window_end_ns
+    FROM query_table(intervals) AS i ASOF LEFT JOIN w ON w.start_ns <= i.start_ns
+),
+beyond AS MATERIALIZED (
+    FROM i WHERE window_ns IS NULL OR window_end_ns < end_ns
 )
-SELECT i.* REPLACE (least(i.end_ns, w.end_ns) AS end_ns), w.start_ns AS window_ns
-FROM i ASOF JOIN w ON w.start_ns <= i.start_ns
-WHERE w.end_ns > i.start_ns
+SELECT * EXCLUDE (window_end_ns) REPLACE (least(end_ns, window_end_ns) AS end_ns)
+FROM i
+WHERE window_end_ns > start_ns
 UNION ALL
-SELECT i.* REPLACE (w.start_ns AS start_ns, least(i.end_ns, w.end_ns) AS end_ns), w.start_ns
-FROM (FROM w CROSS JOIN (SELECT DISTINCT gpu_id FROM i)) AS w
-ASOF JOIN i ON i.gpu_id = w.gpu_id AND i.start_ns < w.start_ns
-WHERE i.end_ns > w.start_ns;
+SELECT b.* EXCLUDE (window_end_ns) REPLACE (w.start_ns AS start_ns, least(b.end_ns, w.end_ns) AS end_ns, w.start_ns AS window_ns)
+FROM (FROM w CROSS JOIN (SELECT DISTINCT gpu_id FROM beyond)) AS w
+ASOF JOIN beyond AS b ON b.gpu_id = w.gpu_id AND b.start_ns < w.start_ns
+WHERE b.end_ns > w.start_ns;
 
 -- A kernel's name as nsys and ncu both spell it: nsys writes (int)4 for a template's 4, ncu leaves out some namespaces.
 CREATE MACRO kernel_key(name) AS regexp_replace(regexp_replace(regexp_replace(name,

@@ -22,7 +22,10 @@ inside AS (
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     )
 )
-SELECT * FROM api_calls ANTI JOIN inside USING (process_id, thread_id, start_ns, end_ns, api, correlation_id);
+SELECT a.*
+FROM api_calls AS a
+ANTI JOIN inside AS i ON i.process_id = a.process_id AND i.thread_id = a.thread_id AND i.start_ns = a.start_ns
+    AND i.end_ns = a.end_ns AND i.api = a.api AND i.correlation_id IS NOT DISTINCT FROM a.correlation_id;
 
 COMMENT ON VIEW outer_api_calls IS 'The rows of `api_calls` that are not inside another API call: a runtime call may contain its driver call, and their times must not be added.';
 COMMENT ON COLUMN outer_api_calls.start_ns IS 'When the host entered the call';

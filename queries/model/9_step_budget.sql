@@ -1,4 +1,4 @@
--- Idle time is split by `idle_in` over windows that are cut where a wait let the GPU run dry and where that wait ended: so
+-- Idle time is split by `idle_of` over windows that are cut where a wait let the GPU run dry and where that wait ended: so
 -- one pass tells what a wait cost, also after it. What a wait costs is bounded by how long it held the host up: without it
 -- the host would have launched that much earlier. Busy time that copies or communication alone account for is the union of
 -- all operations less the union of the others: each operation's part after the latest end so far of the one, less of the other.
@@ -74,6 +74,12 @@ windows AS MATERIALIZED (
     ASOF JOIN owners AS o ON o.start_ns <= c.start_ns
     WHERE c.start_ns < o.end_ns
 ),
+all_gaps AS (
+    FROM idle_gaps
+),
+gap_pieces AS (
+    FROM cut_to('all_gaps', 'windows')
+),
 placed AS (
     SELECT
         w.step, w.graph_kernels, i.gpu_id, i.cause, i.host, i.idle_ns,
@@ -85,7 +91,7 @@ placed AS (
         is_inside AND i.window_ns >= d.waited_ns AS is_after,
         is_inside AND d.is_read AS is_read,
         is_inside AND d.is_pageable_read AS is_pageable_read
-    FROM idle_in('windows') AS i
+    FROM idle_of('gap_pieces') AS i
     JOIN windows AS w ON w.start_ns = i.window_ns
     SEMI JOIN owner_gpus AS g ON g.step IS NOT DISTINCT FROM w.step AND g.gpu_id = i.gpu_id
     ASOF LEFT JOIN dried AS d ON d.gpu_id = i.gpu_id AND d.start_ns <= i.window_ns

@@ -1,0 +1,56 @@
+-- A gap belongs to the operation that ends it: if its launch call began before the gap, the operation was launched in time,
+-- else the host was late. Before a GPU's first operation and after its last one there is no gap but the rest of the wall.
+CREATE VIEW idle_gaps AS
+WITH reach AS (
+    SELECT
+        gpu_id, start_ns, process_id, correlation_id,
+        max(end_ns) OVER (
+            PARTITION BY gpu_id ORDER BY start_ns, correlation_id, process_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) AS reached_ns,
+        lag(correlation_id) OVER along = correlation_id AND lag(process_id) OVER along = process_id AS is_same_call
+    FROM gpu_work
+    WINDOW along AS (PARTITION BY gpu_id ORDER BY start_ns, correlation_id, process_id)
+),
+-- One number for a thread, and one for a call, take half the time of two.
+launch_calls AS (
+    SELECT
+        process_id << 32 | correlation_id AS call, min(process_id << 24 | thread_id) AS thread, min(start_ns) AS call_ns,
+        max(end_ns) AS returned_ns, min(name_id) AS name_id
+    FROM host_activity
+    WHERE kind = 'api'
+    GROUP BY call
+),
+between_operations AS (
+    SELECT
+        g.gpu_id, g.reached_ns AS start_ns, g.start_ns AS end_ns, c.thread, c.call_ns, c.returned_ns,
+        c.name_id IN (SELECT name_id FROM api_names WHERE call_group = 'copy' AND name NOT LIKE '%Async%') AS is_copy,
+        CASE
+            WHEN g.is_same_call THEN 'same launch call'
+            WHEN c.call_ns IS NULL THEN 'not in the trace'
+            WHEN c.returned_ns <= g.reached_ns THEN 'launched before'
+            WHEN c.call_ns < g.reached_ns THEN 'launch call under way'
+            ELSE 'late'
+        END AS host
+    FROM reach AS g
+    LEFT JOIN launch_calls AS c ON c.call = g.process_id << 32 | g.correlation_id
+    WHERE g.start_ns > g.reached_ns
+),
+edges AS (
+    SELECT gpu_id, unnest([first_ns, end_ns]) AS start_ns, unnest([start_ns, last_ns]) AS end_ns,
+        unnest(['before the first operation', 'after the last operation']) AS host
+    FROM (SELECT gpu_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM gpu_work GROUP BY gpu_id)
+    CROSS JOIN (SELECT min(start_ns) AS first_ns, max(end_ns) AS last_ns FROM wall)
+)
+SELECT gpu_id, start_ns, end_ns, thread, call_ns, returned_ns, is_copy, host FROM between_operations
+UNION ALL
+SELECT gpu_id, start_ns, end_ns, NULL, NULL, NULL, NULL, host FROM edges WHERE end_ns > start_ns;
+
+COMMENT ON VIEW idle_gaps IS 'When each GPU was idle over the wall of the whole trace, with the launch call of the operation that ended it: what `gpu_idle` is made of.';
+COMMENT ON COLUMN idle_gaps.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
+COMMENT ON COLUMN idle_gaps.start_ns IS 'When the GPU became idle';
+COMMENT ON COLUMN idle_gaps.end_ns IS 'When the next operation started';
+COMMENT ON COLUMN idle_gaps.thread IS 'Thread that launched it: its process id times 16,777,216, and its thread id';
+COMMENT ON COLUMN idle_gaps.call_ns IS 'When it entered the launch call';
+COMMENT ON COLUMN idle_gaps.returned_ns IS 'When the call returned';
+COMMENT ON COLUMN idle_gaps.is_copy IS 'Whether the call is a blocking copy';
+COMMENT ON COLUMN idle_gaps.host IS 'late; or why the host was not: same launch call, launched before, launch call under way, not in the trace, before the first operation, after the last operation';

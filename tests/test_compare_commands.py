@@ -1,0 +1,161 @@
+"""`diff`, `check` and `baseline save` as users meet them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from nsys_insight import benchmark_files
+from nsys_insight.cli import main
+from nsys_insight.errors import UsageError
+
+EAGER, GRAPH = "decode_eager.sqlite", "decode_graph_node.sqlite"
+SAMPLES = Path(__file__).parents[1] / "sample_traces"
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run a command in this process, for twenty of them would spend their time on starting Python."""
+    monkeypatch.chdir(SAMPLES)
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def call(*arguments):
+        monkeypatch.setattr("sys.argv", ["nsys-insight", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return SimpleNamespace(returncode=int(ended.value.code), stdout=said.out, stderr=said.err)
+
+    return call
+
+
+def test_diff_decides_in_its_first_line(run):
+    result = run("diff", EAGER, GRAPH)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("accept: wall 2.673 ms → 0.600 ms per step (-77.6 %)\n")
+    assert "note: " in result.stderr
+    assert max(map(len, result.stdout.splitlines())) <= 120
+
+
+def test_diff_takes_several_runs_of_each_side_and_flags_after_them(run):
+    result = run("diff", "--before", EAGER, EAGER, "--after", EAGER, EAGER, "-f", "json")
+    found = json.loads(result.stdout)
+    assert found["trace"] == {"before": [EAGER, EAGER], "after": [EAGER, EAGER], "unit": "step"}
+    assert found["rows"][0]["verdict"] == "indistinguishable"
+    assert all(column["description"] for column in found["columns"])
+
+
+def test_markdown_holds_its_notes(run, tmp_path):
+    page = tmp_path / "page.md"
+    assert run("diff", EAGER, GRAPH, "-o", page).returncode == 0
+    text = page.read_text()
+    assert text.startswith("## accept: wall ")
+    assert "\n- steps are " in text
+    assert max(map(len, text.splitlines())) < 400
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["diff"], 2),
+        (["diff", EAGER], 2),
+        (["diff", EAGER, "--after", GRAPH], 2),
+        (["diff", EAGER, "nowhere.json"], 2),
+        (["diff", EAGER, "nowhere.sqlite"], 3),
+        (["diff", EAGER, GRAPH, "-o", "nowhere/page.md"], 2),
+        (["diff", EAGER, GRAPH, "--step-range", "decode_stop"], 2),
+        (["check", EAGER], 2),
+        (["check", EAGER, "--max", "launches"], 2),
+        (["check", EAGER, "--max", "lunches=1"], 2),
+        (["check", EAGER, "--max", "wall=soon"], 2),
+        (["check", EAGER, "--budget", "nowhere.toml"], 2),
+        (["baseline", "save", EAGER, "-o", "nowhere/run.json"], 2),
+    ],
+)
+def test_every_error_has_its_exit_code_and_a_hint(run, arguments, code):
+    result = run(*arguments)
+    assert result.returncode == code, result
+    assert result.stderr.startswith("error: ")
+    assert "hint: " in result.stderr
+
+
+class TestCheck:
+    def test_a_broken_budget_exits_1_and_says_where_to_look(self, run):
+        limits = ["--max", "launches_per_token=15", "--max", "syncs_per_token=2", "--max", "mallocs_per_token=0"]
+        result = run("check", EAGER, *limits, "--min", "gpu_busy_pct=90", "-f", "json")
+        assert result.returncode == 1
+        rows = {row["metric"]: row for row in json.loads(result.stdout)["rows"]}
+        assert {name: row["verdict"] for name, row in rows.items()} == {
+            "launch_calls": "broken", "sync_points": "ok", "mallocs": "ok", "gpu_busy_pct": "broken",
+        }  # fmt: skip
+        assert (rows["launch_calls"]["asked"], rows["launch_calls"]["found"]) == (15, 196)
+        assert rows["launch_calls"]["where"] == "nsys-insight launches"
+
+    def test_a_budget_may_be_a_file(self, run, tmp_path):
+        budget = tmp_path / "budget.toml"
+        budget.write_text('[max]\nlaunches_per_token = 200\nwall = "3ms"\n[min]\ntokens_per_s = 300\n')
+        assert run("check", EAGER, "--budget", budget).returncode == 0
+        budget.write_text('[max]\nwall = "2ms"\n')
+        assert run("check", EAGER, "--budget", budget).returncode == 1
+        budget.write_text("[most]\nwall = 1\n")
+        assert run("check", EAGER, "--budget", budget).returncode == 2
+
+    def test_what_is_not_known_is_not_kept(self, run):
+        result = run("check", "decode_graph_whole.sqlite", "--max", "kernels=1000", "-f", "json")
+        assert result.returncode == 1
+        assert json.loads(result.stdout)["rows"][0]["verdict"] == "unknown"
+
+    def test_a_budget_per_step_counts_all_tokens_of_it(self, run):
+        flags = ["--tokens-per-step", 4, "-f", "json"]
+        result = run("check", EAGER, *flags, "--max", "launches_per_step=196", "--max", "launches_per_token=49")
+        assert [row["found"] for row in json.loads(result.stdout)["rows"]] == [196, 49]
+        assert result.returncode == 0
+
+    def test_a_baseline_is_saved_and_held_to(self, run, tmp_path):
+        saved = tmp_path / "baseline.json"
+        assert run("baseline", "save", GRAPH, "-o", saved).returncode == 0
+        assert run("check", GRAPH, "--baseline", saved).returncode == 0
+        worse = run("check", EAGER, "--baseline", saved, "-f", "json")
+        assert worse.returncode == 1
+        broken = {row["metric"] for row in json.loads(worse.stdout)["rows"] if row["verdict"] == "broken"}
+        assert broken == {"wall_ns", "launch_calls", "sync_points", "h2d_bytes"}
+        assert run("diff", saved, EAGER).stdout.startswith("revert: ")
+
+    def test_a_saved_run_of_another_version_is_refused(self, run, tmp_path):
+        saved = tmp_path / "baseline.json"
+        saved.write_text('{"schema": "nsys-insight-run/99"}')
+        assert run("check", EAGER, "--baseline", saved).returncode == 2
+
+
+class TestBenchmarks:
+    def test_hyperfine_and_pytest_benchmark_are_in_seconds(self, tmp_path):
+        hyperfine = {"results": [{"command": "./app", "times": [1.0, 2.0], "mean": 1.5}]}
+        read = benchmark_files.read(hyperfine, tmp_path)
+        assert read.metrics["./app: time_ns"].values == (1e9, 2e9)
+        pytest_benchmark = {"benchmarks": [{"name": "test_it", "stats": {"data": [0.5, 0.5, 0.25]}}]}
+        assert benchmark_files.read(pytest_benchmark, tmp_path).metrics["test_it: time_ns"].values == (5e8, 5e8, 2.5e8)
+
+    def test_a_list_of_runs_has_its_own_metrics(self, tmp_path):
+        read = benchmark_files.read([{"tokens_per_s": 400, "note": "x"}, {"tokens_per_s": 402}], tmp_path)
+        assert {name: samples.values for name, samples in read.metrics.items()} == {"tokens_per_s": (400, 402)}
+        assert benchmark_files.read([1, 2.5], tmp_path).metrics["value"].values == (1, 2.5)
+
+    @pytest.mark.parametrize("found", [{}, [], {"results": []}, ["a"], {"benchmarks": [{"name": "x", "stats": {}}]}, 7])
+    def test_anything_else_is_refused(self, tmp_path, found):
+        with pytest.raises(UsageError):
+            benchmark_files.read(found, tmp_path)
+
+    def test_two_files_get_the_same_decision_table(self, run, tmp_path):
+        paths = [tmp_path / "before.json", tmp_path / "after.json"]
+        for path, rate in zip(paths, (400, 300), strict=True):
+            path.write_text(json.dumps([{"tokens_per_s": rate + off, "load_s": 5 + off / 100} for off in range(6)]))
+        result = run("diff", *paths, "-f", "json")
+        rows = json.loads(result.stdout)["rows"]
+        assert [(row["part"], row["metric"], row["verdict"]) for row in rows[1:]] == [
+            ("benchmark", "tokens_per_s", "regressed"),
+            ("benchmark", "load_s", "noise"),
+        ]
+        assert run("diff", *paths).stdout.startswith("revert: tokens/s 402.5 → 302.5 (-24.8 %)")

@@ -1,0 +1,247 @@
+"""`diff`: planted changes get the right verdicts, and noise gets none."""
+
+from __future__ import annotations
+
+import random
+
+import planted
+import pytest
+from synthetic import Trace
+
+import nsys_insight
+from nsys_insight import runs
+from nsys_insight.comparison import MOVED, compare, needs, sentence
+from nsys_insight.comparison_answer import answer, notes, tables
+from nsys_insight.errors import TraceError, UsageError
+from nsys_insight.kernel_identity import Kernel
+from nsys_insight.noise import Samples
+from nsys_insight.runs import Run
+
+CHAIN = ("scale(float *)", "shift(float *)", "clamp(float *)")
+
+
+def decode(path, *, seed, steps=20, slow=1.0, syncs=1, fused=False, warm_up=0, jitter=0.01, registers=32):
+    """Write a trace of decoded tokens whose times all vary by `jitter`, and measure it."""
+    draw = random.Random(seed)  # noqa: S311
+
+    def about(ns):
+        return round(ns * max(0.5, draw.gauss(1, jitter)))
+
+    loop = planted.Loop(Trace(), nvtx="token #")
+    for number in range(warm_up + steps):
+        loop.step("warm-up" if number < warm_up else "steady")
+        if number < warm_up:
+            loop.malloc(1 << 20, 2_000_000)
+        loop.launch("embed(float *)", about(20_000))
+        for _ in range(4):
+            loop.launch("norm(float *)", about(30_000), api=about(4_000))
+            loop.launch("gemm_64x64(float *)", about(100_000 * slow), registers=registers)
+        for name in ("fused_kernel(float *)",) if fused else CHAIN:
+            loop.launch(name, about(25_000 if fused else 20_000))
+        loop.launch("argmax(float *)", about(10_000))
+        loop.copy("D2H", 8, about(2_000))
+        for _ in range(syncs):
+            loop.sync(wakes=about(5_000))
+        loop.python(about(20_000))
+    planted.planted(loop.trace, loop).write(path)
+    return measured(path)
+
+
+def measured(path, **asked):
+    with nsys_insight.open(path) as trace:
+        return runs.measure(trace, asked)
+
+
+def moved(found):
+    return {row.name or row.metric: row.verdict for row in found.rows if row.verdict in MOVED}
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    return decode(tmp_path_factory.mktemp("plain") / "before.sqlite", seed=1)
+
+
+@pytest.mark.parametrize("steps", [20, 45])
+@pytest.mark.parametrize("warm_up", [0, 3])
+def test_other_lengths_and_other_warm_ups_are_noise(plain, tmp_path, steps, warm_up):
+    found = compare([plain], [decode(tmp_path / "after.sqlite", seed=2, steps=steps, warm_up=warm_up)])
+    assert moved(found) == {}
+    assert found.decision == "indistinguishable"
+    assert "would have shown" in needs(found)
+
+
+def test_a_kernel_that_got_5_percent_slower_is_found_and_no_other(plain, tmp_path):
+    found = compare([plain], [decode(tmp_path / "after.sqlite", seed=2, slow=1.05)])
+    slower = {row.name: row for row in found.rows if row.part == "kernel" and row.verdict in MOVED}
+    assert {name: row.verdict for name, row in slower.items()} == {"gemm_64x64(float *)": "regressed"}
+    assert slower["gemm_64x64(float *)"].delta_pct == pytest.approx(5, abs=1)
+    assert found.decision == "revert"
+    assert sentence(found).startswith("revert: wall")
+    assert any("gemm_64x64" in note for note in notes(found))
+
+
+def test_a_faster_kernel_is_accepted_and_its_registers_are_named(plain, tmp_path):
+    found = compare([plain], [decode(tmp_path / "after.sqlite", seed=2, slow=0.8, registers=96)])
+    assert found.decision == "accept"
+    assert moved(found)["gemm_64x64(float *)"] == "improved"
+    assert any("gemm_64x64 32 → 96" in note for note in notes(found))
+
+
+def test_one_more_sync_a_step_is_found(plain, tmp_path):
+    found = compare([plain], [decode(tmp_path / "after.sqlite", seed=2, syncs=2)])
+    verdicts = moved(found)
+    assert (verdicts["sync_calls"], verdicts["sync_points"]) == ("regressed", "regressed")
+    assert not any(row.verdict in MOVED for row in found.rows if row.part == "kernel")
+    (row,) = [row for row in found.rows if row.metric == "sync_points"]
+    assert (row.before, row.after) == (1, 2)
+
+
+def test_a_fused_chain_is_paired_with_what_replaced_it(plain, tmp_path):
+    found = compare([plain], [decode(tmp_path / "after.sqlite", seed=2, fused=True)])
+    (row,) = [row for row in found.rows if row.match == "guess"]
+    assert row.verdict == "improved"
+    assert row.calls == (3, 1)
+    assert row.delta_pct == pytest.approx(100 * (25 - 60) / 60, abs=2)
+    assert not any(row.verdict in ("new", "gone") for row in found.rows if row.part == "kernel")
+    assert (moved(found)["launch_calls"], moved(found)["kernels"]) == ("improved", "improved")
+
+
+def test_more_noise_hides_what_less_shows(tmp_path):
+    before, after = (
+        decode(tmp_path / f"{slow}.sqlite", seed=seed, slow=slow, jitter=0.3) for seed, slow in ((1, 1.0), (2, 1.05))
+    )
+    assert compare([before], [after]).decision == "indistinguishable"
+
+
+def test_the_same_run_written_by_two_versions_of_nsys_does_not_differ(tmp_path):
+    truth = planted.sync_bound(nvtx="token #")
+    old, new = (
+        measured(truth.write(tmp_path / f"{version}.sqlite", version=version)) for version in ("2023.4", "2025.3")
+    )
+    found = compare([old], [new])
+    assert {row.difference.delta for row in found.rows} == {0}
+    assert moved(found) == {}
+
+
+def test_several_runs_are_measured_by_their_own_spread(tmp_path):
+    sides = [
+        [decode(tmp_path / f"{slow}{seed}.sqlite", seed=seed, steps=8, slow=slow) for seed in seeds]
+        for slow, seeds in ((1.0, (1, 2, 3)), (1.3, (4, 5, 6)))
+    ]
+    found = compare(*sides)
+    assert found.by_run
+    assert found.decision == "revert"
+    assert len(found.headline[0].difference.before.values) == 3
+    assert any("3 runs against 3 runs" in note for note in notes(found))
+
+
+def test_of_random_pairs_of_noise_one_in_twenty_at_most_raises_an_alarm():
+    # Steps that are slow together and like the one before, kernels that follow the clock, counts that never vary.
+    def run(draw):
+        steps, slow = 24, 0.0
+        columns = {name: [] for name in ("wall_ns", "gpu_busy_ns", "idle_starved_ns", "api_ns", "gemm", "norm", "head")}
+        for _ in range(steps):
+            slow = 0.4 * slow + 0.92 * draw.gauss()
+            kernels = [1e5 * (1 + 0.01 * draw.gauss()) for _ in range(3)]
+            idle = 4e5 * (1 + 0.02 * slow)
+            api = 3e5 * (1 + 0.02 * slow + 0.01 * draw.gauss())
+            for column, value in zip(
+                columns.values(), [sum(kernels) + idle, sum(kernels), idle, api, *kernels], strict=True
+            ):
+                column.append(value)
+        samples = {name: Samples(tuple(values)) for name, values in columns.items()}
+        names = ("gemm", "norm", "head")
+        metrics = {name: value for name, value in samples.items() if name not in names}
+        metrics["launch_calls"] = Samples((3.0,) * steps)
+        return Run(
+            "run", "step", steps, "", metrics, {name: Kernel(name, 1) for name in names},
+            {name: samples[name] for name in names},
+        )  # fmt: skip
+
+    alarms = 0
+    for seed in range(40):
+        draw = random.Random(seed)  # noqa: S311
+        found = compare([run(draw)], [run(draw)])
+        alarms += bool(moved(found)) or found.decision != "indistinguishable"
+    assert alarms <= 2
+
+
+class TestSamples:
+    def test_a_trace_against_itself_is_all_noise(self, sample):
+        run = measured(sample("decode_eager"))
+        found = compare([run], [run])
+        assert {row.verdict for row in found.rows} == {"noise"}
+        assert found.decision == "indistinguishable"
+
+    def test_a_cuda_graph_takes_the_launches_away_and_leaves_the_kernels(self, sample):
+        found = compare([measured(sample("decode_eager"))], [measured(sample("decode_graph_node"))])
+        rows = {row.metric: row for row in found.rows if row.part == "run"}
+        # One launch of the graph, and one of the sampling that is not in it.
+        assert (rows["launch_calls"].before, rows["launch_calls"].after) == (196, 2)
+        assert rows["graph_launches"].after == 1
+        assert rows["graph_launches"].verdict == "changed"
+        assert found.decision == "accept"
+        kernels = [row for row in found.rows if row.part == "kernel"]
+        assert [row.verdict for row in kernels].count("gone") == 0
+        # The graph's own step counter, which the eager run keeps on the host.
+        (new,) = [row for row in kernels if row.verdict == "new"]
+        assert "CUDAFunctorOnSelf_add<long>" in new.name
+        assert all(row.match == "name" for row in kernels if row is not new)
+
+    def test_kernels_that_a_graph_hides_are_not_gone(self, sample):
+        found = compare([measured(sample("decode_eager"))], [measured(sample("decode_graph_whole"))])
+        assert not any(row.part in ("kernel", "family") for row in found.rows)
+        (row,) = [row for row in found.rows if row.metric == "kernels"]
+        assert (row.before, row.after, row.verdict) == (196, None, None)
+        assert any("--cuda-graph-trace=node" in note for note in notes(found))
+
+    def test_two_captures_of_one_program_do_not_differ(self, shared):
+        paths = [shared / "traces" / f"decode_eager.{version}.sqlite" for version in ("23", "25")]
+        found = compare(*([measured(path)] for path in paths))
+        assert moved(found) == {}
+
+    def test_the_kernels_of_steps_add_up_to_their_budget(self, sample):
+        for name in ("decode_eager", "decode_graph_node", "churn"):
+            run = measured(sample(name), tokens_per_step=2)
+            assert sum(kernel.calls for kernel in run.kernels.values()) == pytest.approx(run.metrics["kernels"].mean)
+            total = sum(samples.mean for samples in run.kernel_ns.values())
+            assert total == pytest.approx(run.metrics["kernel_ns"].mean)
+
+
+def test_a_saved_run_is_read_as_it_was(plain, tmp_path):
+    assert runs.from_json(runs.json.loads(runs.to_json(plain)), tmp_path) == plain
+
+
+def test_whole_traces_have_no_noise_to_tell_from(tmp_path):
+    trace = Trace()
+    host = trace.thread()
+    for number in range(4):
+        host.launch(f"k{number}")
+    with nsys_insight.open(trace.write(tmp_path / "trace.sqlite")) as opened:
+        assert runs.measure(opened) is None
+        run = runs.whole(opened)
+    found = compare([run], [run])
+    assert (run.unit, found.decision) == ("trace", "unknown")
+    assert {row.verdict for row in found.rows} == {None}
+    assert "give several runs" in needs(found)
+
+
+def test_without_cuda_events_there_is_nothing_to_measure(tmp_path):
+    with nsys_insight.open(Trace().write(tmp_path / "nothing.sqlite")) as trace, pytest.raises(TraceError):
+        runs.measure(trace)
+
+
+def test_steps_and_wholes_are_not_compared(plain):
+    with pytest.raises(UsageError, match="per step and per trace"):
+        compare([plain], [Run("whole", "trace", 1, "", {})])
+
+
+def test_the_answer_is_one_table_that_begins_with_the_decision(plain):
+    found = answer(compare([plain], [plain]))
+    rows = found.frame().to_dicts()
+    assert (rows[0]["part"], rows[0]["metric"], rows[0]["verdict"]) == ("decision", "wall_ns", "indistinguishable")
+    assert [row["part"] for row in rows] == sorted(
+        (row["part"] for row in rows), key=["decision", "run", "family", "kernel"].index
+    )
+    shown = tables(compare([plain], [plain]))
+    assert sum(table.row_count for table in shown) == len(rows) - 1

@@ -1,0 +1,251 @@
+"""SQL reads the trace and nothing else: no file, network, extension or setting, no change, and no end of time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import nsys_insight
+from nsys_insight import load, packs, sandbox
+from nsys_insight.errors import InsightError, QueryError
+from nsys_insight.statements import split
+
+REPOSITORY = Path(__file__).parents[1]
+
+# HERE is the folder with the trace, TRACE the trace, SECRET a file that must not be read.
+HOSTILE = [
+    # reading files
+    "SELECT * FROM read_csv('SECRET')",
+    "SELECT * FROM READ_TEXT/* */('SECRET')",
+    'SELECT * FROM "read_blob" (\'SECRET\')',
+    "SELECT * FROM system.main.read_text('SECRET')",
+    "SELECT * FROM read_json_auto('SECRET')",
+    "FROM 'SECRET'",
+    'FROM "HERE/secret.csv"',
+    "FROM 'HERE/*.csv'",
+    "SELECT * FROM glob('HERE/*')",
+    "SELECT * FROM sniff_csv('SECRET')",
+    "SELECT * FROM parquet_scan('HERE/x.parquet')",
+    "SELECT * FROM sqlite_scan('TRACE', 'StringIds')",
+    "SELECT * FROM sqlite_scan('HERE/other.sqlite', 'people')",
+    "SELECT * FROM sqlite_query('trace', 'SELECT 1')",
+    "SELECT * FROM query('SELECT * FROM sqlite_scan(''HERE/other.sqlite'', ''people'')')",
+    "SELECT * FROM query_table('SECRET')",
+    "SELECT * FROM json_execute_serialized_sql(json_serialize_sql('FROM sqlite_scan(''TRACE'', ''StringIds'')'))",
+    "FROM sqlite_attach('HERE/other.sqlite')",
+    "FROM read_duckdb('HERE/x.duckdb', table_name := 't')",
+    "FROM kernels, LATERAL (FROM read_text('SECRET'))",
+    "CREATE TEMP MACRO peek(f) AS TABLE FROM read_text(f); FROM peek('SECRET')",
+    "CREATE TEMP VIEW peek AS FROM read_text('SECRET'); FROM peek",
+    "CREATE TEMP TABLE peek AS FROM read_text('SECRET'); FROM peek",
+    "PREPARE peek AS FROM read_text('SECRET'); EXECUTE peek",
+    "PIVOT read_csv('SECRET') ON x USING count(*)",
+    "DESCRIBE FROM read_csv('SECRET')",
+    "SUMMARIZE FROM read_csv('SECRET')",
+    "IMPORT DATABASE 'HERE'",
+    # writing files
+    "COPY kernels TO 'HERE/out.csv'",
+    "COPY (SELECT 1) TO 'TRACE' (FORMAT csv, USE_TMP_FILE false)",
+    "EXPORT DATABASE 'HERE/out'",
+    "ATTACH 'HERE/new.duckdb'",
+    "ATTACH 'HERE/new.sqlite' (TYPE sqlite)",
+    "ATTACH 'TRACE' AS again (TYPE sqlite)",
+    "CALL enable_logging(storage = 'file', storage_path = 'HERE/logs')",
+    "FROM enable_logging(storage = 'file', storage_path = 'HERE/logs')",
+    "FROM enable_profiling(save_location = 'HERE/profile.json')",
+    "PRAGMA enable_profiling = 'json'",
+    "FROM sqlite_query('trace', 'VACUUM INTO ''HERE/copy.sqlite''')",
+    # network, extensions, secrets, settings
+    "FROM read_csv('https://example.com/x.csv')",
+    "FROM 'https://example.com/x.parquet'",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "LOAD 'HERE/x.duckdb_extension'",
+    "CREATE SECRET (TYPE s3)",
+    "CREATE PERSISTENT SECRET (TYPE http)",
+    "FROM duckdb_secrets()",
+    "SET memory_limit = '1TB'",
+    "SET enable_external_access = true",
+    "RESET lock_configuration",
+    "PRAGMA threads = 64",
+    "SET VARIABLE x = 1",
+    "UPDATE EXTENSIONS",
+    # changing the trace
+    "DELETE FROM trace.StringIds",
+    "UPDATE trace.StringIds SET value = ''",
+    "INSERT INTO trace.StringIds VALUES (1, 'x')",
+    "DROP TABLE trace.StringIds",
+    "CREATE TABLE trace.mine AS SELECT 1 AS x; SELECT 1",
+    "ALTER TABLE trace.StringIds ADD COLUMN x INTEGER",
+    "TRUNCATE trace.StringIds",
+    "DROP VIEW kernels",
+    "CREATE OR REPLACE VIEW kernels AS SELECT 1 AS x; FROM kernels",
+    "DETACH trace",
+    "USE trace",
+    "VACUUM",
+    "CHECKPOINT trace",
+    "FROM force_checkpoint('trace')",
+    "BEGIN",
+    # Python's own variables
+    "FROM secret_frame",
+    "FROM python_map_function()",
+]  # fmt: skip
+ENDLESS = [
+    "WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM r) SELECT count(*) FROM r",
+    "SELECT count(*) FROM range(1000000000) AS a, range(1000000000) AS b",
+    "SELECT a.range::VARCHAR || repeat('x', 1000) AS x FROM range(100000000) AS a",
+    "SELECT sum(hash(a.range) + b.range) FROM range(100000000) AS a, range(100000000) AS b ORDER BY ALL",
+    "SELECT pg_sleep(600)",
+]
+WAYS = ["in place", "cached", "copied", "folder", "several"]
+
+
+def content(folder):
+    return {str(path): (path.stat().st_size, path.stat().st_mtime_ns) for path in folder.rglob("*")}
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def opened(request, tmp_path_factory):
+    """Give a trace opened in each way that there is, and the folder around it."""
+    folder = tmp_path_factory.mktemp("trace")
+    trace = Path(shutil.copy(REPOSITORY / "sample_traces" / "churn.sqlite", folder / "trace.sqlite"))
+    (folder / "secret.csv").write_text("a\nhunter2\n")
+    with contextlib.closing(sqlite3.connect(folder / "other.sqlite")) as database, database:
+        database.execute("CREATE TABLE people AS SELECT 'hunter2' AS name")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NSYS_INSIGHT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        patch.chdir(folder)
+        if request.param == "copied":
+            patch.setattr(load, "scanner", lambda: None)
+        path = as_folder(trace, folder / "parquet") if request.param == "folder" else trace
+        paths = [path, folder / "other" / "trace.sqlite"] if request.param == "several" else path
+        if request.param == "several":
+            (folder / "other").mkdir()
+            shutil.copy(trace, folder / "other")
+        with nsys_insight.open(paths, use_cache=request.param == "cached" or None, timeout_s=30) as found:
+            yield found, folder
+
+
+def as_folder(trace, folder):
+    """Write an export as the folder of Parquet files that nsys would write."""
+    folder.mkdir()
+    with load.connect() as connection:
+        source = load.attach_sqlite(connection, trace)
+        for table, relation in source.relations.items():
+            connection.execute(f"COPY (FROM {relation}) TO '{folder / table}.parquet'")
+    return folder
+
+
+def ask(trace, text):
+    for statement in split(text):
+        if statement.creates:
+            trace.define(statement)
+        else:
+            trace.execute(statement).rows()
+
+
+@pytest.mark.parametrize("query", HOSTILE)
+def test_a_hostile_query_is_refused_and_leaves_everything_as_it_is(opened, query):
+    trace, folder = opened
+    before = content(folder)
+    secret_frame = trace.sql("SELECT 'hunter2' AS x")
+    text = query.replace("HERE", str(folder)).replace("TRACE", str(trace.path))
+    with pytest.raises(InsightError) as caught:
+        ask(trace, text.replace("SECRET", str(folder / "secret.csv")))
+    assert caught.value.exit_code == 1
+    assert caught.value.hint
+    assert content(folder) == before
+    assert secret_frame.height == 1
+    assert trace.sql("SELECT count(*) AS n FROM kernels")["n"].item() % 500 == 0
+
+
+@pytest.mark.parametrize("query", ENDLESS)
+def test_an_endless_query_is_stopped_and_the_next_one_answers(query, sample, tmp_path, monkeypatch):
+    monkeypatch.setattr(load, "spill_folder", lambda: str(tmp_path / "spill"))
+    monkeypatch.setattr(sandbox, "SPILL", "20MB")
+    with nsys_insight.open(sample("churn"), timeout_s=1, memory="100MB") as trace:
+        started = time.perf_counter()
+        with pytest.raises(QueryError, match=r"was stopped after 1 s|needs more memory|would spill more than 20MB"):
+            trace.query(query)
+        assert time.perf_counter() - started < 20
+        assert trace.sql("SELECT count(*) AS n FROM kernels")["n"].item() == 500
+
+
+def test_ctrl_c_stops_a_query_and_the_next_one_answers(sample):
+    with nsys_insight.open(sample("churn")) as trace:
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            trace.query(ENDLESS[1])
+        assert trace.sql("SELECT count(*) AS n FROM kernels")["n"].item() == 500
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_command_ends_when_told_to(sample, sent, code):
+    command = [sys.executable, "-m", "nsys_insight", "sql", str(sample("churn")), ENDLESS[1]]
+    running = subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True)
+    time.sleep(2)
+    running.send_signal(sent)
+    _, said = running.communicate(timeout=20)
+    assert running.returncode == code
+    assert "Traceback" not in said
+
+
+def test_every_table_function_of_duckdb_is_either_allowed_or_refused(sample):
+    with load.connect() as connection:
+        load.attach_sqlite(connection, sample("churn"))
+        found = connection.execute(
+            "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type IN ('table', 'table_macro')"
+        ).fetchall()
+    assert {name for (name,) in found} <= sandbox.TABLE_FUNCTIONS | sandbox.REFUSED
+    assert not sandbox.TABLE_FUNCTIONS & sandbox.REFUSED
+
+
+def test_what_is_refused_may_be_the_name_of_a_column(sample):
+    with nsys_insight.open(sample("churn")) as trace:
+        assert trace.sql("SELECT 1 AS query, 'read_csv(' AS glob -- sqlite_scan('x')")["query"].item() == 1
+
+
+def test_a_pack_is_held_to_the_same(sample, tmp_path):
+    pack = tmp_path / "peek.sql"
+    header = 'title="a"\ndescription="b"\nreading="c"\nempty="d"\n[columns]\ncontent="e"\n'
+    pack.write_text(f"/*\n{header}*/\nSELECT content FROM read_text('/etc/hostname')")
+    with nsys_insight.open(sample("churn")) as trace, pytest.raises(QueryError, match="read_text is not available"):
+        trace.answer(packs.parse(pack))
+
+
+def test_tables_of_the_contract_differ_in_their_columns(sample):
+    """DuckDB 1.5.5 takes two SQLite tables with the same columns for one; nothing counts the rows of these."""
+    for name in ("churn", "decode_eager", "decode_fresh", "decode_graph_whole"):
+        columns = load.sqlite_columns(sample(name))
+        alike = [
+            {left, right}
+            for left in load.contract().keys() & columns.keys()
+            for right in load.contract().keys() & columns.keys()
+            if left < right and columns[left] == columns[right]
+        ]
+        assert all(table.startswith(("ENUM_", "META_DATA_")) for pair in alike for table in pair), alike
+
+
+def test_two_tables_that_look_alike_are_not_taken_for_one(sample):
+    query = """
+        SELECT 'memory' AS what, count(*) AS n, min(label) AS least FROM raw.ENUM_CUDA_MEM_KIND
+        UNION ALL SELECT 'copy', count(*), min(label) FROM raw.ENUM_CUDA_MEMCPY_OPER ORDER BY what"""
+    with contextlib.closing(sqlite3.connect(sample("churn"))) as database:
+        expected = [
+            (what, *database.execute(f"SELECT count(*), min(label) FROM {table}").fetchone())
+            for what, table in (("copy", "ENUM_CUDA_MEMCPY_OPER"), ("memory", "ENUM_CUDA_MEM_KIND"))
+        ]
+    with nsys_insight.open(sample("churn")) as trace:
+        assert trace.sql(query).rows() == expected
+    assert duckdb.__version__ == "1.5.5", "look whether the reason for this is still there"

@@ -1,0 +1,99 @@
+"""The shell: entries from a pipe, from a terminal, and what Tab suggests."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from prompt_toolkit.document import Document
+
+import nsys_insight
+from nsys_insight.errors import UsageError
+from nsys_insight.prompt import Suggestions
+from nsys_insight.shell import Shell, commands, entries, is_complete
+
+REPOSITORY = Path(__file__).parents[1]
+EAGER = REPOSITORY / "sample_traces" / "decode_eager.sqlite"
+
+
+@pytest.fixture(scope="module")
+def shell():
+    with nsys_insight.open(EAGER) as trace:
+        yield Shell(trace)
+
+
+def suggested(shell, text):
+    return [found.text for found in Suggestions(shell).get_completions(Document(text), None)]
+
+
+def test_entries_from_a_pipe():
+    script = "CREATE TEMP TABLE a AS\n  SELECT 1 AS x;\n.format csv\nFROM a;\n.scope --nvtx prefill\n"
+    script += "SELECT count(*) AS n FROM kernels"
+    result = subprocess.run(
+        [sys.executable, "-m", "nsys_insight", "shell", str(EAGER)],
+        input=script, capture_output=True, text=True, check=False, cwd=REPOSITORY, timeout=60,
+    )  # fmt: skip
+    assert result.stdout == "x\n1\nnvtx prefill\nn\n196\n"
+    assert result.returncode == 0
+
+
+def test_a_failed_entry_of_a_pipe_ends_it():
+    result = subprocess.run(
+        [sys.executable, "-m", "nsys_insight", "shell", str(EAGER)],
+        input="FROM kernel;\nSELECT 1;", capture_output=True, text=True, check=False, cwd=REPOSITORY, timeout=60,
+    )  # fmt: skip
+    assert (result.returncode, result.stdout) == (1, "")
+
+
+def test_lines_become_entries():
+    assert list(entries(["SELECT\n", " 1;\n", "\n", ".help\n", "SELECT 2"])) == [
+        "SELECT\n 1;\n",
+        "\n.help\n",
+        "SELECT 2",
+    ]
+    assert [is_complete(text) for text in ("SELECT 1", "SELECT 1;", ".help", "SELECT 1\n", "")] == [
+        False, True, True, True, True,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in commands() if name not in ("exit", "save", "format", "run", "explain")]
+)
+def test_every_command_says_something(shell, capsys, name):
+    shell.execute(f".{name}")
+    assert capsys.readouterr().out
+
+
+def test_a_report_is_run_explained_and_saved(shell, capsys, tmp_path):
+    shell.execute(".run top --group-by family")
+    assert "gemm" in capsys.readouterr().out
+    shell.execute(f".save {tmp_path / 'top.csv'}")
+    assert (tmp_path / "top.csv").read_text().startswith("name,calls")
+    shell.execute(".explain top")
+    assert "kernel_events" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "entry", [".nope", ".run top --nope 1", ".run top --limit", ".format yaml", ".scope --device x"]
+)
+def test_what_makes_no_sense_is_a_usage_error(shell, entry):
+    with pytest.raises(UsageError):
+        shell.execute(entry)
+
+
+def test_tab_suggests_views_columns_functions_names_and_commands(shell):
+    assert "kernels" in suggested(shell, "SELECT * FROM ker")
+    assert suggested(shell, "SELECT duration_n") == ["duration_ns"]
+    assert "family" in suggested(shell, "FROM kernel_names SELECT fam")
+    assert "quantile_cont(" in suggested(shell, "SELECT quantile_co")
+    assert "elementwise_kernel" in suggested(shell, "FROM kernels WHERE short_name = 'elementw")
+    assert ".schema" in suggested(shell, ".sch")
+    assert "--group-by" in suggested(shell, ".run top --gr")
+    assert suggested(shell, ".schema memcp") == ["memcpys"]
+
+
+def test_completions_carry_what_they_mean(shell):
+    (found,) = Suggestions(shell).get_completions(Document("FROM launches SELECT queue_n"), None)
+    assert "Kernel start - call end" in found.display_meta_text

@@ -1,0 +1,204 @@
+"""Any question: from the command line, a file or a pipe, with parameters, about one trace or several."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import polars as pl
+import pytest
+from synthetic import Trace
+
+import nsys_insight
+from nsys_insight.errors import QueryError, UsageError
+from nsys_insight.many import labels_of
+from nsys_insight.statements import split, value_of
+
+REPOSITORY = Path(__file__).parents[1]
+CHURN = str(REPOSITORY / "sample_traces" / "churn.sqlite")
+EAGER = str(REPOSITORY / "sample_traces" / "decode_eager.sqlite")
+
+
+def run(*arguments, stdin=""):
+    return subprocess.run(
+        [sys.executable, "-m", "nsys_insight", *map(str, arguments)],
+        capture_output=True, text=True, check=False, cwd=REPOSITORY, input=stdin, timeout=60,
+    )  # fmt: skip
+
+
+def by_sqlite(path, query):
+    with closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as database:
+        return database.execute(query).fetchall()
+
+
+class TestStatements:
+    def test_each_knows_its_line_and_what_it_defines(self):
+        found = split("-- one\nCREATE TEMP TABLE A AS\n  SELECT 1;\n\nFROM a;; -- end\n")
+        assert [(statement.creates, statement.line) for statement in found] == [("a", 0), ("", 4)]
+        assert [statement.sql for statement in found] == ["-- one\nCREATE TEMP TABLE A AS\n  SELECT 1", "FROM a"]
+
+    @pytest.mark.parametrize(
+        ("text", "value"),
+        [("12", 12), ("-1.5", -1.5), ("true", True), ("null", None), ("x's", "x's"), ("'12'", "12"), ("'a''b'", "a'b")],
+    )  # fmt: skip
+    def test_values_have_the_type_that_they_look_like(self, text, value):
+        assert value_of(text) == value
+        assert type(value_of(text)) is type(value)
+
+    def test_values_are_no_sql(self):
+        assert split("SELECT $a", {"a": "1; DROP TABLE x"})[0].sql == "SELECT '1; DROP TABLE x'"
+
+    @pytest.mark.parametrize(("text", "values"), [("SELECT $a", {}), ("SELECT 1", {"a": 1})])
+    def test_a_parameter_without_its_value_or_the_other_way_round(self, text, values):
+        with pytest.raises(UsageError):
+            split(text, values)
+
+    @pytest.mark.parametrize("text", ["DROP TABLE x", "SELECT 1; SET x = 1", "PIVOT kernels ON stream_id", "SELEC 1"])
+    def test_what_is_neither_query_nor_definition_is_refused(self, text):
+        with pytest.raises(QueryError):
+            split(text)
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("query", "said", "hint"),
+        [
+            ("SELECT dur FROM kernels", "no column 'dur'", "did you mean duration_ns"),
+            ("SELECT k.stream_idx FROM kernels AS k", "no column 'stream_idx'", "stream_id"),
+            ("FROM kernel", "no view 'kernel'", "did you mean kernels"),
+            ("FROM raw.CUPTI_ACTIVITY_KIND_KERNL", "no view", "did you mean raw.CUPTI_ACTIVITY_KIND_KERNEL"),
+            ("SELECT summ(1)", "no function 'summ'", "did you mean sum?"),
+        ],
+    )
+    def test_what_is_not_there_and_what_may_have_been_meant(self, query, said, hint):
+        with nsys_insight.open(CHURN) as trace, pytest.raises(QueryError, match=said) as caught:
+            trace.sql(query)
+        assert hint in caught.value.hint
+
+    def test_the_place_is_that_in_what_was_typed(self):
+        result = run("sql", CHURN, "SELECT 1;\n\nSELECT name,\n  dur\nFROM kernels")
+        assert result.returncode == 1
+        assert result.stderr.splitlines()[:3] == ["error: there is no column 'dur'", "line 4:   dur", " " * 10 + "^"]
+
+    def test_a_file_is_left_alone_by_a_query_that_fails(self, tmp_path):
+        for name in ("kept.csv", "kept.parquet"):
+            (tmp_path / name).write_text("kept")
+            assert run("sql", CHURN, "SELECT dur FROM kernels", "-o", tmp_path / name).returncode == 1
+            assert (tmp_path / name).read_text() == "kept"
+            assert run("sql", CHURN, "SELECT dur FROM kernels", "-o", tmp_path / f"new-{name}").returncode == 1
+        assert {path.name for path in tmp_path.iterdir()} == {"kept.csv", "kept.parquet"}
+
+
+class TestCommand:
+    def test_from_the_argument_a_file_or_a_pipe(self, tmp_path):
+        query = "SELECT count(*) AS n FROM kernels"
+        (tmp_path / "q.sql").write_text(query)
+        said = [
+            run("sql", CHURN, query, "--format", "csv").stdout,
+            run("sql", CHURN, "-f", tmp_path / "q.sql", "--format", "csv").stdout,
+            run("sql", CHURN, "--format", "csv", stdin=query).stdout,
+            run("sql", CHURN, "-", "--format", "csv", stdin=query).stdout,
+        ]
+        assert said == ["n\n500\n"] * 4
+
+    def test_parameters_and_several_statements(self):
+        text = "CREATE TEMP TABLE long AS FROM kernels WHERE short_name = $name; SELECT count(*) AS n FROM long"
+        assert run("sql", CHURN, text, "-p", "name=add", "--format", "csv").stdout == "n\n160\n"
+        result = run("sql", CHURN, "SELECT 1 AS a; SELECT 2 AS b", "--format", "json")
+        assert (result.returncode, result.stdout) == (2, "")
+        assert run("sql", CHURN, "SELECT 1 AS a; SELECT 2 AS b").stdout.count("1 row") == 2
+
+    def test_profile_says_what_it_took(self):
+        assert "answered in" in run("sql", CHURN, "FROM kernels LIMIT 3", "--profile").stderr
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [("-f", "missing.sql"), ("SELECT $a",), ("SELECT 1", "-p", "a"), (), ("CREATE TEMP TABLE a AS SELECT 1",)],
+    )
+    def test_a_wrong_command_line_has_a_hint(self, arguments):
+        result = run("sql", CHURN, *arguments)
+        assert result.returncode == 2
+        assert result.stderr.splitlines()[-1].startswith("hint: ")
+
+    def test_all_formats_hold_the_same(self, tmp_path):
+        query = "SELECT name, duration_ns, graph_id, duration_ns > 1000 AS long FROM kernels ORDER BY start_ns"
+        for suffix in ("csv", "parquet", "jsonl", "json"):
+            assert run("sql", CHURN, query, "-o", tmp_path / f"a.{suffix}").returncode == 0
+        rows = json.loads((tmp_path / "a.json").read_text())["rows"]
+        assert len(rows) == 500
+        assert pl.read_parquet(tmp_path / "a.parquet").to_dicts() == rows
+        assert pl.read_csv(tmp_path / "a.csv").to_dicts() == rows
+        assert [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()] == rows
+
+    def test_a_result_larger_than_memory_streams(self, tmp_path):
+        query = "SELECT range AS n, repeat('x', 100) AS text FROM range(1_000_000)"
+        result = run("sql", CHURN, query, "-o", tmp_path / "a.csv", "--profile", "--memory", "60MB")
+        held = int(result.stderr.rpartition("at most ")[2].partition(" MiB")[0].replace(",", ""))
+        assert (tmp_path / "a.csv").stat().st_size > 100_000_000
+        assert held < 250
+
+
+class TestRaw:
+    def test_tables_and_columns_outside_the_contract_are_there_as_exported(self):
+        with nsys_insight.open(CHURN, use_cache=True) as trace:
+            assert trace.sql("SELECT count(*) AS n FROM kernels")["n"].item() == 500
+            found = trace.sql('SELECT "cacheConfig", start FROM raw.CUPTI_ACTIVITY_KIND_KERNEL ORDER BY start').rows()
+            streams = trace.sql("SELECT count(*) FROM raw.TARGET_INFO_SYSTEM_ENV").item()
+        assert found == by_sqlite(CHURN, "SELECT cacheConfig, start FROM CUPTI_ACTIVITY_KIND_KERNEL ORDER BY start")
+        assert [(streams,)] == by_sqlite(CHURN, "SELECT count(*) FROM TARGET_INFO_SYSTEM_ENV")
+
+    def test_a_scope_narrows_them_too(self):
+        with nsys_insight.open(EAGER).scope(nvtx="prefill") as trace:
+            assert trace.sql("SELECT count(*) FROM raw.CUPTI_ACTIVITY_KIND_KERNEL").item() == 196
+
+
+class TestSeveral:
+    def test_every_view_says_which_trace_a_row_is_of(self):
+        query = "SELECT trace, count(*) AS n, sum(duration_ns)::BIGINT AS ns FROM {} GROUP BY ALL ORDER BY trace"
+        for use_cache in (None, True):
+            with nsys_insight.open([CHURN, EAGER], use_cache=use_cache) as both:
+                for view in ("kernels", "gpu_busy", "wall", "nvtx_ranges"):
+                    expected = []
+                    for path in (CHURN, EAGER):
+                        with nsys_insight.open(path) as one:
+                            row = one.sql(f"SELECT count(*) AS n, sum(duration_ns)::BIGINT AS ns FROM {view}").row(0)
+                        expected += [(Path(path).stem, *row)] if row[0] else []
+                    assert both.sql(query.format(view)).rows() == expected, view
+
+    def test_ids_that_repeat_do_not_mix(self, tmp_path):
+        paths = []
+        for number in range(12):
+            trace = Trace()
+            host = trace.thread(pid=100)
+            for _ in range(number + 1):
+                host.launch(f"kernel of rank {number}")
+            paths.append(trace.write(tmp_path / f"rank{number:02}.sqlite"))
+        with nsys_insight.open(paths) as ranks:
+            rows = ranks.sql("SELECT trace, name, count(*) FROM kernels GROUP BY ALL ORDER BY trace").rows()
+            launches = ranks.sql("SELECT trace, count(api_name) FROM launches GROUP BY ALL ORDER BY trace").rows()
+            with_other_columns = ranks.sql("SELECT trace, sum(duration_ns)::BIGINT AS ns FROM kernels GROUP BY ALL")
+            everything = ranks.sql("FROM kernels")
+        assert with_other_columns.height == 12
+        assert set(with_other_columns.columns) < {*everything.columns, "ns"}
+        assert everything.height == sum(range(1, 13))
+        assert rows == [(f"rank{number:02}", f"kernel of rank {number}", number + 1) for number in range(12)]
+        assert launches == [(f"rank{number:02}", number + 1) for number in range(12)]
+
+    def test_a_folder_stands_for_all_in_it(self, tmp_path):
+        for name in ("a", "b"):
+            shutil.copy(CHURN, tmp_path / f"{name}.sqlite")
+        query = "SELECT trace, count(*) AS n FROM kernels GROUP BY ALL ORDER BY trace"
+        assert run("sql", tmp_path, query, "--format", "csv").stdout == "trace,n\na,500\nb,500\n"
+
+    def test_labels_tell_them_apart(self):
+        assert labels_of([Path("x/rank0/t.sqlite"), Path("x/rank1/t.sqlite")]) == ["rank0/t", "rank1/t"]
+        assert labels_of([Path("a.sqlite"), Path("b.sqlite")]) == ["a", "b"]
+
+    def test_a_report_is_about_one(self):
+        with nsys_insight.open([CHURN, EAGER]) as both, pytest.raises(UsageError, match="one trace"):
+            both.top()

@@ -1,0 +1,109 @@
+"""A user's pack is a command like any other, and a wrong one disturbs nobody."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nsys_insight
+from nsys_insight import pack_check, pack_commands, packs, user_packs
+
+REPOSITORY = Path(__file__).parents[1]
+CHURN = str(REPOSITORY / "sample_traces" / "churn.sqlite")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("NSYS_INSIGHT_PACK_DIR", str(tmp_path))
+    user_packs.load.cache_clear()
+    yield tmp_path
+    user_packs.load.cache_clear()
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "nsys_insight", *map(str, arguments)],
+        capture_output=True, text=True, check=False, cwd=REPOSITORY, timeout=60, env={**os.environ, "COLUMNS": "120"},
+    )  # fmt: skip
+
+
+def test_a_new_pack_is_a_command_with_flags_help_and_nothing_wrong(folder):
+    assert run("packs", "new", "hot").stdout == f"{folder / 'hot.sql'}\n"
+    assert run("packs", "check", "hot").stdout == "hot.sql: nothing wrong\n"
+    rows = run("hot", CHURN, "--least", "30", "--format", "csv").stdout.splitlines()
+    assert rows[0] == "name,calls,total_ns"
+    assert len(rows) == 4
+    assert "--least" in run("hot", "--help").stdout
+    assert "hot" in run("--help").stdout
+    assert str(folder / "hot.sql") in run("packs", "--format", "csv").stdout
+    assert "GROUP BY ALL" in run("packs", "show", "hot").stdout
+    again = run("packs", "new", "hot")
+    assert (again.returncode, "exists already" in again.stderr) == (2, True)
+    with nsys_insight.open(CHURN) as trace:
+        assert trace.hot(least=30).height == trace.run(str(folder / "hot.sql"), least=30).height == 3
+
+
+def test_a_file_runs_without_being_installed(tmp_path):
+    path = tmp_path / "mine.sql"
+    path.write_text(pack_commands.TEMPLATE.replace("{title}", "Mine"))
+    result = run("run", path, CHURN, "--least", "100", "-f", "csv")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("\n") == 4
+    assert "--least" in run("run", path, "--help").stdout
+    assert run("run", "top", CHURN, "-n", "1").stdout == run("top", CHURN, "-n", "1").stdout
+    assert run("--pack-dir", tmp_path, "mine", CHURN, "--least", "100", "-f", "csv").stdout == result.stdout
+    assert run("mine", CHURN, f"--pack-dir={tmp_path}", "--least", "100", "-f", "csv").stdout == result.stdout
+
+
+def test_a_wrong_pack_is_told_of_and_disturbs_nobody(folder):
+    (folder / "broken.sql").write_text("SELECT 1")
+    (folder / "top.sql").write_text((REPOSITORY / "queries" / "top.sql").read_text(encoding="utf-8"), encoding="utf-8")
+    (folder / "Bad Name.sql").write_text(pack_commands.TEMPLATE)
+    listed = run("packs")
+    assert listed.returncode == 0
+    assert listed.stderr.count("is not used") == 3
+    assert run("top", CHURN, "-n", "1").stderr.startswith("note: 1 of 4 rows")
+
+
+def test_the_names_that_are_taken_are_those_of_the_commands():
+    from nsys_insight.cli import app
+
+    commands = {command.name or command.callback.__name__ for command in app.registered_commands if not command.hidden}
+    commands |= {group.name for group in app.registered_groups}
+    assert commands - set(packs.built_in()) <= user_packs.COMMANDS
+
+
+@pytest.mark.parametrize("pack", packs.built_in().values(), ids=packs.built_in().keys())
+def test_nothing_is_wrong_with_ours(pack):
+    assert pack_check.problems(pack.path) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("/*", "", "does not begin with a header"),
+        ('title = "T"', "", "lacks 'title'"),
+        ("default = 1", "default", "is not as it should be"),
+        ('name = "The kernel"\n', "", "the column name is not described"),
+        ('calls = "How often it ran"', 'count = "x"\ncalls = "y"', "[columns] describes count"),
+        ("::BIGINT", "", "total_ns is HUGEINT: cast it to BIGINT"),
+        (">= $least", ">= 2", "[params.least] is declared and not used"),
+        (">= $least", ">= $least + $most", "$most is used and not declared"),
+        ("FROM kernels", "FROM kernel", "there is no view 'kernel'"),
+        ("FROM kernels", "FROM read_text('x')", "read_text is not available"),
+        ("ORDER BY total_ns DESC, name", "", "no ORDER BY"),
+        ("    count(*) AS calls", "    sum(count(*)) OVER ()::BIGINT AS calls", "a window is over everything"),
+        ("    name,", "    nme,", "there is no column 'nme'"),
+        ("SELECT\n", "SELECT 1; SELECT\n", "one SELECT"),
+    ],
+)
+def test_check_says_what_is_wrong(tmp_path, old, new, problem):
+    text = pack_commands.TEMPLATE.replace("{title}", "T")
+    assert old in text
+    path = tmp_path / "mine.sql"
+    path.write_text(text.replace(old, new, 1))
+    assert any(problem in said for said in pack_check.problems(path)), pack_check.problems(path)
