@@ -227,7 +227,7 @@ def create_raw_views(
         if table in WHOLE:
             statements.append(_raw_view("whole", table, columns, rows, Scope(device=scope.device)))
     # A scope has written down its own time; see `nsys_insight.scope`.
-    wall = extents.select(source.extents) if scope == WHOLE_TRACE else "FROM scope_windows"
+    wall = extents.select(source.extents) if scope == WHOLE_TRACE else "FROM main.scope_windows"
     statements.append(f"CREATE OR REPLACE VIEW raw.wall AS {wall}")
     connection.execute(";\n".join(statements))
 

@@ -91,12 +91,12 @@ def condition(scope: Scope, table: str, columns: set[str]) -> str:
     if scope.to_ns is not None and time:
         tests.append(f"{time} < {scope.to_ns}")
     if scope.nvtx is not None and pid and "correlationId" in columns:
-        tests.append(f"({pid}, correlationId) IN (FROM scope_calls)")
+        tests.append(f"({pid}, correlationId) IN (FROM main.scope_calls)")
     elif scope.nvtx is not None and time and table != "GPU_METRICS":  # which are of a GPU, later than the host's range
         thread = (
             "AND s.process_id = pid_of(globalTid) AND s.thread_id = tid_of(globalTid)" if "globalTid" in columns else ""
         )
-        tests.append(f"EXISTS (FROM scope_ranges AS s WHERE {time} >= s.start_ns AND {time} < s.end_ns {thread})")
+        tests.append(f"EXISTS (FROM main.scope_ranges AS s WHERE {time} >= s.start_ns AND {time} < s.end_ns {thread})")
     test = " AND ".join(tests)
     # The rows that name NVTX domains come once, before all ranges.
     return f"eventType = 75 OR ({test})" if test and table == "NVTX_EVENTS" else test

@@ -45,8 +45,15 @@ def test_any_duckdb_has_the_views_with_their_meaning(tmp_path):
         convert(trace, tmp_path / "churn.duckdb", "duckdb")
     with duckdb.connect(tmp_path / "churn.duckdb", read_only=True) as connection:
         assert connection.execute("SELECT count(*) FROM kernels").fetchone() == (500,)
+        idle = connection.execute("SELECT cause, host, idle_ns FROM gpu_idle ORDER BY ALL").fetchall()
+        steps = connection.execute("SELECT step, start_ns, end_ns FROM steps ORDER BY step").fetchall()
+        left_over = connection.execute("FROM duckdb_tables() WHERE table_name LIKE 'step%'").fetchall()
         views = connection.execute("SELECT view_name, comment FROM duckdb_views() WHERE comment IS NOT NULL").fetchall()
     assert {name for name, _ in views} == set(model.views())
+    with nsys_insight.open(SAMPLES / "churn.sqlite") as trace:
+        assert idle == trace.sql("SELECT cause, host, idle_ns FROM gpu_idle ORDER BY ALL").rows()
+        assert steps == trace.sql("SELECT step, start_ns, end_ns FROM steps ORDER BY step").rows()
+    assert (len(idle) > 3, len(steps) > 3, left_over) == (True, True, [])
 
 
 def test_any_engine_reads_the_folder(tmp_path):

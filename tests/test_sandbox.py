@@ -42,6 +42,12 @@ HOSTILE = [
     "SELECT * FROM sqlite_query('trace', 'SELECT 1')",
     "SELECT * FROM query('SELECT * FROM sqlite_scan(''HERE/other.sqlite'', ''people'')')",
     "SELECT * FROM query_table('SECRET')",
+    # the model's own macros take names of tables
+    "FROM cut_to('SECRET', 'wall')",
+    "FROM cut_to('HERE/other.sqlite', 'wall')",
+    "FROM in_scope('SECRET')",
+    "FROM idle_of('HERE/secret.csv')",
+    "CREATE TEMP MACRO idle_of(w) AS TABLE SELECT 1 AS x; FROM idle_of(1)",
     "SELECT * FROM json_execute_serialized_sql(json_serialize_sql('FROM sqlite_scan(''TRACE'', ''StringIds'')'))",
     "FROM sqlite_attach('HERE/other.sqlite')",
     "FROM read_duckdb('HERE/x.duckdb', table_name := 't')",
@@ -108,14 +114,24 @@ ENDLESS = [
     "SELECT sum(hash(a.range) + b.range) FROM range(100000000) AS a, range(100000000) AS b ORDER BY ALL",
     "SELECT pg_sleep(600)",
 ]
-WAYS = ["in place", "cached", "copied", "folder", "several"]
+# All of them are asked of one trace and of several; where the file is opened in another way, these few, one for each
+# kind of wall: statements, functions, files by name, settings, what is attached.
+WAYS = ["in place", "several", "cached", "copied", "folder"]
+FEW = [
+    "SELECT * FROM read_csv('SECRET')",
+    "FROM 'SECRET'",
+    "SELECT * FROM sqlite_scan('HERE/other.sqlite', 'people')",
+    "COPY kernels TO 'HERE/out.csv'",
+    "SET enable_external_access = true",
+    "CREATE TABLE trace.mine AS SELECT 1 AS x; SELECT 1",
+]
 
 
 def content(folder):
     return {str(path): (path.stat().st_size, path.stat().st_mtime_ns) for path in folder.rglob("*")}
 
 
-@pytest.fixture(scope="module", params=WAYS)
+@pytest.fixture(scope="module")
 def opened(request, tmp_path_factory):
     """Give a trace opened in each way that there is, and the folder around it."""
     folder = tmp_path_factory.mktemp("trace")
@@ -155,7 +171,11 @@ def ask(trace, text):
             trace.execute(statement).rows()
 
 
-@pytest.mark.parametrize("query", HOSTILE)
+@pytest.mark.parametrize(
+    ("opened", "query"),
+    [(way, query) for way in WAYS for query in (HOSTILE if way in WAYS[:2] else FEW)],
+    indirect=["opened"],
+)
 def test_a_hostile_query_is_refused_and_leaves_everything_as_it_is(opened, query):
     trace, folder = opened
     before = content(folder)

@@ -143,6 +143,21 @@ class TestCommand:
         assert held < 250
 
 
+class TestSteps:
+    def test_they_are_found_for_any_way_to_ask(self):
+        table = run("sql", EAGER, "SELECT count(*) AS steps FROM steps WHERE phase = 'steady'", "--format", "csv")
+        assert table.stdout == "steps\n32\n", table.stderr
+        with nsys_insight.open(EAGER) as trace:
+            (view,) = split("CREATE VIEW mine AS SELECT method, step_count FROM step_method")
+            trace.define(view)
+            asked = "SELECT method, step_count FROM mine"
+            assert trace.sql(asked).rows() == [("nvtx", 32)]
+            assert trace.answer("steps", step_method="sequence").row_count
+            assert trace.sql(asked).rows() == [("nvtx", 32)], "what a report was told about steps stays with it"
+            trace.sql("FROM raw.StringIds LIMIT 1")  # opens the file anew
+            assert trace.sql(asked).rows() == [("nvtx", 32)]
+
+
 class TestRaw:
     def test_tables_and_columns_outside_the_contract_are_there_as_exported(self):
         with nsys_insight.open(CHURN, use_cache=True) as trace:
@@ -162,7 +177,7 @@ class TestSeveral:
         query = "SELECT trace, count(*) AS n, sum(duration_ns)::BIGINT AS ns FROM {} GROUP BY ALL ORDER BY trace"
         for use_cache in (None, True):
             with nsys_insight.open([CHURN, EAGER], use_cache=use_cache) as both:
-                for view in ("kernels", "gpu_busy", "wall", "nvtx_ranges"):
+                for view in ("kernels", "gpu_busy", "gpu_gaps", "wall", "nvtx_ranges"):
                     expected = []
                     for path in (CHURN, EAGER):
                         with nsys_insight.open(path) as one:
@@ -188,6 +203,23 @@ class TestSeveral:
         assert everything.height == sum(range(1, 13))
         assert rows == [(f"rank{number:02}", f"kernel of rank {number}", number + 1) for number in range(12)]
         assert launches == [(f"rank{number:02}", number + 1) for number in range(12)]
+
+    @pytest.mark.parametrize("scope", [{}, {"device": 0}, {"nvtx": "decode_step"}, {"from_ns": 0, "to_ns": 80_000_000}])
+    def test_idle_time_of_each_is_put_down_to_causes(self, scope):
+        query = "SELECT gpu_id, cause, host, idle_ns FROM gpu_idle WHERE {} ORDER BY ALL"
+        paths = (EAGER, EAGER.replace("eager", "graph_node"))
+        with nsys_insight.open(paths).scope(**scope) as both:
+            for path in paths:
+                with nsys_insight.open(path).scope(**scope) as one:
+                    of_one = both.sql(query.format(f"trace = '{Path(path).stem}'")).rows()
+                    assert of_one == one.sql(query.format("true")).rows()
+                    assert of_one
+
+    def test_what_is_of_one_trace_alone_is_said(self):
+        with nsys_insight.open([CHURN, EAGER]) as both, pytest.raises(UsageError, match="steps are found in one trace"):
+            both.sql("SELECT trace, count(*) FROM steps GROUP BY trace")
+        with pytest.raises(UsageError, match="ncu measured is of one trace"):
+            nsys_insight.open([CHURN, EAGER], ncu="any.ncu.duckdb")
 
     def test_a_folder_stands_for_all_in_it(self, tmp_path):
         for name in ("a", "b"):
