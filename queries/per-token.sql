@@ -113,7 +113,7 @@ summed AS (
     GROUP BY place, metric, kind
     UNION ALL
     SELECT
-        30, 'tokens_per_s', 'rate',
+        35, 'tokens_per_s', 'rate',
         1e9 * t.tokens_per_step / nullif(quantile_cont(s.duration_ns, 0.5), 0),
         1e9 * t.tokens_per_step / nullif(avg(s.duration_ns), 0),
         NULL, NULL, NULL, NULL
