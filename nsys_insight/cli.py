@@ -68,7 +68,7 @@ for _pack in packs.built_in().values():
     _command = _SPECIAL.get(_pack.name, partial(pack_command, _pack))()
     app.command(name=_pack.name, short_help=_pack.title, rich_help_panel="Reports")(_command)
     for _alias in _pack.aliases:
-        app.command(name=_alias, short_help=f"nsys's name of {_pack.name}", hidden=True)(pack_command(_pack))
+        app.command(name=_alias, short_help=f"nsys's name of {_pack.name}", hidden=True)(_command)
 
 for _name, _class, _command, _about in (
     ("diff", SidesCommand, diff_command(), "What a change moved, and whether to keep it"),

@@ -171,7 +171,6 @@ class Session:
 
         while True:
             self._way = self._ways.pop(0)
-            self.connection = load.connect(self.memory)
             self._views.clear()
             self._loaded.clear()
             self._steps, self._fusions_found = None, False
@@ -305,6 +304,7 @@ class Session:
 
     def _attach(self, built: Mapping[Path, Path | None]) -> list[load.Source] | None:
         """Attach each file, or what was built of it; None where a file needs the extension and there is none."""
+        self.connection = load.connect(self.memory)
         sources = []
         for number, file in enumerate(self.files):
             name = "trace" if len(self.files) == 1 else f"trace_{number}"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import oracle
 import planted
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,8 +27,8 @@ def ask(path, scope=None, **options):
     with nsys_insight.open(path).scope(**scope or {}) as trace:
         trace.answer("steps", **options)
         session = trace._session
-        steps = session.connection.sql("SELECT * FROM steps ORDER BY start_ns, step").pl().to_dicts()
-        (method,) = session.connection.sql("SELECT * FROM step_method").pl().to_dicts()
+        steps = pl.DataFrame(session.connection.sql("SELECT * FROM steps ORDER BY start_ns, step")).to_dicts()
+        (method,) = pl.DataFrame(session.connection.sql("SELECT * FROM step_method")).to_dicts()
     return steps, method
 
 

@@ -1,27 +1,15 @@
 -- An interval begins where an operation starts after the latest end so far (not after the end of the row before:
 -- operations overlap), and ends at the latest end before the next one begins.
 CREATE VIEW gpu_busy AS
-WITH reach AS (
-    SELECT
-        gpu_id,
-        start_ns,
-        max(end_ns) OVER (
-            PARTITION BY gpu_id ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS reached_ns,
-        max(end_ns) OVER (
-            PARTITION BY gpu_id ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-        ) AS last_ns
-    FROM gpu_work
-),
-starts AS (
-    SELECT gpu_id, start_ns, last_ns, reached_ns
-    FROM reach
-    WHERE reached_ns IS NULL OR start_ns > reached_ns
+WITH starts AS (
+    SELECT gpu_id, start_ns, reached_ns FROM gpu_reach WHERE reached_ns IS NULL OR start_ns > reached_ns
 ),
 busy AS (
     SELECT
-        gpu_id, start_ns, coalesce(lead(reached_ns) OVER (PARTITION BY gpu_id ORDER BY start_ns), last_ns) AS end_ns
+        gpu_id, start_ns,
+        coalesce(lead(reached_ns) OVER (PARTITION BY gpu_id ORDER BY start_ns), last_ns) AS end_ns
     FROM starts
+    JOIN (SELECT gpu_id, max(end_ns) AS last_ns FROM gpu_work GROUP BY gpu_id) USING (gpu_id)
 )
 SELECT gpu_id, start_ns, end_ns, end_ns - start_ns AS duration_ns
 FROM in_scope('busy');

@@ -1,19 +1,10 @@
 -- A gap is before each operation that starts after the latest end so far: that is all one pass over the operations needs
 -- to know, and much cheaper than to look between the intervals of `gpu_busy`.
 CREATE VIEW gpu_gaps AS
-WITH reach AS (
-    SELECT
-        gpu_id,
-        start_ns AS next_ns,
-        max(end_ns) OVER (
-            PARTITION BY gpu_id ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS reached_ns
-    FROM gpu_work
-),
-gaps AS (
-    SELECT gpu_id, reached_ns AS start_ns, next_ns AS end_ns, reached_ns, next_ns
-    FROM reach
-    WHERE next_ns > reached_ns
+WITH gaps AS (
+    SELECT gpu_id, reached_ns AS start_ns, start_ns AS end_ns, reached_ns, start_ns AS next_ns
+    FROM gpu_reach
+    WHERE start_ns > reached_ns
 )
 SELECT gpu_id, start_ns, end_ns, end_ns - start_ns AS duration_ns, reached_ns, next_ns
 FROM in_scope('gaps');

@@ -9,15 +9,16 @@ sampled AS (
 ),
 -- All operations once, and the kernels in scope once more by their shape and stream.
 ops AS (
-    SELECT NULL::UBIGINT AS shape_id, NULL::BIGINT AS stream_id, process_id, device_id, start_ns, end_ns FROM all_gpu_ops
+    SELECT gpu_id, NULL::UBIGINT AS shape_id, NULL::BIGINT AS stream_id, process_id, start_ns, end_ns FROM gpu_work
     UNION ALL
-    SELECT shape_id, stream_id, process_id, device_id, start_ns, end_ns FROM kernel_events
+    SELECT coalesce(d.gpu_id, k.device_id), k.shape_id, k.stream_id, k.process_id, k.start_ns, k.end_ns
+    FROM kernel_events AS k
+    LEFT JOIN devices AS d ON d.process_id = k.process_id AND d.device_id = k.device_id
 ),
 during AS (
-    SELECT o.*, s.gpu_id
+    SELECT o.*
     FROM ops AS o
-    LEFT JOIN devices AS d ON d.process_id = o.process_id AND d.device_id = o.device_id
-    JOIN sampled AS s ON s.gpu_id = coalesce(d.gpu_id, o.device_id)
+    JOIN sampled AS s USING (gpu_id)
     WHERE o.start_ns < s.end_ns AND o.end_ns > s.start_ns
 ),
 reach AS (

@@ -1,17 +1,9 @@
 -- What each operation adds to the busy time is the part of it after the latest end so far: these pieces do not overlap, and
 -- adding them up takes one pass.
 CREATE VIEW used_gpus AS
-WITH reach AS (
-    SELECT
-        gpu_id, start_ns, end_ns,
-        max(end_ns) OVER (
-            PARTITION BY gpu_id ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS reached_ns
-    FROM gpu_work
-),
-pieces AS (
+WITH pieces AS (
     SELECT gpu_id, greatest(start_ns, coalesce(reached_ns, start_ns)) AS start_ns, end_ns
-    FROM reach
+    FROM gpu_reach
     WHERE reached_ns IS NULL OR end_ns > reached_ns
 )
 SELECT g.gpu_id, coalesce(sum(p.end_ns - p.start_ns), 0)::BIGINT AS busy_ns
