@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def classify_command() -> Callable[..., None]:
     """Make the command ``classify``: what bounds the steady state, or each kernel."""
-    whole, each = packs.built_in()["classify"], packs.built_in()["classify-kernels"]
+    whole, each = packs.find("classify"), packs.find("classify-kernels")
     mine = {**whole.params, **steps.params_of(whole.sql)}
 
     def run(trace: Path | None, *, kernels: bool, **given: Any) -> None:
@@ -37,7 +37,7 @@ def classify_command() -> Callable[..., None]:
 
 def roofline_command() -> Callable[..., None]:
     """Make the command ``roofline``: its pack as a table, or drawn."""
-    pack = packs.built_in()["roofline"]
+    pack = packs.find("roofline")
 
     def run(trace: Path | None, *, plot: bool, **given: Any) -> None:
         output: Path | None = given["output"]
@@ -65,7 +65,7 @@ def roofline_command() -> Callable[..., None]:
 
 def fusion_command() -> Callable[..., None]:
     """Make the command ``fusion``, which answers the pack fusion-candidate where one candidate is asked for."""
-    pack, one = packs.built_in()["fusion"], packs.built_in()["fusion-candidate"]
+    pack, one = packs.find("fusion"), packs.find("fusion-candidate")
 
     def run(trace: Path | None, **given: Any) -> None:
         number = given.pop("explain_candidate")

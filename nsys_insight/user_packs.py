@@ -54,27 +54,8 @@ def unusable(name: str) -> str:
     """Say why a pack cannot have this name; empty if it can."""
     if not _NAME.fullmatch(name):
         return f"{name!r} cannot be a command: use small letters, digits and dashes"
+    from nsys_insight.commands import COMMANDS
+
     if name in COMMANDS or name in packs.built_in() or any(name in pack.aliases for pack in packs.built_in().values()):
         return f"{name} is a command already: rename the file"
     return ""
-
-
-# The commands that are no packs; tests/test_user_packs.py holds them against the command line.
-COMMANDS = frozenset(
-    {
-        "sql",
-        "shell",
-        "schema",
-        "demo",
-        "cache",
-        "export",
-        "convert",
-        "packs",
-        "run",
-        "classify",
-        "ncu",
-        "diff",
-        "check",
-        "baseline",
-    }
-)
