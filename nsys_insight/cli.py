@@ -18,7 +18,7 @@ from nsys_insight.errors import Exit, InsightError, UsageError
 app = typer.Typer(
     name="nsys-insight",
     cls=Commands,
-    help="SQL over NVIDIA Nsight Systems traces: where the GPU time went. Start with: nsys-insight info TRACE",
+    help="SQL over NVIDIA Nsight Systems traces: where the GPU time went. Start with: nsys-insight diagnose TRACE",
     invoke_without_command=True,
     pretty_exceptions_enable=False,
     context_settings=HELP,
@@ -43,7 +43,10 @@ def _root(
     ] = None,
 ) -> None:
     if context.invoked_subcommand is None:
-        print(context.get_help())
+        from nsys_insight.diagnose_command import greet
+
+        if not greet():
+            print(context.get_help())
 
 
 def _take_pack_folder(arguments: list[str]) -> None:

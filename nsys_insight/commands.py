@@ -37,7 +37,11 @@ class Entry:
 
 _OTHER_ARGUMENTS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
+_FIRST = "Start here"
 COMMANDS = {
+    "diagnose": Entry(
+        _FIRST, "What bounds the run, what it costs, and what to do first", "diagnose_command:diagnose_command()"
+    ),
     "diff": Entry(
         "Compare",
         "What a change moved, and whether to keep it",
@@ -97,7 +101,9 @@ class Commands(TyperGroup):
         """Name them in the order of the help."""
         from nsys_insight import user_packs
 
-        return [*packs.built_in(), *COMMANDS, *user_packs.load().packs]
+        first = [name for name, entry in COMMANDS.items() if entry.panel == _FIRST]
+        others = [name for name in COMMANDS if name not in first]
+        return [*first, *packs.built_in(), *others, *user_packs.load().packs]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - Click passes it
         """Give what the help and completion list."""
