@@ -42,6 +42,12 @@ COMMANDS = {
     "diagnose": Entry(
         _FIRST, "What bounds the run, what it costs, and what to do first", "diagnose_command:diagnose_command()"
     ),
+    "capture": Entry(
+        _FIRST,
+        "Profile a program with your nsys as the reports need it, and diagnose it",
+        "capture_command:capture",
+        {"context_settings": {"allow_interspersed_args": False, **HELP}},
+    ),
     "diff": Entry(
         "Compare",
         "What a change moved, and whether to keep it",
