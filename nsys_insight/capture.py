@@ -56,16 +56,16 @@ class Capture:
     duration_s: float | None = None
     more: tuple[str, ...] = field(default=())
 
-    def flags(self) -> list[str]:
-        """The flags of ``nsys profile``, without the output and the program."""
+    def flags(self, version: str = "2025") -> list[str]:
+        """The flags of ``nsys profile`` of a version, without the output and the program."""
         traced = "cuda,nvtx,osrt" if self.osrt else "cuda,nvtx"
         flags = [f"--trace={traced}", "--cuda-memory-usage=true", f"--cuda-graph-trace={self.graphs}"]
         # CPU samples make big reports, and only backtraces need them.
         flags += ["--sample=process-tree", "--cudabacktrace=all"] if self.backtraces else ["--sample=none"]
         flags += ["--cpuctxsw=none"]
         if self.metrics_hz:
-            # Spelled --gpu-metrics-devices since 2024, which takes this for short.
-            flags += ["--gpu-metrics-device=all", f"--gpu-metrics-frequency={self.metrics_hz}"]
+            devices = "--gpu-metrics-devices" if int(version.split(".")[0]) >= 2025 else "--gpu-metrics-device"
+            flags += [f"{devices}=all", f"--gpu-metrics-frequency={self.metrics_hz}"]
         if self.within == "cudaProfilerApi":
             flags += ["--capture-range=cudaProfilerApi", "--capture-range-end=stop"]
         elif self.within:
@@ -90,10 +90,11 @@ class Capture:
         """What nsys needs in its environment for it."""
         return _ANY_NVTX_NAME if self.within not in (None, "cudaProfilerApi") else {}
 
-    def command(self, tool: str, output: Path, program: Sequence[str]) -> list[str]:
+    def command(self, tool: nsys.Nsys, output: Path, program: Sequence[str]) -> list[str]:
         """The whole command, as it can be typed too."""
         variables = ["env", *(f"{name}={value}" for name, value in self.variables.items())] if self.variables else []
-        return [*variables, tool, "profile", *self.flags(), "--force-overwrite=true", "-o", str(output), *program]
+        flags = [*self.flags(tool.version), "--force-overwrite=true", "-o", str(output)]
+        return [*variables, str(tool.path), "profile", *flags, *program]
 
 
 def free_name(program: Sequence[str], folder: Path) -> Path:
@@ -122,7 +123,7 @@ def run(capture: Capture, program: Sequence[str], output: Path) -> int:
     import signal
     import subprocess
 
-    command = capture.command(str(nsys.find().path), output, program)
+    command = capture.command(nsys.find(), output, program)
     before = output.stat().st_mtime_ns if output.exists() else None
     # Ctrl-C is meant for the program, which the terminal tells too. A handler, for what is ignored stays so in a child.
     ours = signal.signal(signal.SIGINT, lambda *_: None)

@@ -13,7 +13,7 @@ import typer
 from nsys_insight import terminal
 from nsys_insight.capture import GRANULARITIES, Capture, free_name, run
 from nsys_insight.errors import UsageError
-from nsys_insight.nsys import find
+from nsys_insight.nsys import Nsys, find
 from nsys_insight.resolve import remember
 from nsys_insight.units import parse_duration
 
@@ -83,7 +83,7 @@ def capture(  # noqa: PLR0913 - flags
         more=tuple(shlex.split(more)),
     )
     report = _report(output, force=force) if output else free_name(program, Path())
-    command = shlex.join(wanted.command("nsys" if dry_run else str(find().path), report, program))
+    command = shlex.join(wanted.command(Nsys(Path("nsys"), "2025") if dry_run else find(), report, program))
     if dry_run:
         print(command)
         return

@@ -75,7 +75,7 @@ class TestFlags:
         ("asked", "expected"),
         [
             ({"graphs": "graph"}, ["--cuda-graph-trace=graph"]),
-            ({"metrics_hz": 20_000}, ["--gpu-metrics-device=all", "--gpu-metrics-frequency=20000"]),
+            ({"metrics_hz": 20_000}, ["--gpu-metrics-devices=all", "--gpu-metrics-frequency=20000"]),
             ({"osrt": True}, ["--trace=cuda,nvtx,osrt"]),
             ({"backtraces": True}, ["--sample=process-tree", "--cudabacktrace=all"]),
             ({"within": "cudaProfilerApi"}, ["--capture-range=cudaProfilerApi", "--capture-range-end=stop"]),
@@ -89,8 +89,11 @@ class TestFlags:
         assert not set(expected) <= set(Capture().flags())
 
     def test_names_of_ranges_need_not_be_registered(self):
-        words = Capture(within="step").command("nsys", Path("x.nsys-rep"), ["app"])
+        words = Capture(within="step").command(nsys.Nsys(Path("nsys"), "2025.3"), Path("x.nsys-rep"), ["app"])
         assert words[:3] == ["env", "NSYS_NVTX_PROFILER_REGISTER_ONLY=0", "nsys"]
+
+    def test_an_older_nsys_is_told_in_its_own_words(self):
+        assert "--gpu-metrics-device=all" in Capture(metrics_hz=10_000).flags("2023.4.4.54")
 
     def test_what_costs_is_said(self):
         assert len(Capture(graphs="graph").costs()) == 1
