@@ -64,7 +64,7 @@ class Capture:
         flags += ["--sample=process-tree", "--cudabacktrace=all"] if self.backtraces else ["--sample=none"]
         flags += ["--cpuctxsw=none"]
         if self.metrics_hz:
-            devices = "--gpu-metrics-devices" if int(version.split(".")[0]) >= 2025 else "--gpu-metrics-device"
+            devices = "--gpu-metrics-devices" if int(version.partition(".")[0]) >= 2025 else "--gpu-metrics-device"
             flags += [f"{devices}=all", f"--gpu-metrics-frequency={self.metrics_hz}"]
         if self.within == "cudaProfilerApi":
             flags += ["--capture-range=cudaProfilerApi", "--capture-range-end=stop"]
