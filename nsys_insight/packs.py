@@ -177,14 +177,19 @@ def parse(path: Path) -> Pack:
 @cache
 def built_in() -> dict[str, Pack]:
     """All packs of the package by name, in alphabetical order."""
-    return {path.stem: parse(path) for path in sorted(queries_folder().glob("*.sql"))}
+    return {path.stem: _ours(path) for path in sorted(queries_folder().glob("*.sql"))}
+
+
+@cache
+def _ours(path: Path) -> Pack:
+    return parse(path)
 
 
 def named(name: str) -> Pack | None:
     """The pack of the package, else the user's, with this name or alias; the others are not read if it need not be."""
     path = queries_folder() / f"{name}.sql"
     if path in queries_folder().glob("*.sql"):
-        return parse(path)
+        return _ours(path)
     from nsys_insight.user_packs import load
 
     aliases = {alias: pack for pack in built_in().values() for alias in pack.aliases}

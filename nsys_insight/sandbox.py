@@ -58,6 +58,7 @@ def lock(connection: duckdb.DuckDBPyConnection, *folders: str) -> None:
         f"""SET allowed_directories = [{allowed}];
             SET max_temp_directory_size = {literal(SPILL)};
             SET python_enable_replacements = false;
+            SET allow_unsigned_extensions = false;
             SET enable_external_access = false;
             SET lock_configuration = true"""
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, field
 from functools import cache
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from nsys_insight import packs
 from nsys_insight.errors import InsightError
+from nsys_insight.paths import user_folder
 
 FOLDER_VARIABLE = "NSYS_INSIGHT_PACK_DIR"
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
@@ -25,12 +25,7 @@ class Found:
 
 def folder() -> Path:
     """The folder of the user's packs: ``$NSYS_INSIGHT_PACK_DIR``, else ``packs`` in the user's configuration."""
-    chosen = os.environ.get(FOLDER_VARIABLE)
-    if chosen:
-        return Path(chosen).expanduser()
-    from platformdirs import user_config_path
-
-    return user_config_path("nsys-insight", appauthor=False) / "packs"
+    return user_folder("packs")
 
 
 @cache
