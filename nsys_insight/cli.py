@@ -77,10 +77,6 @@ def main() -> None:
     except InsightError as error:
         terminal.complain(error)
         code = error.exit_code
-    except BrokenPipeError:
-        # Whoever read our output has enough, such as head; Python must not try to flush the rest at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = Exit.OK
     except RuntimeError as error:
         if str(error) != "Query interrupted":  # what DuckDB makes of Ctrl-C
             raise

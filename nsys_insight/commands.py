@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -10,6 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from nsys_insight import packs
+from nsys_insight.errors import Exit
 from nsys_insight.sides_command import SidesCommand
 
 if TYPE_CHECKING:
@@ -121,6 +124,15 @@ class Commands(TyperGroup):
             return _listed(cmd_name, pack.title, "Reports")
         pack = user_packs.load().packs.get(cmd_name)
         return pack and _listed(cmd_name, pack.title, "Your reports")
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was typed. Whoever reads the output may have enough of it, such as head."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # Typer would end with 1; and Python must not try to flush the rest at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return Exit.OK
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Make the command that was typed."""
