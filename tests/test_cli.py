@@ -265,8 +265,9 @@ def test_an_empty_answer_is_a_success_that_says_what_it_means(folder, demo_trace
 
 @pytest.mark.parametrize("asked", ["sql {} 'SELECT * FROM kernels' --format csv", "api {} --limit 0"])
 def test_a_closed_pipe_is_no_drama(demo_trace, asked):
+    command = f"{' '.join(COMMAND)} {asked.format(demo_trace)} | (read -r line; echo $line)"
     line = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", f"{' '.join(COMMAND)} {asked.format(demo_trace)} | (read -r line; echo $line)"],
+        ["/bin/bash", "-o", "pipefail", "-c", command],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert line.stdout
