@@ -176,12 +176,13 @@ class TestSizesFromNvtx:
             ("linear, sizes = [[2, 7, 64], [128, 64], [128]]", 2 * 2 * 7 * 64 * 128, 2 * 7 * 64 + 128 * 64 + 14 * 128),
             ("linear, sizes = [[64], [128, 64], []]", 2 * 64 * 128, 64 + 128 * 64 + 128),
             ("matmul, sizes = [[2, 1, 3, 4], [5, 4, 6]]", 2 * 2 * 5 * 3 * 4 * 6, 24 + 120 + 2 * 5 * 3 * 6),
-            ("matmul, sizes = [[3, 4], [4]]", 2 * 3 * 4, 12 + 4 + 3),
+            ("matmul, seq = 4, sizes = [[3, 4], [4]]", 2 * 3 * 4, 12 + 4 + 3),
         ],
     )
-    def test_matrix_products(self, trace, path, text, flop, elements):
+    @pytest.mark.parametrize("prefix", ["aten::", ""])
+    def test_matrix_products(self, trace, path, prefix, text, flop, elements):
         host = trace.thread()
-        with host.nvtx(f"aten::{text}"):
+        with host.nvtx(prefix + text):
             host.launch("hgemm_nn", runs=1_000_000)
         (row,) = ask(trace.write(path))
         assert (row["flop_count"], row["flop_from"]) == (flop, "nvtx")

@@ -1,13 +1,13 @@
 -- PyTorch writes the sizes of an operation's tensors into its range where it is asked to (emit_nvtx(record_shapes=True)):
 --     aten::addmm, seq = 12, sizes = [[4096], [8, 4096], [4096, 4096], [], []]
--- Scalars have an empty size. Nothing else of the call is told, nor whether attention is causal.
+-- Before 1.6 without aten::. Scalars have an empty size. Nothing else of the call is told, nor whether attention is causal.
 CREATE VIEW sized_ranges AS
 WITH named AS (
     SELECT
         name,
-        regexp_extract(name, '^aten::(\w+), ', 1) AS op,
+        regexp_extract(name, '^(?:aten::)?(\w+), ', 1) AS op,
         try_cast(regexp_extract(name, 'sizes = (\[\[[^=]*\])', 1) AS BIGINT[][]) AS sizes
-    FROM (SELECT DISTINCT name FROM nvtx_ranges WHERE starts_with(name, 'aten::') AND contains(name, 'sizes = [['))
+    FROM (SELECT DISTINCT name FROM nvtx_ranges WHERE contains(name, 'sizes = [['))
 ),
 -- A matrix product is A of … x M x K by B of … x K x N; a vector is one row or one column, and linear has B transposed.
 products AS (
