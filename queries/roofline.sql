@@ -126,19 +126,6 @@ sampled AS (
     GROUP BY ALL
     HAVING count(*) >= 4
 ),
-profiled AS (
-    SELECT own_name, grid_x, grid_y, grid_z, block_x, block_y, block_z, avg(dram_bytes) AS dram_bytes
-    FROM (
-        SELECT
-            launch, any_value(regexp_extract(kernel, '(\w+)\s*(?:[<(]|$)', 1)) AS own_name, any_value(kernel) AS kernel,
-            grid_x, grid_y, grid_z, block_x, block_y, block_z,
-            sum(value) FILTER (metric IN ('dram__bytes_read.sum', 'dram__bytes_write.sum')) AS dram_bytes
-        FROM ncu_metrics
-        GROUP BY launch, grid_x, grid_y, grid_z, block_x, block_y, block_z
-    )
-    GROUP BY own_name, grid_x, grid_y, grid_z, block_x, block_y, block_z
-    HAVING count(DISTINCT kernel) = 1
-),
 placed AS (
     SELECT
         h.*,
@@ -167,10 +154,7 @@ placed AS (
     LEFT JOIN gpu_peaks AS k ON k.gpu_id = h.model_id AND k.precision = h.used
     LEFT JOIN traced AS t ON t.shape_id = h.shape_id
     LEFT JOIN sampled AS s ON s.shape_id = h.shape_id AND s.model_id IS NOT DISTINCT FROM h.model_id
-    LEFT JOIN profiled AS p
-        ON p.own_name = regexp_extract(h.name, '(\w+)\s*(?:[<(]|$)', 1)
-        AND p.grid_x = h.grid_x AND p.grid_y = h.grid_y AND p.grid_z = h.grid_z
-        AND p.block_x = h.block_x AND p.block_y = h.block_y AND p.block_z = h.block_z
+    LEFT JOIN ncu_shapes AS p USING (name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
 ),
 -- Who says which kernels are meant is believed; else a size is not of a kernel that would have had to beat the peaks.
 fitted AS (

@@ -180,7 +180,7 @@ class TestSizesFromNvtx:
         ],
     )
     @pytest.mark.parametrize("prefix", ["aten::", ""])
-    def test_matrix_products(self, trace, path, prefix, text, flop, elements):
+    def test_matrix_products(self, trace, path, *, prefix, text, flop, elements):
         host = trace.thread()
         with host.nvtx(prefix + text):
             host.launch("hgemm_nn", runs=1_000_000)
