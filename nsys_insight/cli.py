@@ -17,6 +17,7 @@ from nsys_insight.command import checked_format, pack_command, show
 from nsys_insight.compare_commands import SidesCommand, baseline_app, check_command, diff_command
 from nsys_insight.convert_command import convert_command
 from nsys_insight.errors import Exit, InsightError, UsageError
+from nsys_insight.explore import explore
 from nsys_insight.flags import TraceArgument  # noqa: TC001 - Typer reads annotations at run time
 from nsys_insight.kernel_commands import classify_command, fusion_command, roofline_command
 from nsys_insight.ncu.commands import app as ncu_app
@@ -83,6 +84,7 @@ app.command(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
 )(pack_commands.run)
 app.command(name="shell", rich_help_panel="Explore")(shell_command())
+app.command(rich_help_panel="Explore")(explore)
 app.add_typer(pack_commands.app, name="packs", rich_help_panel="Explore")
 
 
