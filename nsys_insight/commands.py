@@ -69,6 +69,7 @@ COMMANDS = {
         "Ask in SQL at a prompt, with history, completion and the reports at hand",
         "sql_command:shell_command()",
     ),
+    "explore": Entry("Explore", "Open the model in Harlequin, where it is installed", "explore:explore"),
     "run": Entry(
         "Explore",
         "Answer the report of a file: run ./mine.sql TRACE",

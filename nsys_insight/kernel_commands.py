@@ -41,16 +41,17 @@ def roofline_command() -> Callable[..., None]:
 
     def run(trace: Path | None, *, plot: bool, **given: Any) -> None:
         output: Path | None = given["output"]
-        picture = output is not None and output.suffix.lower() == ".svg"
+        suffix = output.suffix.lower() if output else ""
+        from nsys_insight import roofline
+
+        picture = suffix if suffix in roofline.PICTURES else None
         if given["explain"] or not (plot or picture):
             pack_command(pack)(trace, **given)
             return
-        from nsys_insight import roofline
-
         params = {name: given[name] for name in pack.params}
         with open_traces([trace] if trace else [], given) as opened:
             answer = opened.answer(pack.name, **params)
-            drawn = roofline.draw(answer, limit=given["limit"], width=terminal.width(), as_svg=picture)
+            drawn = roofline.draw(answer, picture, limit=given["limit"], width=terminal.width())
         if output is None:
             print(drawn)
         else:
@@ -58,7 +59,7 @@ def roofline_command() -> Callable[..., None]:
         for text in answer.notes:
             terminal.note(text)
 
-    option = Annotated[bool, typer.Option("--plot", help="Draw it with characters; -o roofline.svg draws a picture.")]
+    option = Annotated[bool, typer.Option("--plot", help="Draw with characters; -o x.svg and -o x.png are pictures.")]
     own = inspect.Parameter("plot", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=option)
     return with_flags(run, help_of(pack), own, *map(flag_of, pack.params.values()))
 
