@@ -21,6 +21,7 @@ from nsys_insight.flags import TraceArgument  # noqa: TC001 - Typer reads annota
 from nsys_insight.kernel_commands import classify_command, fusion_command, roofline_command
 from nsys_insight.ncu.commands import app as ncu_app
 from nsys_insight.render import FORMATS
+from nsys_insight.report_command import report_command
 from nsys_insight.sql_command import shell_command, sql_command
 
 # What the demo asks: the report, its flags as typed, the scope, the parameters.
@@ -145,6 +146,7 @@ def export(
 
 
 app.command(name="convert", rich_help_panel="Traces")(convert_command())
+app.command(name="report", short_help="Write a page or Markdown to hand over", rich_help_panel="Reports")(report_command())
 
 
 def _add_user_packs(arguments: list[str]) -> None:

@@ -120,8 +120,7 @@ def svg(found: list[Point], width: int = 900, height: int = 560) -> str:
         return f"{left + axes.x(intensity) * inner:.1f},{top + (1 - axes.y(rate)) * tall:.1f}"
 
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}">',
-        "<style>text { font: 12px sans-serif }</style>",
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" font-size="12">',
         f'<rect width="{width}" height="{height}" fill="white"/>',
     ]
     for power in axes.powers_x():
