@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nsys_insight import diagnosis_text
 from nsys_insight.kernel_text import fit
 from nsys_insight.render.cells import printable
 from nsys_insight.render.human import fields_of
@@ -41,6 +42,7 @@ def _lines(content: Content) -> Iterator[str]:
     yield ""
     yield from (f"- {printable(fact)[:200]}" for fact in content.facts)
     yield ""
+    yield diagnosis_text.markdown(content.diagnosis)
     for name, limit, columns in _TABLES:
         entry = content.entries[name]
         if not entry.is_empty:

@@ -12,6 +12,7 @@ from nsys_insight.report.pictures import rows_of
 
 if TYPE_CHECKING:
     from nsys_insight.answer import Answer
+    from nsys_insight.diagnosis import Diagnosis
     from nsys_insight.trace import Trace
 
 
@@ -84,6 +85,7 @@ class Content:
     """All answers. `facts` are sentences about the trace; `asked` are the options by which steps are told."""
 
     file: str
+    diagnosis: Diagnosis
     scope: str
     facts: list[str]
     figures: list[Figure]
@@ -103,12 +105,15 @@ def gather(trace: Trace, asked: dict[str, Any]) -> Content:
     Raises:
         InsightError: Steps cannot be told as asked, or the trace cannot be read.
     """
-    trace.rows("SELECT * FROM step_method", **asked)
+    diagnosis = trace.diagnose(**asked)
     entries = {
-        name: _entry(trace, packs.built_in()[name], asked) for topic in TOPICS for name in topic.reports
+        name: _entry(trace, packs.built_in()[name], asked, diagnosis.answers.get(name))
+        for topic in TOPICS
+        for name in topic.reports
     }
     return Content(
         file=trace.path.name,
+        diagnosis=diagnosis,
         scope=_flags(trace.facts()["scope"], asked),
         facts=_facts(entries["info"]),
         figures=_figures(entries["per-token"]) or _figures_of_trace(entries["info"]),
@@ -122,7 +127,9 @@ def sentences(text: str, most: int) -> str:
     return ". ".join(text.split(". ")[:most]).removesuffix(".") + "."
 
 
-def _entry(trace: Trace, pack: packs.Pack, asked: dict[str, Any]) -> Entry:
+def _entry(trace: Trace, pack: packs.Pack, asked: dict[str, Any], known: Answer | None) -> Entry:
+    if known is not None:
+        return Entry(pack, known)
     about_steps = steps.params_of(pack.sql)
     try:
         return Entry(pack, trace.answer(pack, **{name: given for name, given in asked.items() if name in about_steps}))

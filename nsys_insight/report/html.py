@@ -45,7 +45,7 @@ def page(content: Content, strip: Strip | None, layer: Layer | None, limit: int 
         style_hash=_hash(style),
         script_hash=_hash(script),
         legend=looks.LEGEND,
-        diagnosis="",
+        diagnosis=_diagnosis(content),
         strip=strip,
         layer=layer,
         budget=pictures.budget(answers["classify"]) if "classify" in answers else [],
@@ -63,6 +63,29 @@ def page(content: Content, strip: Strip | None, layer: Layer | None, limit: int 
             for topic in TOPICS
         ],
     )
+
+
+def _diagnosis(content: Content) -> dict[str, Any]:
+    from nsys_insight import diagnosis_text
+
+    found = content.diagnosis
+    first, *others = diagnosis_text.headline(found)
+    return {
+        "verdict": found.verdict,
+        "lines": [printable(line) for line in ([first] if found.wall_ns is not None else []) + others],
+        "standing": printable(diagnosis_text.standing(found)),
+        "findings": [
+            {**vars(finding), "gain": diagnosis_text.gain(finding, found.per), "link": _link(finding.command, content)}
+            for finding in found.findings
+        ],
+        "unjudged": found.unjudged,
+    }
+
+
+def _link(command: str, content: Content) -> str:
+    """The report that a command is about, if it is in the page with something to show."""
+    report = command.split()[1]
+    return report if report in content.entries and not content.entries[report].is_empty else ""
 
 
 def _shown(entry: Entry, limit: int) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nsys_insight import diagnosis_text
 from nsys_insight.render.cells import printable
 from nsys_insight.render.human import fields_of, footer
 from nsys_insight.render.markdown import code, prose, table
@@ -34,6 +35,7 @@ def _lines(content: Content, limit: int) -> Iterator[str]:
         yield f"- narrowed: {code(printable(content.scope))}"
     yield ""
     yield from figures(content)
+    yield diagnosis_text.markdown(content.diagnosis)
     for topic in TOPICS:
         entries = [content.entries[name] for name in topic.reports]
         yield f"## {topic.title}"
