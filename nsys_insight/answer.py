@@ -36,8 +36,8 @@ class Answer:
     """A finished table, stored in its own DuckDB table in the order it is to be shown.
 
     `report` is the command's name, `title` its heading, `params` what it was asked with, `notes` what the reader must
-    know beside the numbers, `trace` a few facts about the trace. Rows are fetched when somebody reads them, so that an
-    answer of millions of rows can be written to a file in pieces.
+    know beside the numbers, `trace` a few facts about the trace, `summary` what an answer says as a whole. Rows are
+    fetched when somebody reads them, so that an answer of millions of rows can be written to a file in pieces.
     """
 
     connection: duckdb.DuckDBPyConnection = field(repr=False)
@@ -49,6 +49,7 @@ class Answer:
     notes: tuple[str, ...] = ()
     empty: str = ""
     trace: dict[str, Any] = field(default_factory=dict)
+    summary: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def row_count(self) -> int:

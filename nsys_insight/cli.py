@@ -16,6 +16,7 @@ from nsys_insight import __version__, pack_commands, packs, terminal, user_packs
 from nsys_insight.command import checked_format, pack_command, show
 from nsys_insight.compare_commands import SidesCommand, baseline_app, check_command, diff_command
 from nsys_insight.convert_command import convert_command
+from nsys_insight.diagnose_command import diagnose_command
 from nsys_insight.errors import Exit, InsightError, UsageError
 from nsys_insight.flags import TraceArgument  # noqa: TC001 - Typer reads annotations at run time
 from nsys_insight.kernel_commands import classify_command, fusion_command, roofline_command
@@ -36,7 +37,7 @@ DEMO: tuple[tuple[str, str, dict[str, Any], dict[str, Any]], ...] = (
 
 app = typer.Typer(
     name="nsys-insight",
-    help="SQL over NVIDIA Nsight Systems traces: where the GPU time went. Start with: nsys-insight info TRACE",
+    help="SQL over NVIDIA Nsight Systems traces: where the GPU time went. Start with: nsys-insight diagnose TRACE",
     invoke_without_command=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
@@ -61,8 +62,13 @@ def _root(
     ] = None,
 ) -> None:
     if context.invoked_subcommand is None:
-        print(context.get_help())
+        from nsys_insight.diagnose_command import greet
 
+        if not greet():
+            print(context.get_help())
+
+
+app.command(name="diagnose", short_help="What bounds the run, what it costs, and what to do first")(diagnose_command())
 
 _SPECIAL = {"classify": classify_command, "roofline": roofline_command, "fusion": fusion_command}
 for _pack in packs.built_in().values():

@@ -15,7 +15,7 @@ from typer.core import TyperCommand
 from nsys_insight import steps, terminal
 from nsys_insight.command import checked_format, open_traces, show
 from nsys_insight.errors import Exit, UsageError
-from nsys_insight.flags import flag_of, with_flags
+from nsys_insight.flags import flag_of, with_flags, without
 from nsys_insight.render import HUMAN_FORMATS, format_for
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def diff_command() -> Callable[..., None]:
     first = typer.Argument(
         metavar="[BEFORE]", help="The run before: a trace, a saved run, a benchmark.", show_default=False
     )
-    return _without(with_flags(run, DIFF_HELP, *own), "explain", trace=first)
+    return without(with_flags(run, DIFF_HELP, *own), "explain", trace=first)
 
 
 def check_command() -> Callable[..., None]:
@@ -149,7 +149,7 @@ def check_command() -> Callable[..., None]:
         ),
         *map(flag_of, steps.PARAMS.values()),
     ]
-    return _without(with_flags(run, CHECK_HELP, *own), "explain")
+    return without(with_flags(run, CHECK_HELP, *own), "explain")
 
 
 def baseline_app() -> typer.Typer:
@@ -181,7 +181,7 @@ def _save_command() -> Callable[..., None]:
         terminal.note(f"{size} of {saved.label} are saved in {given['output']}")
 
     own = map(flag_of, steps.PARAMS.values())
-    return _without(with_flags(run, SAVE_HELP, *own), "explain", "fmt", "limit", "full_names", "no_color")
+    return without(with_flags(run, SAVE_HELP, *own), "explain", "fmt", "limit", "full_names", "no_color")
 
 
 def _measured(sides: Sequence[Sequence[Path | None]], given: dict[str, Any], asked: dict[str, Any]) -> list[list[Run]]:
@@ -270,18 +270,3 @@ def _parameter(
     name: str, kind: Any, option: Any, place: Any = inspect.Parameter.KEYWORD_ONLY, default: object = None
 ) -> inspect.Parameter:
     return inspect.Parameter(name, place, default=default, annotation=Annotated[kind, option])
-
-
-def _without(run: Callable[..., None], *names: str, trace: Any = None) -> Callable[..., None]:
-    """Leave flags out of a command, and say something else of its first argument."""
-
-    def changed(parameters: Iterable[inspect.Parameter]) -> Iterable[inspect.Parameter]:
-        for parameter in parameters:
-            if parameter.name == "trace" and trace is not None:
-                yield parameter.replace(annotation=Annotated[Path | None, trace])
-            elif parameter.name not in names:
-                yield parameter
-
-    signature = inspect.signature(run)
-    run.__signature__ = signature.replace(parameters=list(changed(signature.parameters.values())))  # type: ignore[attr-defined]
-    return run

@@ -12,7 +12,7 @@ from nsys_insight.render import FORMATS
 from nsys_insight.scope import Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from nsys_insight.packs import Param
 
@@ -46,6 +46,20 @@ def with_flags(
     run.__signature__ = inspect.Signature([argument or trace, *own, *shared])  # type: ignore[attr-defined]
     run.__annotations__ = {}
     run.__doc__ = text
+    return run
+
+
+def without(run: Callable[..., None], *names: str, trace: Any = None) -> Callable[..., None]:
+    """Leave flags out of a command, and say something else of its first argument."""
+
+    def changed(parameters: Iterable[inspect.Parameter]) -> Iterable[inspect.Parameter]:
+        for parameter in parameters:
+            if parameter.name == "trace" and trace is not None:
+                yield parameter.replace(annotation=Annotated[Path | None, trace])
+            elif parameter.name not in names:
+                yield parameter
+
+    run.__signature__ = inspect.Signature(list(changed(run.__signature__.parameters.values())))  # type: ignore[attr-defined]
     return run
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -115,6 +116,21 @@ class Session:
         """Run the definition of a table, view or macro of the user's own."""
         self._run(definition, lambda: self.connection.execute(definition), line)
         self._definitions.append(definition)
+
+    @contextmanager
+    def kept(self, view: str, options: steps.StepOptions) -> Iterator[None]:
+        """Hide a view that is costly behind a temporary table of its rows and its name, while several queries read it.
+
+        Raises:
+            UsageError: Steps are to be told by an NVTX range that is not there.
+            TraceError: The file cannot be read.
+        """
+        fill = f"CREATE OR REPLACE TEMP TABLE {view} AS FROM main.{view}"
+        self._run(f"FROM {view}", lambda: self.connection.execute(fill), 0, options)
+        try:
+            yield
+        finally:
+            self.connection.execute(f"DROP TABLE IF EXISTS temp.{view}")
 
     def sentences(self, query: str, table: str) -> list[str]:
         """Run a pack's note: a query for sentences, over the views and the table that it calls `answer`."""

@@ -18,8 +18,11 @@ from nsys_insight.stream import Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     import polars as pl
+
+    from nsys_insight.diagnosis import Diagnosis
 
 
 class Trace:
@@ -145,6 +148,22 @@ class Trace:
             empty=self._empty(pack),
             trace=self.facts(),
         )
+
+    def diagnose(self, **asked: Any) -> Diagnosis:
+        """Say what bounds the run, what it costs, and what to do first; `asked` are the options about steps.
+
+        Raises:
+            UsageError: An option is wrong, or several traces are open.
+        """
+        from nsys_insight.diagnosis import diagnose
+
+        if len(self.paths) > 1:
+            raise UsageError("a diagnosis is of one trace", "open one of them")
+        return diagnose(self, asked)
+
+    def kept(self, view: str, asked: dict[str, Any]) -> AbstractContextManager[None]:
+        """Work out a view of the model once for all queries in a block; `asked` are the options about steps."""
+        return self._session.kept(view, steps.options(asked))
 
     def sql(self, query: str) -> pl.DataFrame:
         """Answer an SQL query over the model's views as a polars frame."""

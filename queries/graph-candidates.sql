@@ -5,7 +5,8 @@ Estimates the wall of a steady step (see steps) whose kernels are launched by on
 goes is the time in which the GPU starved or waited for a launch call under way (see idle). What stays is, at least, 0.3 µs
 from one kernel of the graph to the next and one launch call of the usual length; at most, 1 µs from kernel to kernel, 0.6 µs
 of the graph's launch call for each, and after each wait for the GPU the CPU work that usually precedes a launch. Busy time,
-blocked time and dependencies stay as they are. The saving is what goes less what stays, never below 0: saving_low_ns with
+blocked time, dependencies and CPU work in long gaps (--long-gap or more, before less than half of the operations: so it is
+not launching) stay as they are. The saving is what goes less what stays, never below 0: saving_low_ns with
 the most that may stay, saving_high_ns with the least. The figures from kernel to kernel are what an H200 shows: 0.36 µs in
 a graph traced as a whole, 0.40 µs traced by node, where the launch call took 0.57 µs for each kernel."""
 reading = """
@@ -34,6 +35,12 @@ default = 600
 least = 0
 help = "The most that a kernel adds to the launch call of its graph"
 
+[params.long_gap_ns]
+type = "integer"
+default = 100_000
+least = 0
+help = "CPU work in a gap of this length is more than launching takes (100 µs: launches from Python are 5 to 50 µs apart)"
+
 [params.least_pct]
 default = 5.0
 least = 0
@@ -54,6 +61,7 @@ single_launches = "Launch calls of a step that put one kernel on the GPU"
 graph_launches = "Launches of CUDA graphs in a step"
 waiting_ns = "Idle time of a step in which the GPU starved or waited for a launch call under way"
 launch_call_ns = "Mean time of a launch call"
+long_gap_ns = "CPU work of waiting_ns that stays, because it is in long gaps"
 
 [notes]
 profiled = """
@@ -68,6 +76,19 @@ waiting AS (
         sum(idle_ns) FILTER (cause = 'starved' OR host = 'launch call under way') AS all_ns,
         sum(idle_ns) FILTER (host IN ('CPU work', 'API calls')) AS cpu_ns
     FROM step_idle
+),
+-- Gaps before operations that the host launched late, in the steady steps.
+late AS (
+    SELECT g.duration_ns
+    FROM (SELECT start_ns, end_ns - start_ns AS duration_ns FROM idle_gaps WHERE host = 'late') AS g
+    ASOF JOIN (SELECT start_ns, end_ns FROM steady) AS s ON s.start_ns <= g.start_ns
+    WHERE g.start_ns < s.end_ns
+),
+long AS (
+    SELECT coalesce(sum(duration_ns), 0)::BIGINT AS all_ns
+    FROM late
+    WHERE duration_ns >= $long_gap_ns
+    HAVING count(*) < (SELECT 0.5 * sum(coalesce(kernels, launch_calls) + h2d_copies + d2h_copies) FROM steady)
 ),
 means AS (
     SELECT
@@ -85,8 +106,12 @@ parts AS (
     SELECT
         m.*,
         coalesce(w.all_ns, 0) / m.steps / g.gpus AS waiting_ns,
-        coalesce(w.cpu_ns, 0) / m.steps / g.gpus / nullif(m.single_launches, 0) AS cpu_per_launch_ns
-    FROM means AS m, waiting AS w, (SELECT greatest(count(DISTINCT gpu_id), 1) AS gpus FROM step_gpus) AS g
+        coalesce(least(w.cpu_ns, l.all_ns), 0) / m.steps / g.gpus AS long_gap_ns,
+        (coalesce(w.cpu_ns, 0) - coalesce(least(w.cpu_ns, l.all_ns), 0)) / m.steps / g.gpus / nullif(m.single_launches, 0) AS cpu_per_launch_ns
+    FROM means AS m
+    CROSS JOIN waiting AS w
+    CROSS JOIN (SELECT greatest(count(DISTINCT gpu_id), 1) AS gpus FROM step_gpus) AS g
+    LEFT JOIN long AS l ON true
     WHERE m.steps > 0
 ),
 stays AS (
@@ -100,8 +125,8 @@ stays AS (
 saved AS (
     SELECT
         *,
-        CASE WHEN single_launches < 2 THEN 0 ELSE greatest(waiting_ns - high_ns, 0) END AS saving_low_ns,
-        CASE WHEN single_launches < 2 THEN 0 ELSE greatest(waiting_ns - low_ns, 0) END AS saving_high_ns
+        CASE WHEN single_launches < 2 THEN 0 ELSE greatest(waiting_ns - long_gap_ns - high_ns, 0) END AS saving_low_ns,
+        CASE WHEN single_launches < 2 THEN 0 ELSE greatest(waiting_ns - long_gap_ns - low_ns, 0) END AS saving_high_ns
     FROM stays
 )
 SELECT
@@ -115,6 +140,7 @@ SELECT
         WHEN s.single_launches < 2 THEN 'a step has fewer than two launches'
         ELSE 'the GPU waits for launches ' || round(100 * s.waiting_ns / s.wall_ns, 1) || ' % of the step: '
             || round(s.single_launches)::BIGINT || ' calls of ' || round(s.launch_call_ns / 1e3, 1) || ' µs'
+            || CASE WHEN s.long_gap_ns > 0.5 * s.waiting_ns THEN '; most of it is CPU work in few long gaps' ELSE '' END
     END AS reason,
     nullif(concat_ws('; ',
         CASE WHEN s.allocations > 0 THEN round(s.allocations, 1) || ' allocations and frees a step cannot be captured' END,
@@ -130,6 +156,7 @@ SELECT
     s.single_launches,
     s.graph_launches,
     s.waiting_ns,
-    s.launch_call_ns
+    s.launch_call_ns,
+    s.long_gap_ns
 FROM saved AS s, step_method AS t
 ORDER BY ALL

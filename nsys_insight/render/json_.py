@@ -23,6 +23,7 @@ def write(answer: Answer, stream: TextIO, limit: int | None) -> None:
         "params": plain(answer.params),
         "notes": list(answer.notes),
         "row_count": answer.row_count,
+        **({"summary": plain(answer.summary)} if answer.summary else {}),
     }
     columns = (
         {"name": column.name, "unit": unit_of(column.name), "description": column.description}

@@ -71,3 +71,29 @@ CREATE MACRO shape_id_of(
     name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, cluster_y, cluster_z, registers, static_shared,
     dynamic_shared, local
 );
+
+-- A time in a sentence, in the unit that leaves three digits: 2.24 ms.
+CREATE MACRO time_text(ns) AS CASE
+    WHEN ns IS NULL THEN NULL
+    WHEN abs(ns) < 999.5 THEN format('{:.3g} ns', ns::DOUBLE)
+    WHEN abs(ns) < 999.5e3 THEN format('{:.3g} µs', ns / 1e3)
+    WHEN abs(ns) < 999.5e6 THEN format('{:.3g} ms', ns / 1e6)
+    WHEN abs(ns) < 999.5e9 THEN format('{:.3g} s', ns / 1e9)
+    ELSE format('{:,} s', round(ns / 1e9)::BIGINT)
+END;
+
+-- A share in a sentence: 0.06 %, 8.5 %, 100 %.
+CREATE MACRO share_text(pct) AS CASE
+    WHEN pct IS NULL THEN NULL
+    WHEN abs(pct) >= 99.95 THEN format('{:.0f} %', pct::DOUBLE)
+    WHEN abs(pct) >= 0.95 THEN format('{:.1f} %', pct::DOUBLE)
+    ELSE format('{:.1g} %', pct::DOUBLE)
+END;
+
+-- How many in a sentence: 196; 0.03; 2.5.
+CREATE MACRO count_text(number) AS CASE
+    WHEN number IS NULL THEN NULL
+    WHEN abs(number - round(number)) < 0.05 AND abs(number) >= 0.95 THEN format('{:,}', round(number)::BIGINT)
+    WHEN abs(number) >= 0.95 THEN format('{:.1f}', number::DOUBLE)
+    ELSE format('{:.1g}', number::DOUBLE)
+END;

@@ -1,0 +1,258 @@
+"""A diagnosis written out: as text for people, and as a table for machines."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from nsys_insight.answer import Answer, Column, of_rows
+from nsys_insight.kernel_text import readable
+from nsys_insight.render.cells import printable, wrap
+from nsys_insight.render.markdown import prose
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from nsys_insight.diagnosis import Diagnosis, Finding, Share
+
+COLUMNS = (
+    Column("rank", "INTEGER", "Place of the finding, the one with most to win first"),
+    Column("finding", "VARCHAR", "Its name: that of its file in queries/findings"),
+    Column("under", "VARCHAR", "The finding that it belongs to, as a remedy or a part; NULL for one of its own"),
+    Column("severity", "VARCHAR", "critical (10 % of the wall or more), warning (3 %), info"),
+    Column("title", "VARCHAR", "What was found"),
+    Column("recoverable_ns", "DOUBLE", "What may be won back at most, per token or step; NULL where nobody can say"),
+    Column("wall_pct", "DOUBLE", "Share of the wall that this is, or that the finding is about"),
+    Column("of", "VARCHAR", "Which wall that is a share of: step, or trace"),
+    Column("overlaps", "BOOLEAN", "Whether this time is in other findings too, so that it must not be added to theirs"),
+    Column(
+        "place", "VARCHAR", "Where: an NVTX range, a kernel, a call, a step, a rank; NULL for nowhere in particular"
+    ),
+    Column("evidence", "VARCHAR", "The numbers that show it"),
+    Column("meaning", "VARCHAR", "What it means"),
+    Column("action", "VARCHAR", "What to do"),
+    Column("wrong_when", "VARCHAR", "When that would be wrong"),
+    Column("command", "VARCHAR", "What to type to see more"),
+)
+_PARTS = {"gpu": "work", "copy": "copies", "communication": "communication"}
+_WAITS = {
+    "launch": "launches", "sync": "waits", "copy": "blocking copies", "allocation": "allocation",
+    "dependency": "dependencies", "profiler": "the profiler", "edge": "start and end", "unknown": "unknown causes",
+}  # fmt: skip
+
+
+def answer(diagnosis: Diagnosis) -> Answer:
+    """The findings as rows, each with those under it, and the headline as the summary."""
+    rows = []
+    for rank, finding in enumerate(diagnosis.findings, 1):
+        for one in (finding, *finding.also):
+            facts = {
+                **asdict(one),
+                "rank": rank,
+                "finding": one.name,
+                "under": None if one is finding else finding.name,
+            }
+            rows.append([facts[column.name] for column in COLUMNS])
+    return of_rows(
+        COLUMNS,
+        rows,
+        report="diagnose",
+        title=f"Diagnosis: {diagnosis.verdict}",
+        params={name: value for name, value in diagnosis.params.items() if value is not None},
+        notes=diagnosis.notes,
+        empty=standing(diagnosis),
+        trace=diagnosis.trace,
+        summary=summary(diagnosis),
+    )
+
+
+def summary(diagnosis: Diagnosis) -> dict[str, Any]:
+    """The headline as plain data."""
+    return {
+        "status": diagnosis.status,
+        "verdict": diagnosis.verdict,
+        "per": diagnosis.per,
+        "wall_ns": diagnosis.wall_ns,
+        "tokens_per_s": diagnosis.tokens_per_s,
+        "gpu_busy_pct": diagnosis.busy_pct,
+        "gpu_idle_pct": sum(share.wall_pct for share in diagnosis.shares if not share.is_busy),
+        "shares": [asdict(share) for share in diagnosis.shares],
+        "steps": diagnosis.steps,
+        "not_judged": [asdict(unjudged) for unjudged in diagnosis.unjudged],
+    }
+
+
+def text(diagnosis: Diagnosis, width: int | None, limit: int | None = None) -> str:
+    """Write the headline, the first findings or all, and what could not be judged, in lines of `width` cells."""
+    return "\n".join(_lines(diagnosis, width or 10_000, limit or len(diagnosis.findings))) + "\n"
+
+
+def greeting(diagnosis: Diagnosis, width: int) -> str:
+    """Write the headline, what weighs most, and how to go on."""
+    lines = headline(diagnosis)
+    if said := standing(diagnosis):
+        lines.append(said)
+    elif diagnosis.findings:
+        first = diagnosis.findings[0]
+        lines.append(f"Most to win: {first.title[0].lower()}{first.title[1:]}, {gain(first, diagnosis.per)}")
+    lines += ["", "nsys-insight diagnose    what to do about it", "nsys-insight --help      all reports"]
+    return "".join(f"{line}\n" for words in lines for line in wrap(printable(words), width))
+
+
+def markdown(diagnosis: Diagnosis, limit: int | None = None) -> str:
+    """Write the same as Markdown."""
+    first, *others = headline(diagnosis)
+    lines = [f"## {prose(printable(first))}", "", *(f"{prose(printable(line))}  " for line in others), ""]
+    if said := standing(diagnosis):
+        lines += [prose(printable(said)), ""]
+    for rank, finding in enumerate(diagnosis.findings[: limit or len(diagnosis.findings)], 1):
+        cost = gain(finding, diagnosis.per)
+        lines += [f"### {rank}. {finding.title}{': ' + cost if cost else ''}", ""]
+        facts = {
+            "severity": finding.severity,
+            "evidence": finding.evidence,
+            "where": finding.place,
+            "do": finding.action,
+            "unless": finding.wrong_when,
+        }
+        lines += [f"- {name}: {prose(printable(fact))}" for name, fact in facts.items() if fact]
+        lines += [f"- also: {prose(printable(one.evidence))} (`{printable(one.command)}`)" for one in finding.also]
+        lines += [f"- see: `{printable(finding.command)}`", ""]
+    if diagnosis.unjudged:
+        lines += ["Not to be told from this trace:", ""]
+        lines += [f"- {prose(printable(one.what))}: {prose(printable(one.how))}" for one in diagnosis.unjudged]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def headline(diagnosis: Diagnosis) -> list[str]:
+    """What bounds the run and what it costs, in a few sentences."""
+    if diagnosis.wall_ns is None:
+        return [f"{_file(diagnosis)}: {diagnosis.verdict}"]
+    rate = (
+        f" ({diagnosis.tokens_per_s:,.0f} a second)" if diagnosis.tokens_per_s and diagnosis.tokens_per_s >= 10 else ""
+    )
+    per = "in all" if diagnosis.per == "trace" else f"a {diagnosis.per}{rate}"
+    return [
+        f"{_file(diagnosis)}: {diagnosis.verdict}; {time(diagnosis.wall_ns)} {per}",
+        shares(diagnosis.shares),
+        _steps(diagnosis),
+    ]
+
+
+def shares(found: Sequence[Share]) -> str:
+    """The shares of the wall, rounded so that they still add up to 100.0 %."""
+    rounded = tenths([share.wall_pct for share in found])
+    pairs = list(zip(found, rounded, strict=True))
+    busy = sum(tenth for share, tenth in pairs if share.is_busy)
+    parts = [
+        f"{_PARTS[share.part]} {tenth / 10:.1f}"
+        for share, tenth in pairs
+        if share.is_busy and tenth and share.part != "gpu"
+    ]
+    waits = [f"{_WAITS[share.part]} {tenth / 10:.1f}" for share, tenth in pairs if not share.is_busy and tenth]
+    alone = f" (nothing but {', '.join(parts)})" if parts else ""
+    return f"GPU busy {busy / 10:.1f} %{alone}, idle {(1000 - busy) / 10:.1f} %" + (
+        f": {', '.join(waits)}" if waits else ""
+    )
+
+
+def tenths(percent: Sequence[float]) -> list[int]:
+    """Round shares that add up to 100 to tenths that add up to 1000: those with the largest rest are rounded up."""
+    whole = [int(value * 10) for value in percent]
+    rest = sorted(range(len(percent)), key=lambda at: (whole[at] - percent[at] * 10, at))
+    for at in rest[: 1000 - sum(whole)] if percent else []:
+        whole[at] += 1
+    return whole
+
+
+def standing(diagnosis: Diagnosis) -> str:
+    """Say how the run stands where no serious finding says it."""
+    busy = f"the GPU works {diagnosis.busy_pct:.1f} % of the wall"
+    if diagnosis.status == "empty":
+        return "Nothing ran on a GPU in this scope; if the program did use one, capture with: nsys profile -t cuda"
+    if diagnosis.status == "unseen":
+        return f"Not to be judged: {busy}, but in CUDA graphs whose kernels are not in the trace."
+    if diagnosis.status == "healthy":
+        kernel = ""
+        if diagnosis.top_kernel:
+            name, share = diagnosis.top_kernel
+            kernel = f" What is left is making kernels faster: {readable(name)} takes {share:.1f} % of kernel time (nsys-insight top)."
+        return f"Healthy: {busy}, and the host keeps ahead of it.{kernel}"
+    return "" if diagnosis.findings else "No single cause holds 1 % of the wall."
+
+
+def time(ns: float) -> str:
+    """Write a time with three digits."""
+    for unit, size in (("ns", 1.0), ("µs", 1e3), ("ms", 1e6)):
+        if abs(ns) < 999.5 * size:
+            return f"{ns / size:.3g} {unit}"
+    return f"{ns / 1e9:.3g} s" if abs(ns) < 999.5e9 else f"{ns / 1e9:,.0f} s"
+
+
+def gain(finding: Finding, per: str) -> str:
+    """What a finding costs, in words."""
+    if finding.recoverable_ns is None:
+        return "" if finding.wall_pct is None else f"{finding.wall_pct:.1f} % of the {finding.of}"
+    where = "" if per == "trace" else f" a {per}"
+    share = f" ({finding.wall_pct:.1f} %)" if finding.wall_pct is not None else ""
+    return f"up to {time(finding.recoverable_ns)}{where}{share}" + (
+        ", in other findings too" if finding.overlaps else ""
+    )
+
+
+def _lines(diagnosis: Diagnosis, width: int, limit: int) -> Iterator[str]:
+    first, *others = headline(diagnosis)
+    yield from wrap(printable(first), width)
+    for line in others:
+        yield from wrap(printable(line), width)
+    if said := standing(diagnosis):
+        yield ""
+        yield from wrap(printable(said), width)
+    for rank, finding in enumerate(diagnosis.findings[:limit], 1):
+        yield ""
+        cost = gain(finding, diagnosis.per)
+        yield from _hanging(
+            f"{rank}. {finding.severity.upper()} ", finding.title + (f": {cost}" if cost else ""), width, 3
+        )
+        place = f" [{finding.place}]" if finding.place else ""
+        yield from _hanging("   ", finding.evidence + place, width, 3)
+        yield from _hanging("   do: ", finding.action, width, 7)
+        for one in finding.also:
+            yield from _hanging("   also: ", f"{one.evidence} ({_short(one.command)})", width, 9)
+        yield from _hanging("   unless: ", finding.wrong_when, width, 11)
+        yield from _hanging("   see: ", finding.command, width, 8)
+    if diagnosis.unjudged:
+        yield ""
+        yield "Not to be told from this trace:"
+        for unjudged in diagnosis.unjudged:
+            yield from _hanging("- ", f"{unjudged.what}: {unjudged.how}", width, 2)
+
+
+def _short(command: str) -> str:
+    return " ".join(command.split()[:2])
+
+
+def _hanging(head: str, body: str, width: int, indent: int) -> Iterator[str]:
+    first, *others = wrap(printable(head.lstrip() + body), width - indent)
+    lead = head[: len(head) - len(head.lstrip())]
+    yield lead + first
+    yield from (" " * indent + line for line in others)
+
+
+def _steps(diagnosis: Diagnosis) -> str:
+    told = diagnosis.steps
+    if not told["steady_count"]:
+        return "No steps were found: this is the whole scope, with its start-up"
+    how = {
+        "nvtx": f"the NVTX ranges {told['pattern']}",
+        "graph": "CUDA graphs",
+        "sequence": "the sequence of operations",
+        "count": "--tokens",
+    }[told["method"]]
+    part = f"; they are {100 * told['steps_ns'] / told['wall_ns']:.1f} % of the trace" if told["wall_ns"] else ""
+    return f"{told['steady_count']} steady steps, told by {how}, confidence {told['confidence']}{part}"
+
+
+def _file(diagnosis: Diagnosis) -> str:
+    scope = " ".join(f"--{name.removesuffix('_ns')} {value}" for name, value in diagnosis.trace["scope"].items())
+    return f"{diagnosis.trace['file']}{' ' + scope if scope else ''}"

@@ -1,0 +1,10 @@
+-- How the steps were found, and how much of the trace's wall they are. One row, also where there are none.
+SELECT
+    coalesce(m.steady_count, 0)::BIGINT AS steady_count,
+    m.method, m.pattern, m.confidence,
+    coalesce(m.tokens_per_step, 1)::DOUBLE AS tokens_per_step,
+    s.wall_ns AS steps_ns,
+    w.wall_ns
+FROM (SELECT sum(duration_ns)::BIGINT AS wall_ns FROM wall) AS w
+CROSS JOIN (SELECT sum(duration_ns)::BIGINT AS wall_ns FROM steps WHERE phase = 'steady') AS s
+LEFT JOIN step_method AS m ON true

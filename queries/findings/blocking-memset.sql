@@ -1,0 +1,20 @@
+/*
+title = "Memsets block the host"
+family = "launch"
+overlaps = true
+meaning = """
+cudaMemset is called where cudaMemsetAsync would do, and the GPU is idle meanwhile."""
+action = """
+Use cudaMemsetAsync on the stream that needs it, or write the zeros in the kernel that comes first."""
+wrong_when = """
+The call is outside of the loop."""
+command = "nsys-insight host TRACE"
+*/
+SELECT
+    recoverable_ns,
+    wall_pct,
+    NULL AS place,
+    count_text(count) || CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN ' blocking memsets a step' ELSE ' blocking memsets in all' END
+        || ' take the host ' || time_text(host_ns) || ', in which the GPU is idle ' || time_text(recoverable_ns) || ' (' || share_text(wall_pct) || ')' AS evidence
+FROM host_report
+WHERE bottleneck = 'blocking memsets'

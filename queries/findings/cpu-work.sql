@@ -1,0 +1,31 @@
+/*
+title = "The GPU waits while the CPU works"
+family = "launch"
+meaning = """
+In a few long gaps the host does something else than calling CUDA, and the GPU has nothing queued."""
+action = """
+Do that work later or on another thread, or launch the next step first: reading and writing files, pre- and
+post-processing, logging, other programs' messages (MPI)."""
+wrong_when = """
+The GPU has to wait for the result of that work: then only making the work itself faster helps."""
+command = "nsys-insight gaps TRACE"
+*/
+WITH longest AS (
+    SELECT g.*
+    FROM gaps_report AS g
+    ASOF JOIN (SELECT start_ns AS step_ns, end_ns AS step_end_ns FROM steps WHERE phase = 'steady') AS s ON s.step_ns <= g.start_ns
+    WHERE g.start_ns < s.step_end_ns AND g.cause = 'starved'
+    ORDER BY g.duration_ns DESC, g.start_ns
+    LIMIT 1
+)
+SELECT
+    h.recoverable_ns,
+    h.wall_pct,
+    (SELECT nvtx_path FROM longest) AS place,
+    concat_ws('; ',
+        'idle ' || time_text(h.recoverable_ns) || ' (' || share_text(h.wall_pct) || ') while the host is outside of CUDA calls',
+        (SELECT 'the longest gap, ' || time_text(duration_ns) || ', is after ' || kernel_base_name(before_name) || ' and before ' || kernel_base_name(after_name)
+            || CASE WHEN host <> 'CPU work' THEN ' (' || host || ')' ELSE '' END FROM longest)
+    ) AS evidence
+FROM host_report AS h
+WHERE h.bottleneck = 'CPU work' AND EXISTS (FROM graph_candidates_report WHERE long_gap_ns > 0.5 * waiting_ns)

@@ -1,0 +1,20 @@
+/*
+title = "Communication is not hidden behind work"
+family = "communication"
+meaning = """
+The GPU runs nothing but kernels that communicate."""
+action = """
+Overlap it with computation on another stream (bucketed all-reduce during backward, prefetch of gathered weights), or send
+less."""
+wrong_when = """
+The ranks wait for a slow one: then its work is the cause, and this is how it shows."""
+command = "nsys-insight classify TRACE"
+*/
+SELECT
+    c.recoverable_ns,
+    c.wall_pct,
+    (SELECT kernel_base_name(name) FROM top_report WHERE family = 'comm' ORDER BY total_ns DESC, name LIMIT 1) AS place,
+    time_text(c.time_ns) || ' (' || share_text(c.wall_pct) || ') of nothing else'
+        || coalesce((SELECT '; ' || share_text(sum(kernel_time_pct)) || ' of all kernel time communicates' FROM top_report WHERE family = 'comm'), '') AS evidence
+FROM classify_report AS c
+WHERE c.part = 'communication'

@@ -1,0 +1,30 @@
+/*
+title = "Chains of kernels can be fused"
+family = "fusion"
+overlaps = true
+meaning = """
+The same chains of small kernels come back in every step. As one kernel each they need fewer launches and fewer passes over
+memory."""
+action = """
+torch.compile, a fused kernel of the library, or one in Triton or CUDA; begin with the first chain."""
+wrong_when = """
+The fused kernel is slower than the library's, or costs more to launch: a Triton kernel from Python takes about as long to
+launch as three eager operations."""
+command = "nsys-insight fusion TRACE"
+*/
+WITH chosen AS (
+    SELECT *, row_number() OVER (PARTITION BY verdict ORDER BY candidate) AS turn FROM fusion_report WHERE chosen
+)
+SELECT
+    s.together_high_ns / m.tokens_per_step AS recoverable_ns,
+    100 * s.together_high_ns / s.wall_ns AS wall_pct,
+    NULL AS place,
+    (SELECT count(*) || CASE count(*) WHEN 1 THEN ' chain saves ' ELSE ' chains together save ' END FROM chosen)
+        || time_text(s.together_low_ns / m.tokens_per_step) || ' to ' || time_text(s.together_high_ns / m.tokens_per_step)
+        || ' (' || share_text(100 * s.together_low_ns / s.wall_ns) || ' to ' || share_text(100 * s.together_high_ns / s.wall_ns) || '): '
+        || (SELECT string_agg(
+                CASE WHEN pattern = 'novel' THEN kernel_count || ' kernels' ELSE pattern END || ', ' || per_step || ' a step', '; ' ORDER BY candidate
+            ) FROM chosen WHERE turn <= 3)
+        || (SELECT CASE WHEN count(*) > 3 THEN '; and ' || count(*) - 3 || ' more' ELSE '' END FROM chosen) AS evidence
+FROM fusion_step AS s, step_method AS m
+WHERE EXISTS (FROM chosen) AND s.together_high_ns > 0

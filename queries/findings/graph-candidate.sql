@@ -1,0 +1,21 @@
+/*
+title = "A CUDA graph would launch the step"
+family = "launch"
+overlaps = true
+meaning = """
+One launch of a CUDA graph in place of one call for each kernel."""
+action = """
+Capture the step: torch.compile mode reduce-overhead, torch.cuda.graph, cudaStreamBeginCapture."""
+wrong_when = """
+Shapes or control flow change from step to step, or the host must read values inside the step."""
+command = "nsys-insight graph-candidates TRACE"
+*/
+SELECT
+    saving_high_ns AS recoverable_ns,
+    saving_high_pct AS wall_pct,
+    NULL AS place,
+    'a CUDA graph saves ' || time_text(saving_low_ns) || ' to ' || time_text(saving_high_ns)
+        || ' (' || share_text(saving_low_pct) || ' to ' || share_text(saving_high_pct) || ')'
+        || coalesce('; in its way: ' || obstacles, '') AS evidence
+FROM graph_candidates_report
+WHERE verdict <> 'no'

@@ -1,0 +1,46 @@
+/*
+title = "Few warps fit on an SM"
+family = "occupancy"
+overlaps = true
+meaning = """
+Registers, shared memory or the block size let an SM hold few warps, so it may have none to run while others wait for
+memory."""
+action = """
+By what limits: __launch_bounds__ or smaller tiles (registers), fewer stages (shared memory), 128 to 256 threads a block
+(blocks)."""
+wrong_when = """
+ncu shows the kernel near its roof: eight active warps on an SM often hide all latency."""
+command = "nsys-insight occupancy TRACE"
+
+[params.least_avg_ns]
+default = 10000
+help = "Shorter kernels are bound by latency, whatever their occupancy (twice the launch cost of classify-kernels)"
+
+[params.below_pct]
+default = 40.0
+help = "Theoretical occupancy that counts as low (40: the usual limit of rules for ncu)"
+*/
+WITH low AS (
+    SELECT o.*
+    FROM occupancy_report AS o
+    -- Matrix products and attention run best with few warps and many registers; communication waits.
+    ANTI JOIN (SELECT name FROM top_report WHERE family IN ('gemm', 'attention', 'comm')) AS t ON t.name = o.name
+    WHERE o.occupancy_pct < $below_pct AND o.avg_ns >= $least_avg_ns AND o.waves_per_sm >= 1
+),
+known AS (
+    SELECT time_ns * (1 - coalesce((SELECT value FROM info_report WHERE metric = 'whole_graph_pct'), 0) / 100) AS gpu_ns
+    FROM classify_report WHERE part = 'gpu'
+),
+largest AS (
+    FROM low ORDER BY total_ns DESC, name, grid, block LIMIT 1
+)
+SELECT
+    NULL AS recoverable_ns,
+    k.gpu_ns * l.kernel_time_pct / w.time_ns AS wall_pct,
+    (SELECT kernel_base_name(name) FROM largest) AS place,
+    (SELECT 'occupancy ' || share_text(occupancy_pct) || ', limited by ' || limited_by || ', ' || calls || ' calls of '
+        || time_text(avg_ns) || ', ' || share_text(kernel_time_pct) || ' of kernel time'
+        || coalesce('; for ' || next_step, '') FROM largest)
+        || CASE WHEN l.shapes > 1 THEN '; ' || (l.shapes - 1) || ' more kernels' ELSE '' END AS evidence
+FROM known AS k, (FROM classify_report WHERE part = 'wall') AS w,
+    (SELECT sum(kernel_time_pct) AS kernel_time_pct, count(*) AS shapes FROM low HAVING count(*) > 0) AS l

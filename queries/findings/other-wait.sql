@@ -1,0 +1,25 @@
+/*
+title = "The host waits for the GPU"
+family = "wait"
+meaning = """
+A synchronising call stops the host where it reads nothing back, and the GPU runs dry."""
+action = """
+Remove the call (cudaDeviceSynchronize, torch.cuda.synchronize), or wait for one event instead of the device; operations on
+one stream run in order without it."""
+wrong_when = """
+The call is there for measuring, or another process or library needs the result to be complete."""
+command = "nsys-insight syncs TRACE"
+*/
+WITH places AS (
+    SELECT nvtx_path, name FROM syncs_report WHERE kind NOT LIKE 'D2H%' AND kind NOT LIKE '% copy'
+    ORDER BY gpu_idle_ns DESC, host_wait_ns DESC, nvtx_path, name LIMIT 1
+)
+SELECT
+    h.recoverable_ns,
+    h.wall_pct,
+    (SELECT concat_ws(' in ', name, nvtx_path) FROM places) AS place,
+    count_text(h.count) || CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN ' a step' ELSE ' in all' END
+        || ', the host waits ' || time_text(h.host_ns) || '; the GPU is idle ' || time_text(h.recoverable_ns)
+        || ' (' || share_text(h.wall_pct) || ') for it' AS evidence
+FROM host_report AS h
+WHERE h.bottleneck = 'other waits'

@@ -1,0 +1,30 @@
+/*
+title = "Some steps are not like the others"
+family = "steps"
+overlaps = true
+meaning = """
+They last longer than the median step; what they take more is spread over all steps here."""
+action = """
+Look at what runs only in them: logging, a checkpoint, an allocation, garbage collection, a fall of the clock."""
+wrong_when = """
+They do other work, such as a prefill among decode steps."""
+command = "nsys-insight steps TRACE"
+*/
+WITH steady AS (
+    FROM steps WHERE phase = 'steady'
+),
+longer AS (
+    SELECT s.step, s.start_ns, s.reason, s.duration_ns, s.duration_ns - m.median_ns AS more_ns
+    FROM steady AS s, (SELECT median(duration_ns) AS median_ns FROM steady) AS m
+    WHERE s.is_outlier AND s.duration_ns > m.median_ns
+),
+worst AS (
+    FROM longer ORDER BY more_ns DESC, step LIMIT 1
+)
+SELECT
+    sum(more_ns) / (SELECT count(*) FROM steady) / (SELECT tokens_per_step FROM step_method) AS recoverable_ns,
+    100 * sum(more_ns) / (SELECT sum(duration_ns) FROM steady) AS wall_pct,
+    (SELECT 'step ' || step || ', at ' || format('{:.3f} ms', start_ns / 1e6) FROM worst) AS place,
+    count(*) || ' of ' || (SELECT count(*) FROM steady) || ' steps; the worst, ' || (SELECT time_text(duration_ns) || ': ' || reason FROM worst) AS evidence
+FROM longer
+HAVING count(*) > 0

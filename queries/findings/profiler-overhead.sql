@@ -1,0 +1,19 @@
+/*
+title = "The profiler itself takes time"
+family = "profiler"
+meaning = """
+Part of the wall is nsys's own work: writing its buffers, or tracing the nodes of CUDA graphs. The program alone is that
+much faster."""
+action = """
+Take the wall from a run without the profiler, or capture less: --cuda-graph-trace=graph, no backtraces, no osrt."""
+wrong_when = """
+The time is hidden behind the GPU's work."""
+command = "nsys-insight classify TRACE"
+*/
+SELECT
+    NULL AS recoverable_ns,
+    wall_pct,
+    NULL AS place,
+    time_text(time_ns) || ' (' || share_text(wall_pct) || ')' || coalesce(': ' || nullif(evidence, ''), '') AS evidence
+FROM classify_report
+WHERE part = 'profiler'

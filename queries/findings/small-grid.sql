@@ -1,0 +1,38 @@
+/*
+title = "Kernels are too small for the GPU"
+family = "grid"
+meaning = """
+They have fewer blocks than the GPU has SMs, so most of it does nothing while they run."""
+action = """
+More blocks: split the work along another dimension, give a thread less, batch; or run them beside others on other streams."""
+wrong_when = """
+Other kernels run beside them, or the work cannot be split."""
+command = "nsys-insight launch-configs TRACE"
+
+[params.least_avg_ns]
+default = 10000
+help = "Shorter kernels are bound by latency, whatever their grid (twice the launch cost of classify-kernels)"
+*/
+-- How full the GPU is: blocks / SMs, which is waves_per_sm * blocks_per_sm. That much of the time would do.
+WITH small AS (
+    SELECT *, kernel_time_pct * greatest(1 - waves_per_sm * blocks_per_sm, 0) AS saved_pct
+    FROM launch_configs_report
+    WHERE flags LIKE '%fewer blocks than SMs%' AND avg_ns >= $least_avg_ns
+),
+-- The share of the GPU's time that is known by kernels.
+known AS (
+    SELECT time_ns * (1 - coalesce((SELECT value FROM info_report WHERE metric = 'whole_graph_pct'), 0) / 100) AS gpu_ns
+    FROM classify_report WHERE part = 'gpu'
+),
+largest AS (
+    FROM small ORDER BY saved_pct DESC, name, grid, block LIMIT 1
+)
+SELECT
+    k.gpu_ns * s.saved_pct / 100 AS recoverable_ns,
+    k.gpu_ns * s.saved_pct / w.time_ns AS wall_pct,
+    (SELECT kernel_base_name(name) FROM largest) AS place,
+    (SELECT 'grid ' || grid || ' on ' || round(blocks_count / nullif(waves_per_sm * blocks_per_sm, 0))::BIGINT || ' SMs, '
+        || calls || ' calls of ' || time_text(avg_ns) || ', ' || share_text(kernel_time_pct) || ' of kernel time' FROM largest)
+        || CASE WHEN s.shapes > 1 THEN '; ' || (s.shapes - 1) || ' more' ELSE '' END AS evidence
+FROM known AS k, (FROM classify_report WHERE part = 'wall') AS w,
+    (SELECT sum(saved_pct) AS saved_pct, count(*) AS shapes FROM small HAVING count(*) > 0) AS s
