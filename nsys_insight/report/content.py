@@ -84,6 +84,7 @@ class Figure(NamedTuple):
 class Content:
     """All answers. `facts` are sentences about the trace; `asked` are the options by which steps are told."""
 
+    path: str
     file: str
     diagnosis: Diagnosis
     scope: str
@@ -96,7 +97,7 @@ class Content:
         """What to type to see all of a report."""
         import shlex
 
-        return shlex.join(["nsys-insight", report, self.file]) + (f" {self.scope}" if self.scope else "")
+        return shlex.join(["nsys-insight", report, self.path]) + (f" {self.scope}" if self.scope else "")
 
 
 def gather(trace: Trace, asked: dict[str, Any]) -> Content:
@@ -112,6 +113,7 @@ def gather(trace: Trace, asked: dict[str, Any]) -> Content:
         for name in topic.reports
     }
     return Content(
+        path=str(trace.path),
         file=trace.path.name,
         diagnosis=diagnosis,
         scope=_flags(trace.facts()["scope"], asked),

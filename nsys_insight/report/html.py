@@ -72,7 +72,8 @@ def _diagnosis(content: Content) -> dict[str, Any]:
     first, *others = diagnosis_text.headline(found)
     return {
         "verdict": found.verdict,
-        "lines": [printable(line) for line in ([first] if found.wall_ns is not None else []) + others],
+        # The verdict stands above, the file's name at the head.
+        "lines": [printable(line) for line in (first.partition(f": {found.verdict}; ")[2], *others) if line],
         "standing": printable(diagnosis_text.standing(found)),
         "findings": [
             {**vars(finding), "gain": diagnosis_text.gain(finding, found.per), "link": _link(finding.command, content)}
