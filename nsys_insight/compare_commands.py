@@ -19,7 +19,7 @@ from nsys_insight.flags import flag_of, with_flags, without
 from nsys_insight.render import HUMAN_FORMATS, format_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from nsys_insight.answer import Answer
     from nsys_insight.runs import Run

@@ -5,6 +5,7 @@ The reports are asked once each; the findings (`nsys_insight.findings`) and the 
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,10 @@ from nsys_insight.packs import find
 from nsys_insight.paths import queries_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nsys_insight.answer import Answer
+    from nsys_insight.findings import Rule
     from nsys_insight.trace import Trace
 
 # What is less than this share of the wall is no finding: less than what runs differ by.
@@ -40,9 +44,9 @@ class Finding:
     """Something to be done about the run, or to be known of it.
 
     `recoverable_ns` is what may be won back at most, per token or in the whole scope (`Diagnosis.per`); None where
-    nobody can say. `wall_pct` is the share that this is of the wall, or of the trace's wall if `of` says so, or that the
-    finding is about where nothing is recoverable. Where `overlaps`, the time is in other findings too. `also` are
-    findings of the same family.
+    nobody can say. `wall_pct` is the share of the wall (`of` a step or the trace) that this is, or that the finding is
+    about. Where `overlaps`, the time is in other findings too. `report` shows more, `command` is what to type for it.
+    `also` are findings of the same family.
     """
 
     name: str
@@ -58,6 +62,7 @@ class Finding:
     meaning: str
     action: str
     wrong_when: str
+    report: str
     command: str
     also: tuple[Finding, ...] = ()
 
@@ -136,7 +141,28 @@ def diagnose(trace: Trace, asked: dict[str, Any]) -> Diagnosis:
         shares = tuple(Share(part, busy, ns, pct) for busy, part, ns, pct in rows(headline["shares"]))
         unjudged = tuple(Unjudged(*row) for row in rows(headline["unjudged"]))
         told = dict(zip(_STEPS, rows(headline["steps"])[0], strict=True))
-    return _of(trace, asked, answers, ranked(found), shares, unjudged, told)
+    wall = next(
+        (row for row in _dicts(answers["classify"]) if row["part"] == "wall"), {"verdict": None, "time_ns": None}
+    )
+    per = "trace" if not told["steady_count"] else "step" if told["tokens_per_step"] == 1 else "token"
+    kernel = next(iter(_dicts(answers["top"])), None)
+    findings = ranked(found)
+    return Diagnosis(
+        status=_standing(wall["verdict"], answers, findings),
+        verdict=wall["verdict"] or "nothing ran on a GPU",
+        per=per,
+        wall_ns=wall["time_ns"],
+        tokens_per_s=1e9 / wall["time_ns"] if wall["time_ns"] and per != "trace" else None,
+        shares=shares,
+        steps=told,
+        findings=findings,
+        unjudged=unjudged,
+        top_kernel=(kernel["name"], kernel["kernel_time_pct"]) if kernel else None,
+        notes=tuple(note for note in answers["classify"].notes if note.startswith("other processes")),
+        trace=trace.facts(),
+        params=asked,
+        answers=answers,
+    )
 
 
 _HEADLINE = ("shares", "steps", "unjudged")
@@ -154,7 +180,7 @@ def _asked(trace: Trace, reports: set[str], asked: dict[str, Any]) -> dict[str, 
             return answers
 
 
-def _finding(rule: Any, row: tuple[Any, ...], trace: Trace, asked: dict[str, Any]) -> Finding:
+def _finding(rule: Rule, row: tuple[Any, ...], trace: Trace, asked: dict[str, Any]) -> Finding:
     recoverable, share, place, evidence = row
     severity = rule.severity
     if recoverable is not None and share is not None:
@@ -163,7 +189,7 @@ def _finding(rule: Any, row: tuple[Any, ...], trace: Trace, asked: dict[str, Any
         name=rule.name, title=rule.title, severity=severity, family=rule.family,
         recoverable_ns=recoverable, wall_pct=share, of=rule.of, overlaps=rule.overlaps, place=place, evidence=evidence,
         meaning=rule.meaning, action=rule.action, wrong_when=rule.wrong_when,
-        command=_command(rule.command, trace, asked),
+        report=rule.report, command=_command(rule.report, trace, asked),
     )  # fmt: skip
 
 
@@ -191,39 +217,15 @@ def ranked(found: list[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(leaders, key=weight))[:AT_MOST]
 
 
-def _of(  # noqa: PLR0913 - the parts of a diagnosis
-    trace: Trace,
-    asked: dict[str, Any],
-    answers: dict[str, Answer],
-    findings: tuple[Finding, ...],
-    shares: tuple[Share, ...],
-    unjudged: tuple[Unjudged, ...],
-    told: dict[str, Any],
-) -> Diagnosis:
-    """Put the parts together."""
-    wall = next((row for row in _dicts(answers["classify"]) if row["part"] == "wall"), None)
-    per = "trace" if not told["steady_count"] else "step" if told["tokens_per_step"] == 1 else "token"
-    kernels = answers["top"].rows(1)
-    wall_ns = wall["time_ns"] if wall else None
-    seen = not any(row["metric"] == "whole_graph_pct" and row["value"] >= LEAST_PCT for row in _dicts(answers["info"]))
-    serious = any(finding.severity != "info" for finding in findings)
-    healthy = wall is not None and wall["verdict"] == "GPU-bound" and not serious
-    return Diagnosis(
-        status="empty" if wall is None else "findings" if not healthy else "healthy" if seen else "unseen",
-        verdict=wall["verdict"] if wall else "nothing ran on a GPU",
-        per=per,
-        wall_ns=wall_ns,
-        tokens_per_s=1e9 / wall_ns if wall_ns and per != "trace" else None,
-        shares=shares,
-        steps=told,
-        findings=findings,
-        unjudged=unjudged,
-        top_kernel=(kernels[0][0], kernels[0][9]) if kernels else None,
-        notes=tuple(note for note in answers["classify"].notes if note.startswith("other processes")),
-        trace=trace.facts(),
-        params=asked,
-        answers=answers,
-    )
+def _standing(verdict: str | None, answers: dict[str, Answer], findings: Sequence[Finding]) -> str:
+    """Tell the status of a diagnosis."""
+    if verdict is None:
+        return "empty"
+    if verdict != "GPU-bound" or any(finding.severity != "info" for finding in findings):
+        return "findings"
+    info = _dicts(answers["info"])
+    hidden = any(row["metric"] == "whole_graph_pct" and row["value"] >= LEAST_PCT for row in info)
+    return "unseen" if hidden else "healthy"
 
 
 def _dicts(answer: Answer) -> list[dict[str, Any]]:
@@ -231,18 +233,11 @@ def _dicts(answer: Answer) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in answer.rows()]
 
 
-def _command(command: str, trace: Trace, asked: dict[str, Any]) -> str:
+def _command(report: str, trace: Trace, asked: dict[str, Any]) -> str:
     """Write the command that shows more, of this trace, in its scope and with the same steps."""
-    import shlex
-
-    report = command.split()[1]
-    takes = steps.params_of(find(report).sql)
-    flags = [
-        f"--{name.removesuffix('_ns')} {shlex.quote(str(value))}" for name, value in trace.facts()["scope"].items()
-    ]
-    flags += [
-        f"{takes[name].flag} {shlex.quote(str(value))}"
-        for name, value in asked.items()
-        if name in takes and value is not None
-    ]
-    return " ".join([command.replace("TRACE", shlex.quote(str(trace.path))), *flags])
+    name, *flags = shlex.split(report)
+    takes = steps.params_of(find(name).sql)
+    scope = {f"--{part.removesuffix('_ns')}": value for part, value in trace.facts()["scope"].items()}
+    told = {takes[option].flag: value for option, value in asked.items() if option in takes and value is not None}
+    given = [str(word) for pair in (scope | told).items() for word in pair]
+    return shlex.join(["nsys-insight", name, str(trace.path), *flags, *given])

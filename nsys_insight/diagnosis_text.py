@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.answer import Answer, Column, of_rows
-from nsys_insight.kernel_text import readable
+from nsys_insight.kernel_text import fit, readable
 from nsys_insight.render.cells import printable, wrap
 from nsys_insight.render.markdown import prose
 
@@ -34,9 +34,9 @@ COLUMNS = (
     Column("wrong_when", "VARCHAR", "When that would be wrong"),
     Column("command", "VARCHAR", "What to type to see more"),
 )
-_PARTS = {"gpu": "work", "copy": "copies", "communication": "communication"}
+_PARTS = {"copy": "copies", "communication": "communication"}
 _WAITS = {
-    "launch": "launches", "sync": "waits", "copy": "blocking copies", "allocation": "allocation",
+    "launch": "late launches", "sync": "waits", "copy": "blocking copies", "allocation": "allocation",
     "dependency": "dependencies", "profiler": "the profiler", "edge": "start and end", "unknown": "unknown causes",
 }  # fmt: skip
 
@@ -144,16 +144,15 @@ def shares(found: Sequence[Share]) -> str:
     rounded = tenths([share.wall_pct for share in found])
     pairs = list(zip(found, rounded, strict=True))
     busy = sum(tenth for share, tenth in pairs if share.is_busy)
-    parts = [
+    alone = [
         f"{_PARTS[share.part]} {tenth / 10:.1f}"
         for share, tenth in pairs
-        if share.is_busy and tenth and share.part != "gpu"
+        if share.is_busy and share.part in _PARTS and tenth >= 10
     ]
     waits = [f"{_WAITS[share.part]} {tenth / 10:.1f}" for share, tenth in pairs if not share.is_busy and tenth]
-    alone = f" (nothing but {', '.join(parts)})" if parts else ""
-    return f"GPU busy {busy / 10:.1f} %{alone}, idle {(1000 - busy) / 10:.1f} %" + (
-        f": {', '.join(waits)}" if waits else ""
-    )
+    but = f" (nothing but {', '.join(alone)})" if alone else ""
+    idle = f": {', '.join(waits)}" if waits else ""
+    return f"GPU busy {busy / 10:.1f} %{but}, idle {(1000 - busy) / 10:.1f} %{idle}"
 
 
 def tenths(percent: Sequence[float]) -> list[int]:
@@ -175,8 +174,8 @@ def standing(diagnosis: Diagnosis) -> str:
     if diagnosis.status == "healthy":
         kernel = ""
         if diagnosis.top_kernel:
-            name, share = diagnosis.top_kernel
-            kernel = f" What is left is making kernels faster: {readable(name)} takes {share:.1f} % of kernel time (nsys-insight top)."
+            name, share = fit(readable(diagnosis.top_kernel[0]), 60), diagnosis.top_kernel[1]
+            kernel = f" To go on, make kernels faster: {name} takes {share:.1f} % of their time (nsys-insight top)."
         return f"Healthy: {busy}, and the host keeps ahead of it.{kernel}"
     return "" if diagnosis.findings else "No single cause holds 1 % of the wall."
 
@@ -195,48 +194,42 @@ def gain(finding: Finding, per: str) -> str:
         return "" if finding.wall_pct is None else f"{finding.wall_pct:.1f} % of the {finding.of}"
     where = "" if per == "trace" else f" a {per}"
     share = f" ({finding.wall_pct:.1f} %)" if finding.wall_pct is not None else ""
-    return f"up to {time(finding.recoverable_ns)}{where}{share}" + (
-        ", in other findings too" if finding.overlaps else ""
-    )
+    return f"up to {time(finding.recoverable_ns)}{where}{share}" + ("; overlaps" if finding.overlaps else "")
 
 
 def _lines(diagnosis: Diagnosis, width: int, limit: int) -> Iterator[str]:
-    first, *others = headline(diagnosis)
-    yield from wrap(printable(first), width)
-    for line in others:
+    for line in headline(diagnosis):
         yield from wrap(printable(line), width)
     if said := standing(diagnosis):
-        yield ""
         yield from wrap(printable(said), width)
+    yield ""
     for rank, finding in enumerate(diagnosis.findings[:limit], 1):
-        yield ""
         cost = gain(finding, diagnosis.per)
-        yield from _hanging(
-            f"{rank}. {finding.severity.upper()} ", finding.title + (f": {cost}" if cost else ""), width, 3
-        )
         place = f" [{finding.place}]" if finding.place else ""
-        yield from _hanging("   ", finding.evidence + place, width, 3)
-        yield from _hanging("   do: ", finding.action, width, 7)
+        more = f" (nsys-insight {finding.report})"
+        title = f"{rank}. {finding.severity.upper()} {finding.title}{': ' + cost if cost else ''}"
+        yield from _hanging(title, width, 3)
+        yield from _hanging(f"   {finding.evidence}{place}{more}", width, 3)
         for one in finding.also:
-            yield from _hanging("   also: ", f"{one.evidence} ({_short(one.command)})", width, 9)
-        yield from _hanging("   unless: ", finding.wrong_when, width, 11)
-        yield from _hanging("   see: ", finding.command, width, 8)
-    if diagnosis.unjudged:
+            yield from _hanging(f"   also: {one.evidence} (nsys-insight {one.report})", width, 5)
+        yield from _hanging(f"   do: {finding.action}", width, 5)
+        yield from _hanging(f"   unless: {finding.wrong_when}", width, 5)
+    if diagnosis.findings:
         yield ""
-        yield "Not to be told from this trace:"
-        for unjudged in diagnosis.unjudged:
-            yield from _hanging("- ", f"{unjudged.what}: {unjudged.how}", width, 2)
+        yield from _hanging(f"To see more, name the trace: {diagnosis.findings[0].command}", width, 2)
+    if diagnosis.unjudged:
+        told = "; ".join(f"{one.what} ({one.how})" for one in diagnosis.unjudged)
+        yield from _hanging(f"Not to be told from this trace: {told}", width, 2)
 
 
-def _short(command: str) -> str:
-    return " ".join(command.split()[:2])
-
-
-def _hanging(head: str, body: str, width: int, indent: int) -> Iterator[str]:
-    first, *others = wrap(printable(head.lstrip() + body), width - indent)
-    lead = head[: len(head) - len(head.lstrip())]
+def _hanging(text: str, width: int, indent: int) -> Iterator[str]:
+    """Wrap a text, all lines but the first indented; the first keeps the spaces that it begins with."""
+    lead = text[: len(text) - len(text.lstrip())]
+    first, *others = wrap(printable(text.strip()), width - len(lead))
     yield lead + first
-    yield from (" " * indent + line for line in others)
+    if others:
+        rest = text.strip()[len(first) :].strip()
+        yield from (" " * indent + line for line in wrap(printable(rest), width - indent))
 
 
 def _steps(diagnosis: Diagnosis) -> str:

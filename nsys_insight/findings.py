@@ -1,9 +1,9 @@
 """Findings: one `.sql` file each in `queries/findings`, which says what it looks for, what to do, and when it is wrong.
 
 A finding is a query over the model's views and over the answers of reports, which it names as `host_report` or
-`graph_candidates_report`: so its numbers are those of the reports. Its rows have four columns: `recoverable_ns`, what may
-be won back per token at most (NULL where nobody can say, or where it comes once in a trace), `wall_pct`, the share of the
-wall that this is or that the finding is about, `place` and `evidence`.
+`graph_candidates_report`: so its numbers are those of the reports. Its rows have four columns: `recoverable_ns`, what
+may be won back per token at most (NULL where nobody can say, or where it comes once in a trace), `wall_pct`, the share
+of the wall that this is or that the finding is about, `place` and `evidence`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Rule:
 
     Those that do not `overlap` are about parts of the wall that nothing else is about, so their times add up to it at
     most. `of` is the wall that `wall_pct` is a share of: a step's or the trace's. `severity` is that of a finding from
-    which nothing can be recovered. In `command` stands TRACE for the trace.
+    which nothing can be recovered. `report` is the one that shows more.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Rule:
     meaning: str
     action: str
     wrong_when: str
-    command: str
+    report: str
     sql: str
     overlaps: bool = False
     of: str = "step"
@@ -69,7 +69,9 @@ def parse(path: Path) -> Rule:
     try:
         facts = tomllib.loads(header[1] if header else "")
         params = {name: entry["default"] for name, entry in facts.pop("params", {}).items()}
-        texts = {key: " ".join(fact.split()) if isinstance(fact, str) else fact for key, fact in facts.items()}
+        texts: dict[str, Any] = {
+            key: " ".join(fact.split()) if isinstance(fact, str) else fact for key, fact in facts.items()
+        }
         sql = text[header.end() if header else 0 :].strip().removesuffix(";")
         return Rule(name=path.stem, sql=sql, params=params, **texts)
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:

@@ -4,11 +4,10 @@ family = "allocation"
 meaning = """
 The GPU is idle while the host allocates or frees; cudaFree waits for the GPU besides."""
 action = """
-Allocate before the loop and reuse, or use a pool: cudaMallocAsync, the framework's caching allocator (no empty_cache in the
-loop)."""
+Allocate before the loop and reuse, or use a pool: cudaMallocAsync, the framework's allocator without empty_cache."""
 wrong_when = """
-The calls are warm-up that the steady state no longer has."""
-command = "nsys-insight mallocs TRACE"
+It is warm-up that the steady state no longer has."""
+report = "mallocs"
 */
 SELECT
     h.recoverable_ns,
@@ -16,7 +15,6 @@ SELECT
     (SELECT string_agg(name, ', ' ORDER BY total_ns DESC, name) FROM (
         FROM mallocs_report WHERE steady_count > 0 OR steady_count IS NULL ORDER BY total_ns DESC, name LIMIT 2)) AS place,
     count_text(h.count) || CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN ' calls a step' ELSE ' calls in all' END
-        || ' take the host ' || time_text(h.host_ns) || '; the GPU is idle ' || time_text(h.recoverable_ns)
-        || ' (' || share_text(h.wall_pct) || ') for them' AS evidence
+        || ' take the host ' || time_text(h.host_ns) || ', the GPU is idle ' || time_text(h.recoverable_ns) || ' for them' AS evidence
 FROM host_report AS h
 WHERE h.bottleneck = 'allocations and frees'

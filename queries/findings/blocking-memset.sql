@@ -8,7 +8,7 @@ action = """
 Use cudaMemsetAsync on the stream that needs it, or write the zeros in the kernel that comes first."""
 wrong_when = """
 The call is outside of the loop."""
-command = "nsys-insight host TRACE"
+report = "host"
 */
 SELECT
     recoverable_ns,

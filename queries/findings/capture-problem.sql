@@ -5,16 +5,15 @@ severity = "warning"
 meaning = """
 nsys lost events or could not record them, so counts and times are lower bounds."""
 action = """
-Capture less at a time: --capture-range=cudaProfilerApi, --duration, fewer of -t; let the program end by itself."""
+Capture less at a time (--capture-range=cudaProfilerApi, --duration, fewer of -t), and let the program end by itself."""
 wrong_when = """
 What was lost lies outside of the part that you look at."""
-command = "nsys-insight info TRACE"
+report = "info"
 */
 SELECT NULL AS recoverable_ns, NULL AS wall_pct, NULL AS place, string_agg(DISTINCT detail, ' ' ORDER BY detail) AS evidence
 FROM info_report
 WHERE section = 'diagnostics' AND metric IN ('errors', 'warnings')
-    AND (metric = 'errors' OR regexp_matches(detail, '(?i)cuda|kernel|gpu|nvtx|event') AND regexp_matches(detail, '(?i)\b(lost|dropp|overflow|not all|incomplete|exceed|discard|truncat)'))
-    AND NOT regexp_matches(detail, '(?i)opengl|vulkan|os runtime')
+    AND (metric = 'errors' OR regexp_matches(detail, '(?i)\b(lost|dropped|drops|overflow|incomplete|discarded|truncated)'))
 HAVING count(*) > 0
 UNION ALL
 SELECT NULL, wall_pct, NULL, 'the launch calls of what ended ' || share_text(wall_pct) || ' of the wall are not in the trace'

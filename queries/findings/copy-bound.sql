@@ -1,13 +1,13 @@
 /*
-title = "Copies between host and GPU take the time"
+title = "Copies to and from the GPU take the time"
 family = "copy"
 meaning = """
 Nothing but copies to or from the GPU is under way, or the GPU is idle for a blocking copy to it."""
 action = """
-Keep the data on the GPU; else copy asynchronously from pinned memory on a stream of its own while kernels run."""
+Keep the data on the GPU; else copy from pinned memory on a stream of its own while kernels run."""
 wrong_when = """
-The kernels cannot begin before all the data are there and there is nothing else to run."""
-command = "nsys-insight copies TRACE"
+The kernels need all of the data first, and there is nothing else to run."""
+report = "copies"
 */
 WITH copied AS (
     SELECT * FROM copies_report WHERE kind <> 'memset' AND kind LIKE '%H%'
@@ -18,7 +18,7 @@ SELECT
     c.wall_pct,
     (SELECT kind || ' ' || name FROM copied) AS place,
     concat_ws('; ',
-        time_text(c.time_ns) || ' (' || share_text(c.wall_pct) || ')' || coalesce(': ' || c.evidence, ''),
+        time_text(c.time_ns) || ': ' || c.evidence,
         (SELECT 'most time: ' || kind || ' from ' || source_memory || ' to ' || target_memory || ' memory, '
             || format_bytes(avg_bytes::BIGINT) || ' each' || coalesce(' at ' || format('{:.3g} GB/s', bandwidth_bytes_per_s / 1e9), '') FROM copied)
     ) AS evidence

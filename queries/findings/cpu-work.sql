@@ -4,11 +4,10 @@ family = "launch"
 meaning = """
 In a few long gaps the host does something else than calling CUDA, and the GPU has nothing queued."""
 action = """
-Do that work later or on another thread, or launch the next step first: reading and writing files, pre- and
-post-processing, logging, other programs' messages (MPI)."""
+Do that work later, on another thread, or after launching the next step: files, logging, pre- and post-processing, MPI."""
 wrong_when = """
-The GPU has to wait for the result of that work: then only making the work itself faster helps."""
-command = "nsys-insight gaps TRACE"
+The next step needs its result; then that work itself must be faster."""
+report = "gaps"
 */
 WITH longest AS (
     SELECT g.*
@@ -23,8 +22,8 @@ SELECT
     h.wall_pct,
     (SELECT nvtx_path FROM longest) AS place,
     concat_ws('; ',
-        'idle ' || time_text(h.recoverable_ns) || ' (' || share_text(h.wall_pct) || ') while the host is outside of CUDA calls',
-        (SELECT 'the longest gap, ' || time_text(duration_ns) || ', is after ' || kernel_base_name(before_name) || ' and before ' || kernel_base_name(after_name)
+        'the GPU is idle ' || time_text(h.recoverable_ns) || ' while the host is outside of CUDA calls',
+        (SELECT 'the longest gap, ' || time_text(duration_ns) || ', is between ' || operation_text(before_name) || ' and ' || operation_text(after_name)
             || CASE WHEN host <> 'CPU work' THEN ' (' || host || ')' ELSE '' END FROM longest)
     ) AS evidence
 FROM host_report AS h

@@ -4,11 +4,10 @@ family = "sync"
 meaning = """
 The host stops until the GPU has delivered, and meanwhile launches nothing: the GPU runs dry."""
 action = """
-Keep the value on the GPU (no .item(), .cpu(), print or if on a tensor in the loop), read it back every N steps, or copy it
-to pinned memory asynchronously and look later."""
+Keep the value on the GPU (no .item(), .cpu(), print), read it back every N steps, or copy to pinned memory and look later."""
 wrong_when = """
-The next step cannot begin without the value on the host, as with a stop token that is tested on the CPU."""
-command = "nsys-insight syncs TRACE"
+The next step cannot begin without the value on the host."""
+report = "syncs"
 */
 WITH places AS (
     SELECT nvtx_path, name, calls, avg_bytes FROM syncs_report WHERE kind LIKE 'D2H%'
@@ -19,8 +18,7 @@ SELECT
     h.wall_pct,
     (SELECT concat_ws(' in ', name, nvtx_path) FROM places) AS place,
     count_text(h.count) || CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN ' a step' ELSE ' in all' END
-        || ', the host waits ' || time_text(h.host_ns) || '; the GPU is idle ' || time_text(h.recoverable_ns)
-        || ' (' || share_text(h.wall_pct) || ') for it'
+        || '; the host waits ' || time_text(h.host_ns) || ', the GPU is idle ' || time_text(h.recoverable_ns) || ' for it'
         || coalesce((SELECT '; ' || format_bytes(avg_bytes::BIGINT) || ' each' FROM places), '') AS evidence
 FROM host_report AS h
 WHERE h.bottleneck = 'D2H sync points'

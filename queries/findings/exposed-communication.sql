@@ -4,11 +4,10 @@ family = "communication"
 meaning = """
 The GPU runs nothing but kernels that communicate."""
 action = """
-Overlap it with computation on another stream (bucketed all-reduce during backward, prefetch of gathered weights), or send
-less."""
+Overlap it with computation on another stream (bucketed all-reduce, prefetched all-gather), or send less."""
 wrong_when = """
-The ranks wait for a slow one: then its work is the cause, and this is how it shows."""
-command = "nsys-insight classify TRACE"
+The ranks wait for a slow one, which is then the cause."""
+report = "classify"
 */
 SELECT
     c.recoverable_ns,

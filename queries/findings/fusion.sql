@@ -6,11 +6,10 @@ meaning = """
 The same chains of small kernels come back in every step. As one kernel each they need fewer launches and fewer passes over
 memory."""
 action = """
-torch.compile, a fused kernel of the library, or one in Triton or CUDA; begin with the first chain."""
+torch.compile, the library's fused kernel, or one in Triton or CUDA; begin with the first."""
 wrong_when = """
-The fused kernel is slower than the library's, or costs more to launch: a Triton kernel from Python takes about as long to
-launch as three eager operations."""
-command = "nsys-insight fusion TRACE"
+The fused kernel is slower, or its launch dearer: from Python, Triton's takes as long as three eager ones."""
+report = "fusion"
 */
 WITH chosen AS (
     SELECT *, row_number() OVER (PARTITION BY verdict ORDER BY candidate) AS turn FROM fusion_report WHERE chosen

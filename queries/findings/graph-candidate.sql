@@ -8,7 +8,7 @@ action = """
 Capture the step: torch.compile mode reduce-overhead, torch.cuda.graph, cudaStreamBeginCapture."""
 wrong_when = """
 Shapes or control flow change from step to step, or the host must read values inside the step."""
-command = "nsys-insight graph-candidates TRACE"
+report = "graph-candidates"
 */
 SELECT
     saving_high_ns AS recoverable_ns,

@@ -4,19 +4,18 @@ family = "launch"
 meaning = """
 The host launches kernels more slowly than the GPU runs them, so the GPU is idle between them."""
 action = """
-Capture the step in a CUDA graph (torch.compile mode reduce-overhead, torch.cuda.graph, cudaStreamBeginCapture), or launch
-fewer kernels: fuse them, batch more."""
+Capture the step in a CUDA graph (torch.compile mode reduce-overhead, torch.cuda.graph), or launch fewer kernels: fuse,
+batch."""
 wrong_when = """
-The profiler slows launches by about a third: a step that is only just launch-bound may not be so without it."""
-command = "nsys-insight classify TRACE"
+It is only just so: the profiler makes launches about a third slower."""
+report = "classify"
 */
 SELECT
     l.recoverable_ns,
     100 * l.recoverable_ns / w.time_ns AS wall_pct,
     (SELECT pattern FROM step_method WHERE method = 'nvtx') AS place,
     concat_ws('; ',
-        'idle ' || time_text(l.time_ns) || ' (' || share_text(l.wall_pct) || ') for launches'
-            || coalesce(': ' || l.evidence, ''),
+        'the GPU is idle ' || time_text(l.time_ns) || ': ' || coalesce(l.evidence, ''),
         (SELECT count_text(single_launches) || ' launch calls of ' || time_text(launch_call_ns) || ' a step'
             FROM graph_candidates_report WHERE single_launches > 0),
         (SELECT 'a kernel takes ' || time_text(avg(kernel_ns / kernels)) FROM steps

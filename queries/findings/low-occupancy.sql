@@ -6,11 +6,10 @@ meaning = """
 Registers, shared memory or the block size let an SM hold few warps, so it may have none to run while others wait for
 memory."""
 action = """
-By what limits: __launch_bounds__ or smaller tiles (registers), fewer stages (shared memory), 128 to 256 threads a block
-(blocks)."""
+By the limit: smaller tiles or __launch_bounds__ (registers), fewer stages (shared memory), 128 to 256 threads (blocks)."""
 wrong_when = """
-ncu shows the kernel near its roof: eight active warps on an SM often hide all latency."""
-command = "nsys-insight occupancy TRACE"
+ncu shows it near its roof: eight active warps on an SM often hide all latency."""
+report = "occupancy"
 
 [params.least_avg_ns]
 default = 10000

@@ -4,11 +4,10 @@ family = "wait"
 meaning = """
 A synchronising call stops the host where it reads nothing back, and the GPU runs dry."""
 action = """
-Remove the call (cudaDeviceSynchronize, torch.cuda.synchronize), or wait for one event instead of the device; operations on
-one stream run in order without it."""
+Remove the call (cudaDeviceSynchronize, torch.cuda.synchronize) or wait for one event: a stream runs in order without it."""
 wrong_when = """
-The call is there for measuring, or another process or library needs the result to be complete."""
-command = "nsys-insight syncs TRACE"
+It is there for measuring, or somebody else needs the result complete."""
+report = "syncs"
 */
 WITH places AS (
     SELECT nvtx_path, name FROM syncs_report WHERE kind NOT LIKE 'D2H%' AND kind NOT LIKE '% copy'
@@ -19,7 +18,6 @@ SELECT
     h.wall_pct,
     (SELECT concat_ws(' in ', name, nvtx_path) FROM places) AS place,
     count_text(h.count) || CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN ' a step' ELSE ' in all' END
-        || ', the host waits ' || time_text(h.host_ns) || '; the GPU is idle ' || time_text(h.recoverable_ns)
-        || ' (' || share_text(h.wall_pct) || ') for it' AS evidence
+        || '; the host waits ' || time_text(h.host_ns) || ', the GPU is idle ' || time_text(h.recoverable_ns) || ' for it' AS evidence
 FROM host_report AS h
 WHERE h.bottleneck = 'other waits'

@@ -5,10 +5,10 @@ overlaps = true
 meaning = """
 They last longer than the median step; what they take more is spread over all steps here."""
 action = """
-Look at what runs only in them: logging, a checkpoint, an allocation, garbage collection, a fall of the clock."""
+See what runs only in them: logging, a checkpoint, an allocation, garbage collection, a fall of the clock."""
 wrong_when = """
 They do other work, such as a prefill among decode steps."""
-command = "nsys-insight steps TRACE"
+report = "steps"
 */
 WITH steady AS (
     FROM steps WHERE phase = 'steady'

@@ -5,11 +5,10 @@ of = "trace"
 meaning = """
 What is said here per step is about a small part of the trace; start-up, prefill, evaluation and the like are not in it."""
 action = """
-If the rest matters, ask about it: --from and --to, or --nvtx; else capture the steady state alone
-(--capture-range=cudaProfilerApi)."""
+Ask about the rest with --from and --to or --nvtx, or capture the steady state alone (--capture-range=cudaProfilerApi)."""
 wrong_when = """
 The loop runs much longer than was captured."""
-command = "nsys-insight steps TRACE"
+report = "steps"
 
 [params.least_pct]
 default = 50.0
@@ -19,7 +18,8 @@ SELECT
     NULL AS recoverable_ns,
     100.0 * (w.wall_ns - s.steps_ns) / w.wall_ns AS wall_pct,
     NULL AS place,
-    s.steps || ' steady steps last ' || time_text(s.steps_ns) || ' of the trace''s ' || time_text(w.wall_ns) AS evidence
+    s.steps || ' steady steps last ' || time_text(s.steps_ns) || ' of ' || time_text(w.wall_ns)
+        || coalesce((SELECT ', in which the GPU is busy ' || share_text(avg(wall_pct)) FROM idle_report WHERE cause = 'busy'), '') AS evidence
 FROM (SELECT count(*) AS steps, sum(duration_ns)::BIGINT AS steps_ns FROM steps WHERE phase = 'steady') AS s,
     (SELECT sum(duration_ns)::BIGINT AS wall_ns FROM wall) AS w
 WHERE 100.0 * (w.wall_ns - s.steps_ns) >= $least_pct * w.wall_ns AND EXISTS (FROM scope WHERE nvtx IS NULL AND from_ns IS NULL)

@@ -7,13 +7,13 @@ much faster."""
 action = """
 Take the wall from a run without the profiler, or capture less: --cuda-graph-trace=graph, no backtraces, no osrt."""
 wrong_when = """
-The time is hidden behind the GPU's work."""
-command = "nsys-insight classify TRACE"
+It is hidden behind the GPU's work."""
+report = "classify"
 */
 SELECT
     NULL AS recoverable_ns,
     wall_pct,
     NULL AS place,
-    time_text(time_ns) || ' (' || share_text(wall_pct) || ')' || coalesce(': ' || nullif(evidence, ''), '') AS evidence
+    time_text(time_ns) || ' in which the GPU waits for it' || coalesce(': ' || nullif(evidence, ''), '') AS evidence
 FROM classify_report
 WHERE part = 'profiler'

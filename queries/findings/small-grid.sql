@@ -4,10 +4,10 @@ family = "grid"
 meaning = """
 They have fewer blocks than the GPU has SMs, so most of it does nothing while they run."""
 action = """
-More blocks: split the work along another dimension, give a thread less, batch; or run them beside others on other streams."""
+More blocks: split the work along another dimension, give a thread less, batch; or run them beside others."""
 wrong_when = """
 Other kernels run beside them, or the work cannot be split."""
-command = "nsys-insight launch-configs TRACE"
+report = "launch-configs"
 
 [params.least_avg_ns]
 default = 10000

@@ -6,10 +6,10 @@ meaning = """
 A collective ends when the last rank has come to it, so its kernel is shortest on the rank that comes last, and the others
 spend the difference waiting."""
 action = """
-Look at what that rank does more: its share of the work, its clocks, its host (see per-token with --process or --device)."""
+See what that rank does more: its share of the work, its clocks, its host (--process, --device)."""
 wrong_when = """
 The ranks send different amounts, or are connected differently."""
-command = "nsys-insight top TRACE --group-by device"
+report = "top --group-by device"
 
 [params.least_pct]
 default = 10.0

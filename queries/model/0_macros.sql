@@ -97,3 +97,6 @@ CREATE MACRO count_text(number) AS CASE
     WHEN abs(number) >= 0.95 THEN format('{:.1f}', number::DOUBLE)
     ELSE format('{:.1g}', number::DOUBLE)
 END;
+
+-- An operation in a sentence: a kernel by the name of its function, a copy as it is called.
+CREATE MACRO operation_text(name) AS CASE WHEN name LIKE '%(%' THEN kernel_base_name(name) ELSE name END;
