@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nsys_insight import steps, terminal
+from nsys_insight import packs, steps, terminal
 from nsys_insight.command import open_traces
 from nsys_insight.errors import UsageError
 from nsys_insight.flags import flag_of, with_flags
@@ -27,10 +27,14 @@ for a coding agent. Without -o, Markdown goes to stdout."""
 def report_command() -> Callable[..., None]:
     """Make the command ``report``."""
 
+    params = packs.built_in()["roofline"].params
+    roofline = {name: params[name] for name in ("gemm", "attention", "causal", "elements")}
+
     def run(trace: Path | None, *, template: str, **given: Any) -> None:
         from nsys_insight.report import file
 
         asked = {name: value for name in steps.PARAMS if (value := given.pop(name)) not in (None, steps.PARAMS[name].default)}
+        sizes = {name: value for name in roofline if (value := given.pop(name)) not in (None, False)}
         output: Path | None = given["output"]
         kind = file.kind_of(output, template)
         if given["fmt"] not in (None, "markdown") or (given["fmt"] and kind == "html"):
@@ -40,7 +44,7 @@ def report_command() -> Callable[..., None]:
         with open_traces([trace] if trace else [], given) as opened:
             if output:
                 file.check(opened, output)
-            text = file.text_of(opened, kind, limit=given["limit"], **asked)
+            text = file.text_of(opened, kind, limit=given["limit"], sizes=sizes, **asked)
         if output is None:
             print(text, end="")
         else:
@@ -51,4 +55,4 @@ def report_command() -> Callable[..., None]:
     own = inspect.Parameter(
         "template", inspect.Parameter.KEYWORD_ONLY, default="full", annotation=Annotated[str, option]
     )
-    return with_flags(run, _TEXT, own, *map(flag_of, steps.PARAMS.values()))
+    return with_flags(run, _TEXT, own, *map(flag_of, [*steps.PARAMS.values(), *roofline.values()]))

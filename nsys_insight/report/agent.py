@@ -40,7 +40,7 @@ def text(content: Content) -> str:
 def _lines(content: Content) -> Iterator[str]:
     yield f"# {prose(printable(content.file))}: what nsys-insight says"
     yield ""
-    yield from (f"- {printable(fact)[:200]}" for fact in content.facts)
+    yield from (f"- {prose(printable(fact)[:200])}" for fact in content.facts)
     yield ""
     yield diagnosis_text.markdown(content.diagnosis)
     for name, limit, columns in _TABLES:
@@ -64,7 +64,7 @@ def _table(entry: Entry, limit: int, columns: tuple[str, ...], command: str) -> 
     yield ""
     more = answer.row_count - len(kept) if entry.pack.name != "per-token" else 0
     yield f"{f'{more:,} more: ' if more > 0 else 'More: '}{code(printable(command))}"
-    yield from (f"- {printable(note)[:240]}" for note in answer.notes[:2])
+    yield from (f"- {prose(printable(note)[:240])}" for note in answer.notes[:2])
     yield ""
 
 
@@ -75,4 +75,4 @@ def _says_nothing(entry: Entry, fields: list[Field], at: int) -> bool:
 
 def _cell(field: Field, at: int) -> str:
     text = field.cells[at]
-    return code(fit(text, _NAME)) if field.kind == "name" else text[:120].replace("|", "\\|")
+    return code(fit(text, _NAME)) if field.kind == "name" else prose(text[:120])

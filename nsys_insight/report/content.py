@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight import packs, steps
@@ -82,33 +82,52 @@ class Figure(NamedTuple):
 
 @dataclass(frozen=True)
 class Content:
-    """All answers. `facts` are sentences about the trace; `asked` are the options by which steps are told."""
+    """All answers, in a scope and with steps told as `asked`.
+
+    `facts` are sentences about the trace, `measured` are findings of ncu's data where there are any.
+    """
 
     path: str
     file: str
     diagnosis: Diagnosis
-    scope: str
+    scope: dict[str, Any]
+    asked: dict[str, Any]
     facts: list[str]
     figures: list[Figure]
     entries: dict[str, Entry]
-    asked: dict[str, Any] = field(default_factory=dict)
+    measured: Answer | None = None
 
     def command(self, report: str) -> str:
         """What to type to see all of a report."""
-        import shlex
+        pack = packs.built_in()[report]
+        takes = {**pack.params, **steps.params_of(pack.sql)}
+        asked = {takes[name].flag: given for name, given in self.asked.items() if name in takes}
+        return _shell("nsys-insight", report, self.path, **self._scope_flags, **asked)
 
-        return shlex.join(["nsys-insight", report, self.path]) + (f" {self.scope}" if self.scope else "")
+    @property
+    def narrowed(self) -> str:
+        """The flags of the scope and about steps, as typed."""
+        return _shell(**self._scope_flags, **{steps.PARAMS[name].flag: given for name, given in self.asked.items()})
+
+    @property
+    def _scope_flags(self) -> dict[str, Any]:
+        return {f"--{name.removesuffix('_ns')}": given for name, given in self.scope.items()}
 
 
-def gather(trace: Trace, asked: dict[str, Any]) -> Content:
+def gather(trace: Trace, asked: dict[str, Any], sizes: dict[str, Any] | None = None) -> Content:
     """Ask everything.
+
+    Args:
+        trace: The trace, in its scope.
+        asked: Options by which steps are told.
+        sizes: Parameters of the report `roofline`: how large the work is that kernels do.
 
     Raises:
         InsightError: Steps cannot be told as asked, or the trace cannot be read.
     """
     diagnosis = trace.diagnose(**asked)
     entries = {
-        name: _entry(trace, packs.built_in()[name], asked, diagnosis.answers.get(name))
+        name: _entry(trace, packs.built_in()[name], asked if name != "roofline" else sizes or {}, diagnosis.answers.get(name))
         for topic in TOPICS
         for name in topic.reports
     }
@@ -116,11 +135,12 @@ def gather(trace: Trace, asked: dict[str, Any]) -> Content:
         path=str(trace.path),
         file=trace.path.name,
         diagnosis=diagnosis,
-        scope=_flags(trace.facts()["scope"], asked),
+        scope=trace.facts()["scope"],
+        asked={name: given for name, given in asked.items() if given is not None},
         facts=_facts(entries["info"]),
         figures=_figures(entries["per-token"]) or _figures_of_trace(entries["info"]),
         entries=entries,
-        asked=asked,
+        measured=_measured(trace, entries["headroom"]),
     )
 
 
@@ -132,20 +152,27 @@ def sentences(text: str, most: int) -> str:
 def _entry(trace: Trace, pack: packs.Pack, asked: dict[str, Any], known: Answer | None) -> Entry:
     if known is not None:
         return Entry(pack, known)
-    about_steps = steps.params_of(pack.sql)
+    takes = {**pack.params, **steps.params_of(pack.sql)}
     try:
-        return Entry(pack, trace.answer(pack, **{name: given for name, given in asked.items() if name in about_steps}))
+        return Entry(pack, trace.answer(pack, **{name: given for name, given in asked.items() if name in takes}))
     except InsightError as error:
         # A report that needs more memory or time than it may have is no reason to have none at all.
         return Entry(pack, None, error.message)
 
 
-def _flags(scope: dict[str, Any], asked: dict[str, Any]) -> str:
+def _measured(trace: Trace, headroom: Entry) -> Answer | None:
+    if trace.ncu is None:
+        return None
+    from nsys_insight.report.measured import findings
+
+    found = findings(trace.ncu, rows_of(headroom.answer) if headroom.answer else [])
+    return found if found.row_count else None
+
+
+def _shell(*words: str, **flags: Any) -> str:
     import shlex
 
-    words = [(f"--{name.removesuffix('_ns')}", given) for name, given in scope.items()]
-    words += [(f"--{name.replace('_', '-')}", given) for name, given in asked.items() if given is not None]
-    return " ".join(f"{flag} {shlex.quote(str(given))}" for flag, given in words)
+    return shlex.join([*words, *(word for flag, given in flags.items() for word in (flag, str(given)))])
 
 
 def _facts(info: Entry) -> list[str]:

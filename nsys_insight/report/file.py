@@ -7,7 +7,6 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight import steps
 from nsys_insight.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,31 +32,24 @@ def kind_of(output: Path | None, template: str) -> str:
     return "agent" if template == "agent" else kind
 
 
-def text_of(trace: Trace, kind: str, *, limit: int | None = None, **asked: Any) -> str:
-    """Make the report, as html, markdown or agent; `limit` is the most rows of a table.
+def text_of(
+    trace: Trace, kind: str, *, limit: int | None = None, sizes: dict[str, Any] | None = None, **asked: Any
+) -> str:
+    """Make the report.
 
-    `asked` are options of `nsys_insight.steps.StepOptions`, by which steps are told.
+    Args:
+        trace: The trace, in its scope.
+        kind: html, markdown or agent.
+        limit: The most rows of a table; 0 is all, None what suits the kind.
+        sizes: Parameters of the report `roofline`: how large the work is that kernels do.
+        asked: Options of `nsys_insight.steps.StepOptions`, by which steps are told.
 
     Raises:
         InsightError: The trace cannot be read, or has no steps of the kind that was asked for.
     """
-    steps.options(asked)
-    from nsys_insight.report.content import gather
-
-    content = gather(trace, asked)
-    if kind == "html":
-        from nsys_insight.report.html import ROWS, page
-        from nsys_insight.report.layer import layer
-        from nsys_insight.report.strip import strip
-
-        return page(content, strip(trace, asked), layer(trace, asked), ROWS if limit is None else limit)
-    if kind == "agent":
-        from nsys_insight.report.agent import text
-
-        return text(content)
-    from nsys_insight.report import markdown
-
-    return markdown.text(content, markdown.ROWS if limit is None else limit)
+    # Half of the reports and the timeline look at idle time; it is worked out once.
+    with trace.kept("idle_gaps", asked), trace.kept("step_idle", asked):
+        return _text(trace, kind, limit, sizes or {}, asked)
 
 
 def check(trace: Trace, output: Path) -> None:
@@ -91,6 +83,22 @@ def save(output: Path, text: str) -> None:
         raise UsageError(f"cannot write {output}: {error.strerror}", "name another file with -o") from None
     finally:
         made.unlink(missing_ok=True)
+
+
+def _text(trace: Trace, kind: str, limit: int | None, sizes: dict[str, Any], asked: dict[str, Any]) -> str:
+    from nsys_insight.report import agent, markdown
+    from nsys_insight.report.content import gather
+
+    content = gather(trace, asked, sizes)
+    if kind == "agent":
+        return agent.text(content)
+    if kind == "markdown":
+        return markdown.text(content, markdown.ROWS if limit is None else limit or None)
+    from nsys_insight.report import html
+    from nsys_insight.report.layer import layer
+    from nsys_insight.report.strip import strip
+
+    return html.page(content, strip(trace, asked), layer(trace, asked), html.ROWS if limit is None else limit or None)
 
 
 def _mode_of(output: Path) -> int:

@@ -12,9 +12,11 @@ from nsys_insight import __version__
 from nsys_insight.render.cells import printable
 from nsys_insight.report import looks, pictures
 from nsys_insight.report.content import TOPICS, sentences
+from nsys_insight.report.measured import READING
 from nsys_insight.report.tables import table
 
 if TYPE_CHECKING:
+    from nsys_insight.diagnosis import Finding
     from nsys_insight.report.content import Content, Entry
     from nsys_insight.report.layer import Layer
     from nsys_insight.report.strip import Strip
@@ -24,8 +26,8 @@ ROWS = 100
 _PAGE = Path(__file__).parent / "page"
 
 
-def page(content: Content, strip: Strip | None, layer: Layer | None, limit: int = ROWS) -> str:
-    """Write the page, with at most `limit` rows in a table."""
+def page(content: Content, strip: Strip | None, layer: Layer | None, limit: int | None = ROWS) -> str:
+    """Write the page, with at most `limit` rows in a table, or all."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -53,7 +55,7 @@ def page(content: Content, strip: Strip | None, layer: Layer | None, limit: int 
         top=pictures.top(answers["top"]) if "top" in answers else [],
         pace=pictures.pace(answers["steps"]) if "steps" in answers else None,
         roofline=Markup(_roofline(drawn)) if drawn else "",  # noqa: S704 - it escapes its texts itself
-        ncu=None,
+        ncu=_measured(content, limit),
         topics=[
             {
                 **topic._asdict(),
@@ -76,11 +78,26 @@ def _diagnosis(content: Content) -> dict[str, Any]:
         "lines": [printable(line) for line in (first.partition(f": {found.verdict}; ")[2], *others) if line],
         "standing": printable(diagnosis_text.standing(found)),
         "findings": [
-            {**vars(finding), "gain": diagnosis_text.gain(finding, found.per), "link": _link(finding.command, content)}
+            {
+                **_printable(finding),
+                "also": [_printable(one) for one in finding.also],
+                "gain": diagnosis_text.gain(finding, found.per),
+                "link": _link(finding.command, content),
+            }
             for finding in found.findings
         ],
         "unjudged": found.unjudged,
     }
+
+
+def _printable(finding: Finding) -> dict[str, Any]:
+    return {name: printable(given) if isinstance(given, str) else given for name, given in vars(finding).items()}
+
+
+def _measured(content: Content, limit: int | None) -> dict[str, Any] | None:
+    if content.measured is None:
+        return None
+    return {"table": table(content.measured, limit), "reading": READING, "command": "nsys-insight ncu report"}
 
 
 def _link(command: str, content: Content) -> str:
@@ -89,7 +106,7 @@ def _link(command: str, content: Content) -> str:
     return report if report in content.entries and not content.entries[report].is_empty else ""
 
 
-def _shown(entry: Entry, limit: int) -> dict[str, Any]:
+def _shown(entry: Entry, limit: int | None) -> dict[str, Any]:
     assert entry.answer is not None
     return {
         "pack": entry.pack,

@@ -10,6 +10,7 @@ from nsys_insight.render.human import fields_of, footer
 from nsys_insight.render.markdown import code, prose, table
 from nsys_insight.report import pictures
 from nsys_insight.report.content import TOPICS, sentences
+from nsys_insight.report.measured import READING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,17 +23,17 @@ ROWS = 20
 _BAR = 40  # characters of the longest bar
 
 
-def text(content: Content, limit: int = ROWS) -> str:
-    """Write the report, with at most `limit` rows in a table."""
+def text(content: Content, limit: int | None = ROWS) -> str:
+    """Write the report, with at most `limit` rows in a table, or all."""
     return "\n".join(_lines(content, limit)).rstrip() + "\n"
 
 
-def _lines(content: Content, limit: int) -> Iterator[str]:
+def _lines(content: Content, limit: int | None) -> Iterator[str]:
     yield f"# {prose(printable(content.file))}"
     yield ""
     yield from (f"- {prose(printable(fact))}" for fact in content.facts)
-    if content.scope:
-        yield f"- narrowed: {code(printable(content.scope))}"
+    if content.narrowed:
+        yield f"- narrowed: {code(printable(content.narrowed))}"
     yield ""
     yield from figures(content)
     yield diagnosis_text.markdown(content.diagnosis)
@@ -44,6 +45,9 @@ def _lines(content: Content, limit: int) -> Iterator[str]:
         yield ""
         for at, entry in enumerate(entry for entry in entries if not entry.is_empty):
             yield from _report(entry, content.command(entry.pack.name), limit, folded=at > 0)
+        if topic.name == "kernels" and content.measured is not None:
+            yield from (f"### {content.measured.title}", "", READING, "")
+            yield "".join(table(fields_of(content.measured, limit, full_names=False)))
         empty = [f"- {entry.pack.name}: {prose(printable(entry.wrong or entry.pack.empty))}" for entry in entries if entry.is_empty]
         if empty:
             yield from ("Nothing to show:", "", *empty, "")
@@ -58,7 +62,7 @@ def figures(content: Content) -> Iterator[str]:
         yield ""
 
 
-def _report(entry: Entry, command: str, limit: int, *, folded: bool) -> Iterator[str]:
+def _report(entry: Entry, command: str, limit: int | None, *, folded: bool) -> Iterator[str]:
     assert entry.answer is not None
     title = f"{entry.pack.title} ({entry.pack.name})"
     if folded:

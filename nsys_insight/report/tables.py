@@ -55,8 +55,8 @@ class Table:
     row_count: int
 
 
-def table(answer: Answer, limit: int) -> Table:
-    """Make the table of the first `limit` rows."""
+def table(answer: Answer, limit: int | None) -> Table:
+    """Make the table of the first `limit` rows, or of all."""
     fields = fields_of(answer, limit, full_names=False)
     rows = answer.rows(limit)
     headings = [
