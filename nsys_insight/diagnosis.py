@@ -236,7 +236,7 @@ def _dicts(answer: Answer) -> list[dict[str, Any]]:
 def _command(report: str, trace: Trace, asked: dict[str, Any]) -> str:
     """Write the command that shows more, of this trace, in its scope and with the same steps."""
     name, *flags = shlex.split(report)
-    takes = steps.params_of(find(name).sql)
+    takes = steps.params_of(find(name).sql) if name != "sql" else {}
     scope = {f"--{part.removesuffix('_ns')}": value for part, value in trace.facts()["scope"].items()}
     told = {takes[option].flag: value for option, value in asked.items() if option in takes and value is not None}
     given = [str(word) for pair in (scope | told).items() for word in pair]

@@ -69,11 +69,9 @@ def parse(path: Path) -> Rule:
     try:
         facts = tomllib.loads(header[1] if header else "")
         params = {name: entry["default"] for name, entry in facts.pop("params", {}).items()}
-        texts: dict[str, Any] = {
-            key: " ".join(fact.split()) if isinstance(fact, str) else fact for key, fact in facts.items()
-        }
+        told: dict[str, Any] = {name: _flow(fact) if isinstance(fact, str) else fact for name, fact in facts.items()}
         sql = text[header.end() if header else 0 :].strip().removesuffix(";")
-        return Rule(name=path.stem, sql=sql, params=params, **texts)
+        return Rule(name=path.stem, sql=sql, params=params, **told)
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
         raise UsageError(f"the header of {path.name} is not complete: {error}") from None
 
@@ -81,3 +79,7 @@ def parse(path: Path) -> Rule:
 def reports_of(sql: str) -> list[str]:
     """The reports whose answers a query reads."""
     return sorted({name.replace("_", "-") for name in _REPORT.findall(sql)})
+
+
+def _flow(text: str) -> str:
+    return " ".join(text.split())

@@ -77,17 +77,24 @@ waiting AS (
         sum(idle_ns) FILTER (host IN ('CPU work', 'API calls')) AS cpu_ns
     FROM step_idle
 ),
--- Gaps before operations that the host launched late, in the steady steps.
+-- Long gaps of the steady steps whose next operation the host launched late; so few that finding its call costs little.
+gaps AS (
+    FROM gpu_gaps WHERE duration_ns >= $long_gap_ns
+),
 late AS (
-    SELECT g.duration_ns
-    FROM (SELECT start_ns, end_ns - start_ns AS duration_ns FROM idle_gaps WHERE host = 'late') AS g
-    ASOF JOIN (SELECT start_ns, end_ns FROM steady) AS s ON s.start_ns <= g.start_ns
-    WHERE g.start_ns < s.end_ns
+    SELECT g.gpu_id, g.start_ns, any_value(g.duration_ns) AS duration_ns
+    FROM gaps AS g
+    JOIN gpu_work AS o ON o.gpu_id = g.gpu_id AND o.start_ns = g.next_ns
+    JOIN host_activity AS c ON c.process_id = o.process_id AND c.correlation_id = o.correlation_id
+    WHERE c.kind = 'api'
+    GROUP BY g.gpu_id, g.start_ns, g.reached_ns
+    HAVING min(c.start_ns) >= g.reached_ns
 ),
 long AS (
-    SELECT coalesce(sum(duration_ns), 0)::BIGINT AS all_ns
-    FROM late
-    WHERE duration_ns >= $long_gap_ns
+    SELECT coalesce(sum(l.duration_ns), 0)::BIGINT AS all_ns
+    FROM late AS l
+    ASOF JOIN (SELECT start_ns, end_ns FROM steady) AS s ON s.start_ns <= l.start_ns
+    WHERE l.start_ns < s.end_ns
     HAVING count(*) < (SELECT 0.5 * sum(coalesce(kernels, launch_calls) + h2d_copies + d2h_copies) FROM steady)
 ),
 means AS (

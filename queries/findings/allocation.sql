@@ -7,7 +7,7 @@ action = """
 Allocate before the loop and reuse, or use a pool: cudaMallocAsync, the framework's allocator without empty_cache."""
 wrong_when = """
 It is warm-up that the steady state no longer has."""
-report = "mallocs"
+report = "host"
 */
 SELECT
     h.recoverable_ns,

@@ -7,7 +7,7 @@ action = """
 Keep the data on the GPU; else copy from pinned memory on a stream of its own while kernels run."""
 wrong_when = """
 The kernels need all of the data first, and there is nothing else to run."""
-report = "copies"
+report = "classify"
 */
 WITH copied AS (
     SELECT * FROM copies_report WHERE kind <> 'memset' AND kind LIKE '%H%'

@@ -7,7 +7,7 @@ action = """
 Do that work later, on another thread, or after launching the next step: files, logging, pre- and post-processing, MPI."""
 wrong_when = """
 The next step needs its result; then that work itself must be faster."""
-report = "gaps"
+report = "host"
 */
 WITH longest AS (
     SELECT g.*
@@ -23,7 +23,7 @@ SELECT
     (SELECT nvtx_path FROM longest) AS place,
     concat_ws('; ',
         'the GPU is idle ' || time_text(h.recoverable_ns) || ' while the host is outside of CUDA calls',
-        (SELECT 'the longest gap, ' || time_text(duration_ns) || ', is between ' || operation_text(before_name) || ' and ' || operation_text(after_name)
+        (SELECT 'the longest gap of the steps, ' || time_text(duration_ns) || ', is between ' || operation_text(before_name) || ' and ' || operation_text(after_name)
             || CASE WHEN host <> 'CPU work' THEN ' (' || host || ')' ELSE '' END FROM longest)
     ) AS evidence
 FROM host_report AS h

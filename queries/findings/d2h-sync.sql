@@ -7,7 +7,7 @@ action = """
 Keep the value on the GPU (no .item(), .cpu(), print), read it back every N steps, or copy to pinned memory and look later."""
 wrong_when = """
 The next step cannot begin without the value on the host."""
-report = "syncs"
+report = "host"
 */
 WITH places AS (
     SELECT nvtx_path, name, calls, avg_bytes FROM syncs_report WHERE kind LIKE 'D2H%'

@@ -7,7 +7,7 @@ action = """
 Remove the call (cudaDeviceSynchronize, torch.cuda.synchronize) or wait for one event: a stream runs in order without it."""
 wrong_when = """
 It is there for measuring, or somebody else needs the result complete."""
-report = "syncs"
+report = "host"
 */
 WITH places AS (
     SELECT nvtx_path, name FROM syncs_report WHERE kind NOT LIKE 'D2H%' AND kind NOT LIKE '% copy'

@@ -8,7 +8,7 @@ action = """
 Allocate the host's side once with cudaMallocHost (pin_memory=True), and copy with cudaMemcpyAsync."""
 wrong_when = """
 The copies are a few bytes: then it is the wait that costs."""
-report = "copies"
+report = "host"
 */
 WITH copied AS (
     SELECT * FROM copies_report WHERE 'pageable' IN (source_memory, target_memory)

@@ -9,7 +9,9 @@ action = """
 See what that rank does more: its share of the work, its clocks, its host (--process, --device)."""
 wrong_when = """
 The ranks send different amounts, or are connected differently."""
-report = "top --group-by device"
+report = '''
+sql "SELECT process_id, device_id, count(*) AS calls, sum(duration_ns)::BIGINT AS total_ns FROM kernels JOIN kernel_names USING (name_id) WHERE family = 'comm' GROUP BY ALL ORDER BY ALL"
+'''
 
 [params.least_pct]
 default = 10.0
