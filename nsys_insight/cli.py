@@ -152,7 +152,9 @@ def export(
 
 
 app.command(name="convert", rich_help_panel="Traces")(convert_command())
-app.command(name="report", short_help="Write a page or Markdown to hand over", rich_help_panel="Reports")(report_command())
+app.command(name="report", short_help="Write a page or Markdown to hand over", rich_help_panel="Reports")(
+    report_command()
+)
 
 
 def _add_user_packs(arguments: list[str]) -> None:

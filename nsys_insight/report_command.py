@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-_TEXT = """Write a report to hand over: -o report.html is a page that needs nothing else, -o report.md is Markdown for a
-pull request.
+_TEXT = """Write a report to hand over: -o report.html is a page that needs nothing else, -o report.md is Markdown.
 
-The diagnosis first, then what each report answers, with pictures: a typical step moment by moment, where the wall goes, the
-kernels that take most, the pace of the steps, the chains of kernels that could be one. --template agent is short Markdown
-for a coding agent. Without -o, Markdown goes to stdout."""
+The diagnosis first, then what each report answers, with pictures: a typical step moment by moment, where the wall goes,
+the kernels that take most, the pace of the steps, the chains of kernels that could be one. --template agent is short
+Markdown for a coding agent. Without -o, Markdown goes to stdout."""
 
 
 def report_command() -> Callable[..., None]:
     """Make the command ``report``."""
-
     params = packs.built_in()["roofline"].params
     roofline = {name: params[name] for name in ("gemm", "attention", "causal", "elements")}
 
     def run(trace: Path | None, *, template: str, **given: Any) -> None:
         from nsys_insight.report import file
 
-        asked = {name: value for name in steps.PARAMS if (value := given.pop(name)) not in (None, steps.PARAMS[name].default)}
+        asked = {
+            name: value for name in steps.PARAMS if (value := given.pop(name)) not in (None, steps.PARAMS[name].default)
+        }
         sizes = {name: value for name in roofline if (value := given.pop(name)) not in (None, False)}
         output: Path | None = given["output"]
         kind = file.kind_of(output, template)

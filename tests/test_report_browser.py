@@ -105,7 +105,10 @@ def test_a_filter_keeps_the_rows_with_all_its_words(page):
     shown = page.locator("#top tbody tr:visible").all_text_contents()
     assert shown
     assert all("gemm" in text.lower() and "cublas" in text.lower() for text in shown)
-    assert page.locator("#top output").text_content() == f"{len(shown)} of {len(numbers(page, 'top', 1)) + hidden(page)} rows"
+    assert (
+        page.locator("#top output").text_content()
+        == f"{len(shown)} of {len(numbers(page, 'top', 1)) + hidden(page)} rows"
+    )
     search.fill("")
     assert hidden(page) == 0
 
@@ -213,7 +216,7 @@ CONTRASTS = """() => {
     }
     return getComputedStyle(document.body).backgroundColor;
   };
-  return [...document.querySelectorAll("p, li, td, th, dt, dd, h1, h2, h3, a, code, summary, figcaption, .label, .figure, b")]
+  return [...document.querySelectorAll("p, li, td, th, dt, dd, h1, h2, h3, a, b, code, summary, figcaption, .label")]
     .filter(one => one.offsetParent && one.textContent.trim())
     .filter(one => {
       const [a, b] = [light(getComputedStyle(one).color), light(behind(one))].sort((x, y) => y - x);

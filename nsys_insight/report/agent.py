@@ -50,9 +50,10 @@ def _lines(content: Content) -> Iterator[str]:
 
 
 def _table(entry: Entry, limit: int, columns: tuple[str, ...], command: str) -> Iterator[str]:
-    assert entry.answer is not None
     answer = entry.answer
-    fields = dict(zip((column.name for column in answer.columns), fields_of(answer, limit, full_names=False), strict=True))
+    fields = dict(
+        zip((column.name for column in answer.columns), fields_of(answer, limit, full_names=False), strict=True)
+    )
     shown = [fields[name] for name in columns]
     kept = [at for at in range(len(shown[0].cells)) if not _says_nothing(entry, shown, at)]
     yield f"## {entry.pack.title}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight import packs, steps
+from nsys_insight.answer import of_rows
 from nsys_insight.errors import InsightError
 from nsys_insight.ncu.shown import value
 from nsys_insight.report.pictures import rows_of
@@ -60,16 +61,15 @@ _GPUS = 4
 
 @dataclass(frozen=True)
 class Entry:
-    """One report in the report: its pack and its answer, or why there is none."""
+    """One report in the report: its pack and its answer."""
 
     pack: packs.Pack
-    answer: Answer | None
-    wrong: str = ""
+    answer: Answer
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to show."""
-        return self.answer is None or not self.answer.row_count
+        return not self.answer.row_count
 
 
 class Figure(NamedTuple):
@@ -127,7 +127,9 @@ def gather(trace: Trace, asked: dict[str, Any], sizes: dict[str, Any] | None = N
     """
     diagnosis = trace.diagnose(**asked)
     entries = {
-        name: _entry(trace, packs.built_in()[name], asked if name != "roofline" else sizes or {}, diagnosis.answers.get(name))
+        name: _entry(
+            trace, packs.built_in()[name], asked if name != "roofline" else sizes or {}, diagnosis.answers.get(name)
+        )
         for topic in TOPICS
         for name in topic.reports
     }
@@ -157,7 +159,7 @@ def _entry(trace: Trace, pack: packs.Pack, asked: dict[str, Any], known: Answer 
         return Entry(pack, trace.answer(pack, **{name: given for name, given in asked.items() if name in takes}))
     except InsightError as error:
         # A report that needs more memory or time than it may have is no reason to have none at all.
-        return Entry(pack, None, error.message)
+        return Entry(pack, of_rows((), (), report=pack.name, title=pack.title, empty=error.message))
 
 
 def _measured(trace: Trace, headroom: Entry) -> Answer | None:
@@ -165,7 +167,7 @@ def _measured(trace: Trace, headroom: Entry) -> Answer | None:
         return None
     from nsys_insight.report.measured import findings
 
-    found = findings(trace.ncu, rows_of(headroom.answer) if headroom.answer else [])
+    found = findings(trace.ncu, rows_of(headroom.answer))
     return found if found.row_count else None
 
 
@@ -177,7 +179,7 @@ def _shell(*words: str, **flags: Any) -> str:
 
 def _facts(info: Entry) -> list[str]:
     """Where and how the trace was captured; never more of the environment than the report `info` says."""
-    rows = rows_of(info.answer) if info.answer else []
+    rows = rows_of(info.answer)
     gpus = [row["detail"] for row in rows if row["metric"] == "gpu_busy_pct"]
     said = {row["metric"]: row for row in rows if row["section"] == "capture"}
     facts = gpus[:_GPUS] + ([f"and {len(gpus) - _GPUS} more GPUs"] if len(gpus) > _GPUS else [])
@@ -191,7 +193,7 @@ def _facts(info: Entry) -> list[str]:
 
 
 def _figures(per_token: Entry) -> list[Figure]:
-    if per_token.answer is None or not per_token.answer.row_count:
+    if per_token.is_empty:
         return []
     rows = {row["metric"]: row for row in rows_of(per_token.answer)}
 
@@ -212,8 +214,6 @@ def _figures(per_token: Entry) -> list[Figure]:
 
 
 def _figures_of_trace(info: Entry) -> list[Figure]:
-    if info.answer is None:
-        return []
     known = {row["metric"]: row["value"] for row in rows_of(info.answer) if row["value"] is not None}
     wanted = (("wall_ns", "wall"), ("gpu_busy_pct", "GPU busy"), ("kernels", "kernels"), ("api_calls", "CUDA calls"))
     return [Figure(value(metric, known[metric]), label) for metric, label in wanted if metric in known]

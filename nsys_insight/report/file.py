@@ -26,7 +26,10 @@ def kind_of(output: Path | None, template: str) -> str:
         raise UsageError(f"there is no template {template!r}", f"choose one of: {', '.join(TEMPLATES)}")
     kind = "markdown" if output is None else _KINDS.get(output.suffix.lower())
     if kind is None:
-        raise UsageError(f"a report is a page or Markdown, which the suffix of '{output}' does not say", "name it report.html or report.md")
+        raise UsageError(
+            f"a report is a page or Markdown, which the suffix of '{output}' does not say",
+            "name it report.html or report.md",
+        )
     if template == "agent" and kind == "html":
         raise UsageError("what an agent reads is Markdown", "name it report.md, or leave --template agent out")
     return "agent" if template == "agent" else kind

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,8 +35,7 @@ def page(content: Content, strip: Strip | None, layer: Layer | None, limit: int 
     )
     style, script = (_read(name) for name in ("page.css", "page.js"))
     entries = content.entries
-    answers = {name: entry.answer for name, entry in entries.items() if entry.answer is not None}
-    drawn = answers.get("roofline")
+    answers = {name: entry.answer for name, entry in entries.items() if not entry.is_empty}
     return environment.get_template("page.html.j2").render(
         content=content,
         file=printable(content.file),
@@ -54,7 +52,7 @@ def page(content: Content, strip: Strip | None, layer: Layer | None, limit: int 
         idle=pictures.idle(answers["idle"]) if "idle" in answers else [],
         top=pictures.top(answers["top"]) if "top" in answers else [],
         pace=pictures.pace(answers["steps"]) if "steps" in answers else None,
-        roofline=Markup(_roofline(drawn)) if drawn else "",  # noqa: S704 - it escapes its texts itself
+        roofline=Markup(_roofline(answers["roofline"])) if "roofline" in answers else "",  # noqa: S704 - it escapes its texts itself
         ncu=_measured(content, limit),
         topics=[
             {
@@ -107,7 +105,6 @@ def _link(command: str, content: Content) -> str:
 
 
 def _shown(entry: Entry, limit: int | None) -> dict[str, Any]:
-    assert entry.answer is not None
     return {
         "pack": entry.pack,
         "reading": sentences(entry.pack.reading, 2),

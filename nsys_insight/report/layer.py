@@ -100,6 +100,7 @@ def _places(names: list[Any], wanted: list[Any]) -> list[int]:
 def _chain(rows: list[Any], place: int) -> Chain:
     candidate, pattern, is_chosen, low, high = rows[0][:5]
     fused = frozenset(place + at for at, row in enumerate(rows) if row[6])
-    tip = f"candidate {candidate}, {pattern}: {len(fused)} kernels become one\nsaves {value('a_ns', low)} to {value('a_ns', high)} of a step"
+    saved = f"saves {value('a_ns', low)} to {value('a_ns', high)} of a step"
+    tip = f"candidate {candidate}, {pattern}: {len(fused)} kernels become one\n{saved}"
     tip += "\none of those that can be fused together" if is_chosen else "\nshares kernels with a better one"
     return Chain(candidate, pattern, place, place + len(rows) - 1, fused, is_chosen, tip)

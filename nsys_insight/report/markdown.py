@@ -48,7 +48,7 @@ def _lines(content: Content, limit: int | None) -> Iterator[str]:
         if topic.name == "kernels" and content.measured is not None:
             yield from (f"### {content.measured.title}", "", READING, "")
             yield "".join(table(fields_of(content.measured, limit, full_names=False)))
-        empty = [f"- {entry.pack.name}: {prose(printable(entry.wrong or entry.pack.empty))}" for entry in entries if entry.is_empty]
+        empty = [f"- {entry.pack.name}: {prose(printable(entry.answer.empty))}" for entry in entries if entry.is_empty]
         if empty:
             yield from ("Nothing to show:", "", *empty, "")
 
@@ -63,7 +63,6 @@ def figures(content: Content) -> Iterator[str]:
 
 
 def _report(entry: Entry, command: str, limit: int | None, *, folded: bool) -> Iterator[str]:
-    assert entry.answer is not None
     title = f"{entry.pack.title} ({entry.pack.name})"
     if folded:
         # What is between the tags is Markdown only if empty lines are around it.
@@ -86,7 +85,6 @@ def _report(entry: Entry, command: str, limit: int | None, *, folded: bool) -> I
 
 def _picture(entry: Entry) -> Iterator[str]:
     """A drawing in characters, for those reports that are best seen."""
-    assert entry.answer is not None
     stacks = {"idle": pictures.idle, "classify": pictures.budget}.get(entry.pack.name)
     for stack in stacks(entry.answer) if stacks else ():
         if stack.title:

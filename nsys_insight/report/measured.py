@@ -12,12 +12,19 @@ if TYPE_CHECKING:
 
     from nsys_insight.ncu.report import Priority
 
-READING = "From the top: what may save most of the trace's time. A saving is ncu's own estimate or at most what the kernel lacks to its ceiling; savings of one kernel overlap."
+READING = (
+    "From the top: what may save most of the trace's time. A saving is ncu's own estimate, or at most what the kernel"
+    " lacks to its ceiling; savings of one kernel overlap."
+)
 COLUMNS = (
     Column("finding", "VARCHAR", "What was found"),
     Column("name", "VARCHAR", "The kernel"),
     Column("severity", "VARCHAR", "critical, warning, info"),
-    Column("saving_ns", "DOUBLE", "What may be saved: in the trace where the kernel is in it, else of the launches that ncu profiled"),
+    Column(
+        "saving_ns",
+        "DOUBLE",
+        "What may be saved: in the trace where the kernel is in it, else of the launches that ncu profiled",
+    ),
     Column("saving_pct", "DOUBLE", "The same as a share of the kernel's time"),
     Column("evidence", "VARCHAR", "The metrics that show it"),
     Column("action", "VARCHAR", "What to do"),

@@ -1,4 +1,4 @@
-"""The simple pictures, as numbers that a template draws: places and lengths in % of the width, and what to say of each."""
+"""The simple pictures, as numbers that a template draws: places and lengths in % of the width, and what they say."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def top(answer: Answer) -> list[Bar]:
             100 * row["total_ns"] / longest,
             looks.of_work(row["family"]),
             printable(short[names[row["name"]]]),
-            f"{row['family']}, {row['provenance']}: {row['calls']:,} × {value('avg_ns', row['avg_ns'])}",
+            f"{row['family']}, {row['provenance']}: {row['calls']:,} calls of {value('avg_ns', row['avg_ns'])}",
             f"{value('total_ns', row['total_ns'])} · {value('kernel_time_pct', row['kernel_time_pct'])}",
         )
         for row in rows

@@ -100,7 +100,9 @@ def strip(trace: Trace, asked: dict[str, Any]) -> Strip | None:
     if len(operations) > OPERATIONS and operations[OPERATIONS][3] > from_ns:
         whole_ns, to_ns = to_ns - from_ns, operations[OPERATIONS][3]
         operations = operations[:OPERATIONS]
-        cut.append(f"the first {value('a_ns', to_ns - from_ns)} of {value('a_ns', whole_ns)}, {OPERATIONS:,} operations")
+        cut.append(
+            f"the first {value('a_ns', to_ns - from_ns)} of {value('a_ns', whole_ns)}, {OPERATIONS:,} operations"
+        )
     window = _Window(from_ns, to_ns)
     calls = ask(trace, "calls", asked, from_ns=from_ns, to_ns=to_ns, most=CALLS)
     if len(calls) > CALLS:

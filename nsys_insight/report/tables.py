@@ -1,4 +1,4 @@
-"""An answer as the cells of an HTML table: what is shown, what it is sorted by, and names folded where they are long."""
+"""An answer as the cells of an HTML table: what is shown, what it is sorted by, and long names folded."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ class Heading:
 
 @dataclass(frozen=True)
 class Cell:
-    """`raw` is what a number is sorted by, `whole` the name that is folded, `share` the length of a bar behind it in %."""
+    """What is shown.
+
+    `raw` is what a number is sorted by, `whole` the name that is folded, `share` the length of a bar behind it in %.
+    """
 
     text: str
     raw: str | None = None
@@ -72,7 +75,10 @@ def table(answer: Answer, limit: int | None) -> Table:
         elif field.right:
             shares = [_share(raw) if heading.name == barred else None for raw in values]
             columns.append(
-                [Cell(text, _number(raw), share=share) for text, raw, share in zip(field.cells, values, shares, strict=True)]
+                [
+                    Cell(text, _number(raw), share=share)
+                    for text, raw, share in zip(field.cells, values, shares, strict=True)
+                ]
             )
         else:
             columns.append([Cell(text) for text in field.cells])
