@@ -111,7 +111,7 @@ def top(answer: Answer) -> list[Bar]:
     rows = rows_of(answer, TOP)
     longest = max((row["total_ns"] for row in rows), default=0)
     names = readable_all(row["name"] for row in rows)
-    short = fit_all(names.values(), 44)
+    short = fit_all(names.values(), 48)
     return [
         Bar(
             0,

@@ -188,8 +188,8 @@ def _idle(window: _Window, rows: list[Any]) -> tuple[list[Lane], int, dict[str, 
 
 
 def _ticks(window: _Window) -> list[tuple[float, str]]:
-    """Round times since the start of the window, four to nine of them."""
+    """Round times since the start of the window, four to nine of them; none at the end, where it would be cut off."""
     rough = window.ns / 9
     power = 10 ** math.floor(math.log10(max(rough, 1)))
     apart = max(1, next(int(power * one) for one in (1, 2, 5, 10) if power * one >= rough or one == 10))
-    return [(100 * at / window.ns, value("a_ns", at) if at else "0") for at in range(0, window.ns, apart)]
+    return [(100 * at / window.ns, value("a_ns", at) if at else "0") for at in range(0, int(0.96 * window.ns), apart)]
