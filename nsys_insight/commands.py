@@ -45,6 +45,9 @@ COMMANDS = {
     "diagnose": Entry(
         _FIRST, "What bounds the run, what it costs, and what to do first", "diagnose_command:diagnose_command()"
     ),
+    "report": Entry(
+        _FIRST, "The diagnosis and all reports in one HTML or Markdown file", "report_command:report_command()"
+    ),
     "capture": Entry(
         _FIRST,
         "Profile a program with your nsys as the reports need it, and diagnose it",

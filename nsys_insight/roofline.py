@@ -128,8 +128,8 @@ def svg(found: list[Point], width: int = 900, height: int = 560) -> str:
 
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}">',
-        f"<style>text {{ font: 12px {_FONTS} }}</style>",
         f'<rect width="{width}" height="{height}" fill="white"/>',
+        f'<g font-family="{_FONTS}" font-size="12">',
     ]
     for power in axes.powers_x():
         x, _ = place(10.0**power, 1).split(",")
@@ -156,7 +156,7 @@ def svg(found: list[Point], width: int = 900, height: int = 560) -> str:
         parts.append(f'<circle cx="{x}" cy="{y}" r="5" fill="{color}"><title>{escape(text)}</title></circle>')
         parts.append(f'<circle cx="{left}" cy="{below - 4}" r="5" fill="{color}"/>')
         parts.append(f'<text x="{left + 12}" y="{below}">{escape(text)}</text>')
-    return "\n".join([*parts, "</svg>", ""])
+    return "\n".join([*parts, "</g>", "</svg>", ""])
 
 
 def png(picture: str) -> bytes:

@@ -311,6 +311,14 @@ def test_the_demo_runs(folder):
     assert result.stdout.count("$ nsys-insight ") == 6
 
 
+def test_a_report_is_a_page_with_all_that_it_needs(folder, demo_trace):
+    result = run("report", demo_trace, "-o", "report.html")
+    assert (result.returncode, result.stdout) == (0, ""), result.stderr
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    assert all(part in page for part in ("<style>:root", '<script>"use strict"', 'id="diagnosis"', 'class="timeline"'))
+
+
 def test_the_version_is_told(folder):
     assert run("--version").stdout.startswith("nsys-insight ")
 

@@ -10,9 +10,10 @@ from nsys_insight.render.human import fields_of, footer
 from nsys_insight.units import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from nsys_insight.answer import Answer
+    from nsys_insight.render.human import Field
 
 _MARKUP = re.compile(r"([\\`*_<>\[\]&~#|])")
 _BACKTICKS = re.compile(r"`+")
@@ -23,13 +24,17 @@ def write(answer: Answer, stream: TextIO, limit: int | None, *, full_names: bool
     if answer.title:
         stream.write(f"## {prose(printable(answer.title))}\n\n")
     if answer.row_count:
-        fields = fields_of(answer, limit, full_names=full_names)
-        stream.write(_line(prose(" ".join(field.heading)) for field in fields))
-        stream.write(_line("---:" if field.right else ":---" for field in fields))
-        columns = [map(_code if field.kind == "name" else prose, field.cells) for field in fields]
-        stream.writelines(_line(row) for row in zip(*columns, strict=True))
+        stream.writelines(table(fields_of(answer, limit, full_names=full_names)))
         stream.write("\n")
     stream.write(prose(footer(answer, limit)) + "\n")
+
+
+def table(fields: Sequence[Field]) -> Iterator[str]:
+    """The lines of a table."""
+    yield _line(prose(" ".join(field.heading)) for field in fields)
+    yield _line("---:" if field.right else ":---" for field in fields)
+    columns = [map(code if field.kind == "name" else prose, field.cells) for field in fields]
+    yield from (_line(row) for row in zip(*columns, strict=True))
 
 
 def _line(cells: Iterable[str]) -> str:
@@ -41,7 +46,7 @@ def prose(text: str) -> str:
     return _MARKUP.sub(r"\\\1", text)
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
     """Set a name as code, in which only what ends a cell needs an escape."""
     if text == UNKNOWN:
         return text
