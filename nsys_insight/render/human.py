@@ -85,8 +85,12 @@ def fields_of(answer: Answer, limit: int | None, *, full_names: bool) -> list[Fi
             fields.append(Field(label, "", "name", _names(cells, full_names=full_names), whole=full_names))
         else:
             fields.append(Field(label, "", "text", [_text(value) for value in cells]))
-    with_details = (replace(field, detail=column.detail) for field, column in zip(fields, answer.columns, strict=True))
-    return [field for field in with_details if not field.detail or set(field.cells) - {units.UNKNOWN}]
+    return [replace(field, detail=column.detail) for field, column in zip(fields, answer.columns, strict=True)]
+
+
+def known(fields: list[Field]) -> list[Field]:
+    """Leave out the details of which nothing is known."""
+    return [field for field in fields if not field.detail or set(field.cells) - {units.UNKNOWN}]
 
 
 def footer(answer: Answer, limit: int | None) -> str:
