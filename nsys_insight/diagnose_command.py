@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight import steps, terminal
 from nsys_insight.command import format_of, open_traces, save, show
-from nsys_insight.errors import UsageError
+from nsys_insight.errors import InsightError
 from nsys_insight.flags import flag_of, with_flags, without
 from nsys_insight.render import HUMAN_FORMATS
 
@@ -58,22 +58,22 @@ def diagnose_command() -> Callable[..., None]:
 
 
 def greet() -> bool:
-    """Print the headline of the trace of this folder, and how to go on; False where there is none or more than one.
-
-    Raises:
-        InsightError: The trace cannot be read.
-    """
+    """Print the headline of the trace of this folder, and how to go on; False where there is none that can be read."""
     from nsys_insight.resolve import resolve
 
     try:
         path, _ = resolve(None)
-    except UsageError:
+    except InsightError:
         return False
     from nsys_insight.diagnosis_text import greeting
 
     given = dict.fromkeys(("timeout", "memory", "cache", "ncu", *_SCOPE))
-    with open_traces([path], given) as trace:
-        sys.stdout.write(greeting(trace.diagnose(), terminal.width()))
+    try:
+        with open_traces([path], given) as trace:
+            sys.stdout.write(greeting(trace.diagnose(), terminal.width()))
+    except InsightError as error:
+        terminal.note(error.message)
+        return False
     return True
 
 

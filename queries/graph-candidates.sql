@@ -113,8 +113,8 @@ parts AS (
     SELECT
         m.*,
         coalesce(w.all_ns, 0) / m.steps / g.gpus AS waiting_ns,
-        coalesce(least(w.cpu_ns, l.all_ns), 0) / m.steps / g.gpus AS long_gap_ns,
-        (coalesce(w.cpu_ns, 0) - coalesce(least(w.cpu_ns, l.all_ns), 0)) / m.steps / g.gpus / nullif(m.single_launches, 0) AS cpu_per_launch_ns
+        coalesce(least(w.cpu_ns, coalesce(l.all_ns, 0)), 0) / m.steps / g.gpus AS long_gap_ns,
+        (coalesce(w.cpu_ns, 0) - coalesce(least(w.cpu_ns, coalesce(l.all_ns, 0)), 0)) / m.steps / g.gpus / nullif(m.single_launches, 0) AS cpu_per_launch_ns
     FROM means AS m
     CROSS JOIN waiting AS w
     CROSS JOIN (SELECT greatest(count(DISTINCT gpu_id), 1) AS gpus FROM step_gpus) AS g

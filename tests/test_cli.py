@@ -76,6 +76,11 @@ def test_without_arguments_it_says_what_bounds_the_only_trace_of_the_folder(fold
     shutil.copy(demo_trace, folder / "two.sqlite")
     assert run().stdout.startswith("one.sqlite: launch-bound")  # the one used last
     assert all(report in run(NSYS_INSIGHT_CACHE_DIR=str(folder / "new")).stdout for report in REPORTS)
+    broken = folder / "broken.sqlite"
+    broken.write_bytes(b"nothing")
+    result = run(NSYS_INSIGHT_TRACE=str(broken))
+    assert (result.returncode, result.stderr.startswith(f"note: {broken} is ")) == (0, True)
+    assert "diagnose" in result.stdout
 
 
 def test_a_diagnosis_is_text_for_people_and_rows_for_machines(folder, demo_trace):

@@ -70,3 +70,26 @@ def test_without_steps_there_is_nothing_to_capture(tmp_path):
     from synthetic import Trace
 
     assert ask(Trace().write(tmp_path / "trace.sqlite")) is None
+
+
+def test_a_few_long_times_of_cpu_work_stay_and_many_are_launching(tmp_path):
+    def looped(think, after):
+        loop = planted.Loop(planted.Trace())
+        for _ in range(8):
+            loop.step()
+            planted.layers(loop, 50_000, think=think)
+            loop.python(after)
+        loop.sync()
+        return planted.planted(loop.trace, loop).write(tmp_path / f"{think}.sqlite")
+
+    # 9 kernels of 50 µs, of which 14 µs remain when the last call returns; then 900 µs of CPU work: one gap in ten.
+    few = ask(looped(0, 900_000))
+    gap = few["waiting_ns"]
+    assert few["long_gap_ns"] == pytest.approx(gap, rel=0.02)
+    assert few["saving_high_ns"] < 0.02 * gap
+    assert few["verdict"] == "no"
+    assert few["reason"].endswith("most of it is CPU work in few long gaps")
+    # The same time before every launch is what launching takes here.
+    many = ask(looped(200_000, 0))
+    assert many["long_gap_ns"] == 0
+    assert many["verdict"] == "yes"
