@@ -1,9 +1,9 @@
-"""Write what is generated: the outputs in the README's console blocks, docs/model.md, docs/ncu.
+"""Write what is generated: the outputs in the README's console blocks, and most pages of docs.
 
     python docs/generate.py
 
 Every command of a console block runs in sample_traces, at 132 columns without colour, with a cache of its
-own. tests/test_docs.py fails when the files are not what this would write.
+own; docs/examples at 80. tests/test_docs.py fails when the files are not what this would write.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ README = ROOT / "README.md"
 MODEL = ROOT / "docs" / "model.md"
 
 
-def console(command: str) -> str:
-    """Run one `nsys-insight …` command and return what it prints: stdout, then stderr.
+def console(command: str, columns: int = 132) -> str:
+    """Run one `nsys-insight …` command and return what it prints at so many columns: stdout, then stderr.
 
     Raises:
         RuntimeError: It failed.
@@ -33,7 +33,7 @@ def console(command: str) -> str:
     with tempfile.TemporaryDirectory() as cache:
         environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("NSYS_INSIGHT_")},
-            "COLUMNS": "132",
+            "COLUMNS": str(columns),
             "NSYS_INSIGHT_CACHE_DIR": cache,
             "PYTHONPATH": str(ROOT),
         }
@@ -86,6 +86,30 @@ def rules_page() -> str:
     return "\n".join(lines)
 
 
+def findings_page() -> str:
+    """Return the page about what `diagnose` looks for, from the headers in queries/findings."""
+    import tomllib
+
+    from nsys_insight.findings import all_rules
+    from nsys_insight.paths import queries_folder
+
+    lines = ["# Findings", "", "What `nsys-insight diagnose` looks for. Generated from `queries/findings`.", ""]
+    for rule in all_rules():
+        header = (queries_folder() / "findings" / f"{rule.name}.sql").read_text(encoding="utf-8").split("*/")[0]
+        params = tomllib.loads(header.lstrip()[2:]).get("params", {})
+        lines += [f"## {rule.name}", "", f"{rule.title}. {rule.meaning}", "", f"- do: {rule.action}"]
+        lines += [f"- unless: {rule.wrong_when}", f"- see: `nsys-insight {rule.report}`"]
+        lines += [f"- threshold: {fact['default']}. {fact['help']}" for fact in params.values()]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def diagnosis_of(name: str) -> str:
+    """Return what `diagnose` says of a sample trace, as a terminal of 80 columns shows it."""
+    command = f"nsys-insight diagnose {name}.sqlite"
+    return f"$ {command}\n{console(command, 80)}"
+
+
 def ncu_report(name: str, *flags: str) -> str:
     """Return what `ncu report` writes about the data of the tests."""
     data = ROOT / "tests" / "data" / "ncu"
@@ -100,6 +124,8 @@ NCU_REPORTS = {
     "decode_eager": ("--trace", "decode_eager.sqlite", "--tokens", "32", "--limit", "6"),
 }
 
+DIAGNOSES = ("churn", "decode_eager", "decode_fresh", "decode_graph_node", "decode_graph_whole")
+
 if __name__ == "__main__":
     README.write_text(refreshed(README.read_text(encoding="utf-8")), encoding="utf-8")
     MODEL.write_text(model_page(), encoding="utf-8")
@@ -107,3 +133,7 @@ if __name__ == "__main__":
     (ROOT / "docs" / "ncu" / "rules.md").write_text(rules_page(), encoding="utf-8")
     for name, flags in NCU_REPORTS.items():
         (ROOT / "docs" / "ncu" / f"{name}.md").write_text(ncu_report(name, *flags), encoding="utf-8")
+    (ROOT / "docs" / "findings.md").write_text(findings_page(), encoding="utf-8")
+    (ROOT / "docs" / "examples").mkdir(exist_ok=True)
+    for name in DIAGNOSES:
+        (ROOT / "docs" / "examples" / f"diagnose_{name}.txt").write_text(diagnosis_of(name), encoding="utf-8")

@@ -194,13 +194,17 @@ def _finding(rule: Rule, row: tuple[Any, ...], trace: Trace, asked: dict[str, An
 
 
 def ranked(found: list[Finding]) -> tuple[Finding, ...]:
-    """Drop what is too little, put the findings of a family under the weightiest, and order them by what can be won."""
+    """Drop what is too little, put the findings of a family under the weightiest, and order them by what can be won.
+
+    A remedy whose time is that of others comes after the problems of its severity.
+    """
 
     def weight(finding: Finding) -> tuple[Any, ...]:
         return (
             finding.recoverable_ns is None,
-            -(finding.recoverable_ns or 0),
             SEVERITIES.index(finding.severity),
+            finding.overlaps,
+            -(finding.recoverable_ns or 0),
             -(finding.wall_pct or 0),
             finding.name,
         )

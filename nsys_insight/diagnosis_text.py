@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,9 @@ COLUMNS = (
     Column("wrong_when", "VARCHAR", "When that would be wrong"),
     Column("command", "VARCHAR", "What to type to see more"),
 )
+# The first findings are written at length, the others in short, so that all of them fit a screen.
+AT_LENGTH = 2
+_JOIN = "\N{NO-BREAK SPACE}"
 _PARTS = {"copy": "copies", "communication": "communication"}
 _WAITS = {
     "launch": "late launches", "sync": "waits", "copy": "blocking copies", "allocation": "allocation",
@@ -96,7 +100,7 @@ def greeting(diagnosis: Diagnosis, width: int) -> str:
         first = diagnosis.findings[0]
         lines.append(f"Most to win: {first.title[0].lower()}{first.title[1:]}, {gain(first, diagnosis.per)}")
     lines += ["", "nsys-insight diagnose    what to do about it", "nsys-insight --help      all reports"]
-    return "".join(f"{line}\n" for words in lines for line in wrap(printable(words), width))
+    return "".join(f"{line}\n" for words in lines for line in _wrapped(words, width))
 
 
 def markdown(diagnosis: Diagnosis, limit: int | None = None) -> str:
@@ -193,30 +197,36 @@ def gain(finding: Finding, per: str) -> str:
     if finding.recoverable_ns is None:
         return "" if finding.wall_pct is None else f"{finding.wall_pct:.1f} % of the {finding.of}"
     where = "" if per == "trace" else f" a {per}"
-    share = f" ({finding.wall_pct:.1f} %)" if finding.wall_pct is not None else ""
-    return f"up to {time(finding.recoverable_ns)}{where}{share}" + ("; overlaps" if finding.overlaps else "")
+    overlaps = ", overlapping" if finding.overlaps else ""
+    share = f" ({finding.wall_pct:.1f} %{overlaps})" if finding.wall_pct is not None else ""
+    return f"up to {time(finding.recoverable_ns)}{where}{share}"
 
 
 def _lines(diagnosis: Diagnosis, width: int, limit: int) -> Iterator[str]:
     for line in headline(diagnosis):
-        yield from wrap(printable(line), width)
+        yield from _wrapped(line, width)
     if said := standing(diagnosis):
-        yield from wrap(printable(said), width)
+        yield from _wrapped(said, width)
     yield ""
     for rank, finding in enumerate(diagnosis.findings[:limit], 1):
         cost = gain(finding, diagnosis.per)
         place = f" [{finding.place}]" if finding.place else ""
-        more = f" (nsys-insight {finding.report})"
         title = f"{rank}. {finding.severity.upper()} {finding.title}{': ' + cost if cost else ''}"
         yield from _hanging(title, width, 3)
-        yield from _hanging(f"   {finding.evidence}{place}{more}", width, 3)
+        yield from _hanging(f"   {finding.evidence}{place} (see {finding.report})", width, 3)
+        if rank > AT_LENGTH:
+            yield from _hanging(f"   do: {finding.action}", width, 5)
+            continue
         for one in finding.also:
-            yield from _hanging(f"   also: {one.evidence} (nsys-insight {one.report})", width, 5)
-        yield from _hanging(f"   do: {finding.action}", width, 5)
-        yield from _hanging(f"   unless: {finding.wrong_when}", width, 5)
+            yield from _hanging(f"   also: {one.evidence} (see {one.report})", width, 5)
+        unless = finding.wrong_when[0].lower() + finding.wrong_when[1:]
+        yield from _hanging(f"   do: {finding.action} Unless {unless}", width, 5)
+    yield ""
     if diagnosis.findings:
-        yield ""
-        yield from _hanging(f"To see more, name the trace: {diagnosis.findings[0].command}", width, 2)
+        more = "; all of each finding: --format markdown" if len(diagnosis.findings) > AT_LENGTH else ""
+        if limit < len(diagnosis.findings):
+            yield f"{limit} of {len(diagnosis.findings)} findings; --limit 0 shows all"
+        yield from _hanging(f"To see more: {diagnosis.findings[0].command}, and so on{more}", width, 2)
     if diagnosis.unjudged:
         told = "; ".join(f"{one.what} ({one.how})" for one in diagnosis.unjudged)
         yield from _hanging(f"Not to be told from this trace: {told}", width, 2)
@@ -225,11 +235,16 @@ def _lines(diagnosis: Diagnosis, width: int, limit: int) -> Iterator[str]:
 def _hanging(text: str, width: int, indent: int) -> Iterator[str]:
     """Wrap a text, all lines but the first indented; the first keeps the spaces that it begins with."""
     lead = text[: len(text) - len(text.lstrip())]
-    first, *others = wrap(printable(text.strip()), width - len(lead))
+    first = _wrapped(text.strip(), width - len(lead))[0]
     yield lead + first
-    if others:
-        rest = text.strip()[len(first) :].strip()
-        yield from (" " * indent + line for line in wrap(printable(rest), width - indent))
+    if rest := printable(text.strip())[len(first) :].strip():
+        yield from (" " * indent + line for line in _wrapped(rest, width - indent))
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Wrap a text, and keep numbers with their units."""
+    joined = re.sub(r"(?<=\d) (?=(?:%|[nµm]?s|[KMG]iB|GB/s)(?!\w))", _JOIN, printable(text))
+    return [line.replace(_JOIN, " ") for line in wrap(joined, width)]
 
 
 def _steps(diagnosis: Diagnosis) -> str:
@@ -237,13 +252,13 @@ def _steps(diagnosis: Diagnosis) -> str:
     if not told["steady_count"]:
         return "No steps were found: this is the whole scope, with its start-up"
     how = {
-        "nvtx": f"the NVTX ranges {told['pattern']}",
-        "graph": "CUDA graphs",
-        "sequence": "the sequence of operations",
-        "count": "--tokens",
+        "nvtx": f"NVTX ranges {told['pattern']}",
+        "graph": "by CUDA graphs",
+        "sequence": "by the sequence of operations",
+        "count": "by --tokens",
     }[told["method"]]
-    part = f"; they are {100 * told['steps_ns'] / told['wall_ns']:.1f} % of the trace" if told["wall_ns"] else ""
-    return f"{told['steady_count']} steady steps, told by {how}, confidence {told['confidence']}{part}"
+    part = f", {100 * told['steps_ns'] / told['wall_ns']:.1f} % of the trace" if told["wall_ns"] else ""
+    return f"{told['steady_count']} steady steps ({how}, confidence {told['confidence']}){part}"
 
 
 def _file(diagnosis: Diagnosis) -> str:

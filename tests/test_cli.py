@@ -66,6 +66,36 @@ def test_without_arguments_it_shows_what_it_can_do(folder):
     assert all(report in result.stdout for report in REPORTS)
 
 
+def test_without_arguments_it_says_what_bounds_the_only_trace_of_the_folder(folder, demo_trace):
+    shutil.copy(demo_trace, folder / "one.sqlite")
+    result = run(COLUMNS="80")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith("one.sqlite: launch-bound; 2.67 ms a step")
+    assert "nsys-insight diagnose" in result.stdout
+    assert len(result.stdout.splitlines()) <= 9
+    shutil.copy(demo_trace, folder / "two.sqlite")
+    assert run().stdout.startswith("one.sqlite: launch-bound")  # the one used last
+    assert all(report in run(NSYS_INSIGHT_CACHE_DIR=str(folder / "new")).stdout for report in REPORTS)
+
+
+def test_a_diagnosis_is_text_for_people_and_rows_for_machines(folder, demo_trace):
+    people = run("diagnose", demo_trace, COLUMNS="80")
+    assert (people.returncode, people.stderr) == (0, "")
+    assert max(map(len, people.stdout.splitlines())) <= 80
+    assert len(people.stdout.splitlines()) <= 24
+    whole = json.loads(run("diagnose", demo_trace, "--format", "json").stdout)
+    assert (whole["schema"], whole["report"]) == ("nsys-insight/1", "diagnose")
+    assert whole["summary"]["verdict"] == "launch-bound"
+    assert [row["finding"] for row in whole["rows"]] == ["launch-bound", "graph-candidate", "fusion"]
+    assert run("diagnose", demo_trace, "-o", "diagnosis.md").stdout == ""
+    assert (folder / "diagnosis.md").read_text(encoding="utf-8").startswith("## decode\\_eager.sqlite: launch-bound")
+    short = run("diagnose", demo_trace, "--limit", "1").stdout
+    assert "1. CRITICAL" in short
+    assert "1 of 2 findings" in short
+    assert run("diagnose", demo_trace, "--step-method", "odd").returncode == 2
+    assert run("diagnose", folder / "none.sqlite").returncode == 3
+
+
 def test_help_of_a_report_says_how_it_counts_and_what_its_columns_mean(folder):
     result = run("top", "--help", COLUMNS="200")
     assert result.returncode == 0

@@ -61,3 +61,13 @@ def test_the_page_about_rules_is_what_their_headers_say():
 def test_an_ncu_report_in_the_documents_is_what_the_command_writes(name):
     page = (REPOSITORY / "docs" / "ncu" / f"{name}.md").read_text(encoding="utf-8")
     assert page == GENERATE["ncu_report"](name, *GENERATE["NCU_REPORTS"][name])
+
+
+def test_the_page_about_findings_is_what_their_headers_say():
+    assert (REPOSITORY / "docs" / "findings.md").read_text(encoding="utf-8") == GENERATE["findings_page"]()
+
+
+@pytest.mark.parametrize("name", GENERATE["DIAGNOSES"])
+def test_a_diagnosis_in_the_documents_is_what_the_command_says(name):
+    page = (REPOSITORY / "docs" / "examples" / f"diagnose_{name}.txt").read_text(encoding="utf-8")
+    assert page == GENERATE["diagnosis_of"](name)

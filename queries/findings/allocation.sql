@@ -1,5 +1,5 @@
 /*
-title = "Memory is allocated and freed in the loop"
+title = "Memory is allocated in the loop"
 family = "allocation"
 meaning = """
 The GPU is idle while the host allocates or frees; cudaFree waits for the GPU besides."""

@@ -1,5 +1,5 @@
 /*
-title = "Copies to and from the GPU take the time"
+title = "Copies to or from the GPU take time"
 family = "copy"
 meaning = """
 Nothing but copies to or from the GPU is under way, or the GPU is idle for a blocking copy to it."""
@@ -16,7 +16,7 @@ WITH copied AS (
 SELECT
     c.recoverable_ns,
     c.wall_pct,
-    (SELECT kind || ' ' || name FROM copied) AS place,
+    (SELECT name FROM copied) AS place,
     concat_ws('; ',
         time_text(c.time_ns) || ': ' || c.evidence,
         (SELECT 'most time: ' || kind || ' from ' || source_memory || ' to ' || target_memory || ' memory, '

@@ -1,5 +1,5 @@
 /*
-title = "Chains of kernels can be fused"
+title = "Kernels can be fused"
 family = "fusion"
 overlaps = true
 meaning = """
@@ -20,7 +20,7 @@ SELECT
     NULL AS place,
     (SELECT count(*) || CASE count(*) WHEN 1 THEN ' chain saves ' ELSE ' chains together save ' END FROM chosen)
         || time_text(s.together_low_ns / m.tokens_per_step) || ' to ' || time_text(s.together_high_ns / m.tokens_per_step)
-        || ' (' || share_text(100 * s.together_low_ns / s.wall_ns) || ' to ' || share_text(100 * s.together_high_ns / s.wall_ns) || '): '
+        || ': '
         || (SELECT string_agg(
                 CASE WHEN pattern = 'novel' THEN kernel_count || ' kernels' ELSE pattern END || ', ' || per_step || ' a step', '; ' ORDER BY candidate
             ) FROM chosen WHERE turn <= 3)

@@ -15,7 +15,6 @@ SELECT
     saving_high_pct AS wall_pct,
     NULL AS place,
     'a CUDA graph saves ' || time_text(saving_low_ns) || ' to ' || time_text(saving_high_ns)
-        || ' (' || share_text(saving_low_pct) || ' to ' || share_text(saving_high_pct) || ')'
         || coalesce('; in its way: ' || obstacles, '') AS evidence
 FROM graph_candidates_report
 WHERE verdict <> 'no'
