@@ -123,7 +123,7 @@ def diagnose(trace: Trace, asked: dict[str, Any]) -> Diagnosis:
     headline = {
         name: (queries_folder() / "diagnosis" / f"{name}.sql").read_text(encoding="utf-8") for name in _HEADLINE
     }
-    queries = [*(rule.statement() for rule in rules), *headline.values()]
+    queries = [*(rule.sql for rule in rules), *headline.values()]
     with trace.kept("step_budget", asked):
         answers = _asked(trace, {report for sql in queries for report in reports_of(sql)}, asked)
 
@@ -133,18 +133,19 @@ def diagnose(trace: Trace, asked: dict[str, Any]) -> Diagnosis:
             ]
             return trace.rows(f"WITH {', '.join(given)} SELECT * FROM ({sql}\n)" if given else sql, **asked)
 
+        told = dict(zip(_STEPS, rows(headline["steps"])[0], strict=True))
+        per = "trace" if not told["steady_count"] else "step" if told["tokens_per_step"] == 1 else "token"
+        for_each = "in all" if per == "trace" else f"a {per}"
         found = [
             _finding(rule, row, trace, asked)
             for rule in rules
-            for row in rows(f"SELECT recoverable_ns, wall_pct, place, evidence FROM ({rule.statement()}\n)")
+            for row in rows(f"SELECT recoverable_ns, wall_pct, place, evidence FROM ({rule.statement(for_each)}\n)")
         ]
         shares = tuple(Share(part, busy, ns, pct) for busy, part, ns, pct in rows(headline["shares"]))
         unjudged = tuple(Unjudged(*row) for row in rows(headline["unjudged"]))
-        told = dict(zip(_STEPS, rows(headline["steps"])[0], strict=True))
     wall = next(
         (row for row in _dicts(answers["classify"]) if row["part"] == "wall"), {"verdict": None, "time_ns": None}
     )
-    per = "trace" if not told["steady_count"] else "step" if told["tokens_per_step"] == 1 else "token"
     kernel = next(iter(_dicts(answers["top"])), None)
     findings = ranked(found)
     return Diagnosis(
@@ -211,7 +212,8 @@ def ranked(found: list[Finding]) -> tuple[Finding, ...]:
 
     families: dict[str, list[Finding]] = {}
     for finding in sorted(found, key=weight):
-        if finding.wall_pct is None or finding.wall_pct >= LEAST_PCT:
+        # What has no share of a wall is about the capture as a whole.
+        if finding.wall_pct >= LEAST_PCT if finding.wall_pct is not None else finding.recoverable_ns is None:
             families.setdefault(finding.family, []).append(finding)
     leaders = []
     for members in families.values():

@@ -136,8 +136,10 @@ def headline(diagnosis: Diagnosis) -> list[str]:
         f" ({diagnosis.tokens_per_s:,.0f} a second)" if diagnosis.tokens_per_s and diagnosis.tokens_per_s >= 10 else ""
     )
     per = "in all" if diagnosis.per == "trace" else f"a {diagnosis.per}{rate}"
+    working = any(finding.name == "cpu-work" for finding in diagnosis.findings)
+    by = " by CPU work" if working and diagnosis.verdict.endswith("launch-bound") else ""
     return [
-        f"{_file(diagnosis)}: {diagnosis.verdict}; {time(diagnosis.wall_ns)} {per}",
+        f"{_file(diagnosis)}: {diagnosis.verdict}{by}; {time(diagnosis.wall_ns)} {per}",
         shares(diagnosis.shares),
         _steps(diagnosis),
     ]
@@ -207,21 +209,12 @@ def _lines(diagnosis: Diagnosis, width: int, limit: int) -> Iterator[str]:
         yield from _wrapped(line, width)
     if said := standing(diagnosis):
         yield from _wrapped(said, width)
-    yield ""
+    if diagnosis.findings:
+        yield ""
     for rank, finding in enumerate(diagnosis.findings[:limit], 1):
-        cost = gain(finding, diagnosis.per)
-        place = f" [{finding.place}]" if finding.place else ""
-        title = f"{rank}. {finding.severity.upper()} {finding.title}{': ' + cost if cost else ''}"
-        yield from _hanging(title, width, 3)
-        yield from _hanging(f"   {finding.evidence}{place} (see {finding.report})", width, 3)
-        if rank > AT_LENGTH:
-            yield from _hanging(f"   do: {finding.action}", width, 5)
-            continue
-        for one in finding.also:
-            yield from _hanging(f"   also: {one.evidence} (see {one.report})", width, 5)
-        unless = finding.wrong_when[0].lower() + finding.wrong_when[1:]
-        yield from _hanging(f"   do: {finding.action} Unless {unless}", width, 5)
-    yield ""
+        yield from _of_finding(rank, finding, diagnosis.per, width)
+    if diagnosis.findings or diagnosis.unjudged:
+        yield ""
     if diagnosis.findings:
         more = "; all of each finding: --format markdown" if len(diagnosis.findings) > AT_LENGTH else ""
         if limit < len(diagnosis.findings):
@@ -230,6 +223,20 @@ def _lines(diagnosis: Diagnosis, width: int, limit: int) -> Iterator[str]:
     if diagnosis.unjudged:
         told = "; ".join(f"{one.what} ({one.how})" for one in diagnosis.unjudged)
         yield from _hanging(f"Not to be told from this trace: {told}", width, 2)
+
+
+def _of_finding(rank: int, finding: Finding, per: str, width: int) -> Iterator[str]:
+    cost = gain(finding, per)
+    place = f" [{finding.place}]" if finding.place else ""
+    title = f"{rank}. {finding.severity.upper()} {finding.title}{': ' + cost if cost else ''}"
+    yield from _hanging(title, width, 3)
+    yield from _hanging(f"   {finding.evidence}{place} (see {finding.report})", width, 3)
+    unless = ""
+    if rank <= AT_LENGTH:
+        for one in finding.also:
+            yield from _hanging(f"   also: {one.evidence} (see {one.report})", width, 5)
+        unless = f" Unless {finding.wrong_when[0].lower()}{finding.wrong_when[1:]}"
+    yield from _hanging(f"   do: {finding.action}{unless}", width, 5)
 
 
 def _hanging(text: str, width: int, indent: int) -> Iterator[str]:
@@ -257,8 +264,10 @@ def _steps(diagnosis: Diagnosis) -> str:
         "sequence": "by the sequence of operations",
         "count": "by --tokens",
     }[told["method"]]
-    part = f", {100 * told['steps_ns'] / told['wall_ns']:.1f} % of the trace" if told["wall_ns"] else ""
-    return f"{told['steady_count']} steady steps ({how}, confidence {told['confidence']}){part}"
+    whole = "scope" if diagnosis.trace["scope"] else "trace"
+    part = f", {100 * told['steps_ns'] / told['wall_ns']:.1f} % of the {whole}" if told["wall_ns"] else ""
+    number = "1 steady step" if told["steady_count"] == 1 else f"{told['steady_count']:,} steady steps"
+    return f"{number} ({how}, confidence {told['confidence']}){part}"
 
 
 def _file(diagnosis: Diagnosis) -> str:

@@ -45,9 +45,9 @@ class Rule:
     severity: str = "info"
     params: dict[str, Any] = field(default_factory=dict)
 
-    def statement(self) -> str:
-        """Return the SQL with its thresholds written in."""
-        return packs.bind(self.sql, self.params)
+    def statement(self, per: str = "a step") -> str:
+        """Return the SQL with its thresholds written in, and for `$per` what its times are given for."""
+        return packs.bind(self.sql, {"per": per, **self.params})
 
 
 @cache

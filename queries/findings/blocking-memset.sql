@@ -14,7 +14,7 @@ SELECT
     recoverable_ns,
     wall_pct,
     NULL AS place,
-    count_text(count) || CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN ' blocking memsets a step' ELSE ' blocking memsets in all' END
+    count_text(count) || ' blocking memsets ' || $per
         || ' take the host ' || time_text(host_ns) || ', in which the GPU is idle ' || time_text(recoverable_ns) || ' (' || share_text(wall_pct) || ')' AS evidence
 FROM host_report
 WHERE bottleneck = 'blocking memsets'

@@ -17,7 +17,7 @@ SELECT
     h.recoverable_ns,
     h.wall_pct,
     (SELECT concat_ws(' in ', name, nvtx_path) FROM places) AS place,
-    count_text(h.count) || CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN ' a step' ELSE ' in all' END
+    count_text(h.count) || ' ' || $per
         || '; the host waits ' || time_text(h.host_ns) || ', the GPU is idle ' || time_text(h.recoverable_ns) || ' for it' AS evidence
 FROM host_report AS h
 WHERE h.bottleneck = 'other waits'

@@ -18,7 +18,7 @@ SELECT
     h.recoverable_ns,
     h.wall_pct,
     (SELECT name FROM copied) AS place,
-    count_text(h.count) || CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN ' copies a step' ELSE ' copies in all' END
+    count_text(h.count) || ' copies ' || $per
         || ' use pageable memory: the GPU is idle ' || time_text(h.recoverable_ns) || ' (' || share_text(h.wall_pct) || ') in their calls' AS evidence
 FROM host_report AS h
 WHERE h.bottleneck = 'pageable copies'

@@ -95,7 +95,7 @@ CREATE MACRO count_text(number) AS CASE
     WHEN number IS NULL THEN NULL
     WHEN abs(number - round(number)) < 0.05 AND abs(number) >= 0.95 THEN format('{:,}', round(number)::BIGINT)
     WHEN abs(number) >= 0.95 THEN format('{:.1f}', number::DOUBLE)
-    ELSE format('{:.1g}', number::DOUBLE)
+    ELSE format('{:.2g}', number::DOUBLE)
 END;
 
 -- An operation in a sentence: a kernel by the name of its function, a copy as it is called.
