@@ -105,6 +105,7 @@ class Bench:
         self.runs, self.nsys = runs, nsys
         self.cache = folder / "cache"
         self.environment = {**os.environ, "NSYS_INSIGHT_CACHE_DIR": str(self.cache), "COLUMNS": "160"}
+        self.environment.pop("PYTHONDONTWRITEBYTECODE", None)  # who installs a wheel has its bytecode
         self.insight = [sys.executable, "-m", "nsys_insight"]
 
     def together(self, *commands: list[str]) -> list[Run]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.answer import Answer, Column, of_rows
-from nsys_insight.comparison import HEADLINE, PEAK_MEMORY, compare
+from nsys_insight.comparison import compare
+from nsys_insight.comparison_sides import HEADLINE, PEAK_MEMORY
 from nsys_insight.errors import UsageError
 from nsys_insight.units import parse_bytes, parse_duration
 

@@ -1,15 +1,28 @@
-"""Tell a kernel's family and provenance from its name, by the catalog that people edit."""
+"""Tell a kernel's family and provenance from its name, by the catalog that people edit.
+
+A user's own entries are tried first: files of the same names in ``$NSYS_INSIGHT_CATALOG_DIR``, else in the folder
+`catalog` of the user's configuration.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
 
-from nsys_insight.paths import queries_folder
+from nsys_insight.errors import UsageError
+from nsys_insight.paths import queries_folder, user_folder
 from nsys_insight.sqltext import literal
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # The kernel's own name: all that stands before its template arguments and parameters. It is the whole of a short or a
 # mangled name.
 _OWN_NAME = r"^(?:<unnamed>|\(anonymous namespace\)|[^<(])*"
+
+
+_LISTS = ("words", "patterns", "examples")
 
 
 @dataclass(frozen=True)
@@ -76,13 +89,46 @@ def _camel_case(word: str) -> str:
 
 
 def _read(file: str, key: str) -> list[Entry]:
+    return [*_own(user_folder("catalog") / file, key), *_entries(queries_folder() / "catalog" / file, key)]
+
+
+@cache
+def _entries(path: Path, key: str) -> list[Entry]:
     import tomllib
 
-    text = (queries_folder() / "catalog" / file).read_text(encoding="utf-8")
     return [
-        Entry(entry[key], tuple(entry.get("words", ())), tuple(entry.get("patterns", ())), tuple(entry["examples"]))
-        for entry in tomllib.loads(text)["kernels"]
+        Entry(
+            entry[key],
+            tuple(entry.get("words", ())),
+            tuple(entry.get("patterns", ())),
+            tuple(entry.get("examples", ())),
+        )
+        for entry in tomllib.loads(path.read_text(encoding="utf-8"))["kernels"]
     ]
+
+
+def _own(path: Path, key: str) -> list[Entry]:
+    """Read the user's file of this name, if there is one.
+
+    Raises:
+        UsageError: It is not as the catalog's own file.
+    """
+    if not path.is_file():
+        return []
+    import duckdb
+
+    hint = f"write it as queries/catalog/{path.name}: [[kernels]] with {key}, and words or patterns; or move it away"
+    try:
+        entries = _entries(path, key)
+        with duckdb.connect() as connection:
+            for entry in entries:
+                connection.execute(f"SELECT regexp_matches('', {literal(entry.regex)})")
+    except KeyError as error:
+        raise UsageError(f"an entry of {path} lacks {error}", hint) from None
+    except (OSError, ValueError, TypeError, AttributeError, duckdb.Error) as error:
+        reason = str(error).partition("\n")[0]
+        raise UsageError(f"{path} is not as it should be: {reason}", hint) from None
+    return entries
 
 
 def _macro(name: str, entries: list[Entry], unknown: str) -> str:

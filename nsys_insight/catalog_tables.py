@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from nsys_insight.paths import queries_folder
@@ -59,6 +60,7 @@ def table_macros() -> list[str]:
     ]
 
 
+@cache
 def _read(file: str, key: str) -> list[dict[str, Any]]:
     import tomllib
 

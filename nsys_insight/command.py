@@ -43,14 +43,14 @@ def help_of(pack: Pack) -> str:
     return f"{pack.title}.\n\n{pack.description}\n\nReading: {pack.reading}\n\nColumns:\n\n{columns}"
 
 
-def save(path: Path, text: str) -> None:
-    """Write a text to a file.
+def save(path: Path, content: str | bytes) -> None:
+    """Write a text or a picture to a file.
 
     Raises:
         UsageError: The file cannot be written.
     """
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}", "name a file in a folder that exists") from None
 

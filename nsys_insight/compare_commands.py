@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from nsys_insight import steps, terminal
 from nsys_insight.command import checked_format, open_traces, show
@@ -48,26 +47,6 @@ copies and peak memory may be no worse than in a saved run, by more than noise a
 --tolerance.
 """
 SAVE_HELP = "Save what a run measured, to be compared with later: nsys-insight baseline save TRACE -o baseline.json"
-
-
-class SidesCommand(TyperCommand):
-    """A command whose --before and --after take all that follows, up to the next flag."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Write `--before a b` as `--before a --before b`, which is what the parser knows."""
-        spelled: list[str] = []
-        side = ""
-        for at, word in enumerate(args):
-            if word in ("--before", "--after"):
-                side = word
-                if at + 1 == len(args) or args[at + 1].startswith("-"):
-                    spelled.append(word)
-            elif word.startswith("-"):
-                side = ""
-                spelled.append(word)
-            else:
-                spelled += [side, word] if side else [word]
-        return super().parse_args(ctx, spelled)
 
 
 def diff_command() -> Callable[..., None]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from nsys_insight import units
+from nsys_insight.comparison_sides import HEADLINE, PEAK_MEMORY, Side
 from nsys_insight.errors import UsageError
-from nsys_insight.kernel_identity import Kernel, match
-from nsys_insight.noise import Difference, Samples, differences, runs_needed
+from nsys_insight.kernel_identity import match
+from nsys_insight.noise import Difference, differences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,8 +22,6 @@ WORTHWHILE_PCT = 3.0
 # Times of single runs that differ by less are no difference: in two runs of one program on one machine (decode_eager,
 # 32 steps), kernels whose own spread was 1 % differed by up to 1.4 %.
 LEAST_PCT = 2.0
-HEADLINE = "wall_ns"
-PEAK_MEMORY = "peak_memory_bytes"
 # Neither more nor less of it is better: a fused kernel takes longer than the kernels that it replaces did.
 NEUTRAL = {"kernel_avg_ns", "kernel_med_ns", "graph_launches"}
 MORE_IS_BETTER = ("_per_s", "/s", "throughput", "tps", "speedup")
@@ -117,59 +115,6 @@ class Comparison:
     def moved(self, *verdicts: str) -> list[Row]:
         """The rows with one of these verdicts that do not decide."""
         return [row for row in self.rows if row.verdict in verdicts and row not in self.headline]
-
-
-@dataclass(frozen=True)
-class Side:
-    """The runs of one side as one: the samples of all steps, or of each run its mean."""
-
-    runs: Sequence[Run]
-    by_run: bool
-    kernels: dict[str, Kernel] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, runs: Sequence[Run], *, by_run: bool) -> Side:
-        """Put runs together; a kernel's calls are the mean over them."""
-        found: dict[str, Kernel] = {}
-        for run in runs:
-            for name, kernel in (run.kernels or {}).items():
-                known = found.get(name, replace(kernel, calls=0.0))
-                registers = max((known.registers, kernel.registers), key=lambda number: number or 0)
-                found[name] = Kernel(kernel.family, known.calls + kernel.calls / len(runs), registers)
-        return cls(runs, by_run, found)
-
-    def metric(self, name: str) -> Samples | None:
-        """A metric; None where a run does not have it."""
-        return self._pooled([run.metrics.get(name) for run in self.runs])
-
-    def peak_memory(self) -> Samples | None:
-        """The peak memory of each run."""
-        peaks = [run.peak_memory_bytes for run in self.runs]
-        return Samples(tuple(float(peak or 0) for peak in peaks), independent=True) if None not in peaks else None
-
-    def time_of(self, names: Iterable[str]) -> Samples | None:
-        """The time that kernels take together, 0 in a run that does not have them."""
-        names = list(names)
-        return self._pooled([_summed(run, names) for run in self.runs])
-
-    def _pooled(self, parts: Sequence[Samples | None]) -> Samples | None:
-        known = [part for part in parts if part is not None]
-        if len(known) < len(parts) or not all(part.values for part in known):
-            return None
-        if self.by_run:
-            return Samples(tuple(part.mean for part in known), independent=True)
-        return Samples(tuple(value for part in known for value in part.values), known[0].each)
-
-
-def _summed(run: Run, names: list[str]) -> Samples | None:
-    wall = run.metrics.get(HEADLINE)
-    if wall is None:
-        return None
-    total = replace(wall, values=(0.0,) * len(wall.values))
-    for name in names:
-        if name in run.kernel_ns:
-            total = total.plus(run.kernel_ns[name])
-    return total
 
 
 def compare(before: Sequence[Run], after: Sequence[Run]) -> Comparison:
@@ -290,53 +235,3 @@ def _verdict(row: Row, *, single: bool) -> str | None:
     if row.metric in NEUTRAL:
         return "changed"
     return "improved" if (delta > 0) == row.metric.endswith(MORE_IS_BETTER) else "regressed"
-
-
-def quantity(metric: str, *values: float | None) -> list[str]:
-    """Write values of a metric in one unit, each with it."""
-    scale = units.scale_for(metric, values)
-    return [f"{scale.text(value)} {scale.unit}".rstrip() if value is not None else units.UNKNOWN for value in values]
-
-
-def sentence(comparison: Comparison) -> str:
-    """Say what was decided, in one line."""
-    said = {
-        "accept": "accept",
-        "revert": "revert",
-        "small": f"better, but by less than {WORTHWHILE_PCT:g} %",
-        "indistinguishable": "indistinguishable",
-        "unknown": "cannot be told",
-    }[comparison.decision]
-    rows = comparison.headline
-    if len(rows) > 1:
-        decides = "regressed" if comparison.decision == "revert" else "improved"
-        rows = sorted(
-            [row for row in rows if row.verdict == decides] or rows, key=lambda row: -abs(row.delta_pct or 0)
-        )[:1]
-    if not rows:
-        return said
-    row = rows[0]
-    before, after = quantity(row.metric, row.before, row.after)
-    what = " ".join(filter(None, (row.name, units.label_of(row.metric))))
-    change = f" ({row.delta_pct:+.1f} %)" if row.delta_pct is not None else ""
-    per = "" if comparison.unit == "run" else f" per {comparison.unit}"
-    return f"{said}: {what} {before} → {after}{per}{change}"
-
-
-def needs(comparison: Comparison) -> str | None:
-    """Say of an indistinguishable difference what it would take to tell it, and what would have shown."""
-    if comparison.decision not in ("indistinguishable", "unknown") or not comparison.headline:
-        return None
-    row = comparison.headline[0]
-    found = row.difference
-    if comparison.decision == "unknown" or found.low is None or found.high is None or not row.before:
-        return (
-            "one measurement of each side does not tell a difference from noise: give several runs of each, --before a1"
-            " a2 a3 --after b1 b2 b3, or say what a step is (see nsys-insight steps)"
-        )
-    shown = row.pct(max(found.spread, (found.high - found.low) / 2)) or 0
-    if shown > 100:
-        return "these are too few steps, or too uneven ones, to tell anything"
-    runs = runs_needed(found)
-    took = f"; to tell this one takes at least {runs} runs of each" if runs else ""
-    return f"a difference of {shown:.1f} % or more would have shown{took}"

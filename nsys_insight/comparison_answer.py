@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.answer import Answer, Column, of_rows
-from nsys_insight.comparison import PEAK_MEMORY, needs, quantity, sentence
+from nsys_insight.comparison_sides import PEAK_MEMORY
+from nsys_insight.comparison_words import needs, quantity, sentence
 from nsys_insight.kernel_text import fit, readable
 from nsys_insight.units import label_of
 

@@ -58,14 +58,14 @@ def convert(trace: Trace, output: Path, kind: str, *, force: bool = False) -> No
             with output.open("wb") as stream:
                 write_timeline(trace, stream)
         elif kind == "duckdb":
-            _write_database(trace, output)
+            write_database(trace, output)
         else:
             _write_folder(trace, output)
     except OSError as error:
         raise UsageError(f"cannot write {output}: {error.strerror or error}", "name another with -o") from None
 
 
-def _write_database(trace: Trace, output: Path) -> None:
+def write_database(trace: Trace, output: Path) -> None:
     """Write the raw tables as tables, and over them the views of the model, with their comments."""
     import duckdb
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import duckdb
 
     from nsys_insight.fusion_gain import Gain
-    from nsys_insight.fusion_mine import Chain, Kernel, Op, Stream
     from nsys_insight.fusion_replay import Timeline, Wait
+    from nsys_insight.fusion_stream import Chain, Kernel, Op, Stream
 
 # The typical step is the mean of at most so many steps, or fewer if they have more operations than that.
 STEPS, OPERATIONS = 32, 100_000
@@ -100,8 +100,9 @@ def find(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None]) 
 
 def _found(run: Callable[..., list[Any]], process: int, sampled: int) -> Found | None:
     """Find the candidates of a process in the tables of its sampled steps; None if no kernels are known."""
-    from nsys_insight.fusion_mine import Op, chains
+    from nsys_insight.fusion_mine import chains
     from nsys_insight.fusion_replay import Timeline, Wait
+    from nsys_insight.fusion_stream import Op
 
     ops = [Op(*row) for row in run("typical")]
     if not any(op.kind == "kernel" for op in ops):
@@ -120,8 +121,8 @@ def _found(run: Callable[..., list[Any]], process: int, sampled: int) -> Found |
 
 def _kernels(run: Callable[..., list[Any]]) -> dict[int | None, Kernel]:
     """What the kernels of these steps are, by the ids of their names."""
-    from nsys_insight.fusion_mine import Kernel
     from nsys_insight.fusion_patterns import catalog
+    from nsys_insight.fusion_stream import Kernel
 
     return {
         name_id: Kernel(name, family, provenance, catalog().operation(name, family))
@@ -133,7 +134,7 @@ def _streams(ops: list[Op], waits: list[Wait], kernels: dict[int | None, Kernel]
     """The operations stream by stream, parted where the host waits between two launch calls."""
     from bisect import bisect_left
 
-    from nsys_insight.fusion_mine import Stream
+    from nsys_insight.fusion_stream import Stream
 
     lines: dict[tuple[int, int], list[Op]] = defaultdict(list)
     for op in ops:
@@ -153,7 +154,7 @@ def _streams(ops: list[Op], waits: list[Wait], kernels: dict[int | None, Kernel]
 
 def _across_streams(streams: list[Stream], timeline: Timeline) -> list[Chain]:
     """Kernels that are launched one after the other on different streams."""
-    from nsys_insight.fusion_mine import Chain, Stream
+    from nsys_insight.fusion_stream import Chain, Stream
 
     kernels = {op: kernel for stream in streams for op, kernel in zip(stream.ops, stream.kernels, strict=True)}
     events = [event.op for event in timeline.events]

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from nsys_insight.fusion_replay import Change
 
 if TYPE_CHECKING:
-    from nsys_insight.fusion_mine import Chain, Op
     from nsys_insight.fusion_replay import Timeline
+    from nsys_insight.fusion_stream import Chain, Op
 
 EXTRA = 2.5
 

@@ -1,149 +1,22 @@
-"""Chains of kernels in a step: its layers, and the runs that come back in order."""
+"""Finding chains of kernels in a step: the runs that come back in order."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from collections import defaultdict
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from nsys_insight.fusion_patterns import catalog, text_of
+from nsys_insight.fusion_stream import POINTWISE, Chain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from nsys_insight.fusion_patterns import Pattern
+    from nsys_insight.fusion_stream import Stream
 
-# What may be computed in one kernel with its neighbours; `other` is what no name tells.
-FUSABLE = frozenset({
-    "elementwise", "activation", "copy/cast", "memory", "norm", "rope", "softmax", "reduction", "quantise",
-    "gather/scatter", "embedding", "other",
-})  # fmt: skip
-POINTWISE = frozenset({"elementwise", "activation", "copy/cast"})
 # The longest chain that is looked for, and how many chains are compared in one stream at most.
 LONGEST, MOST = 64, 400_000
-# How often the rarest operation of a layer comes in it, at most.
-PER_LAYER = 8
-
-
-class Op(NamedTuple):
-    """One operation of the typical step; times in ns from the step's beginning on the host, None if unknown."""
-
-    device: int
-    stream: int
-    place: int
-    token: int
-    kind: str
-    name_id: int | None
-    label: str | None
-    grid: str | None
-    block: str | None
-    shapes: int
-    grid_y: int | None
-    in_graph: bool
-    correlation: int | None
-    first_ns: int
-    call_ns: float | None
-    returned_ns: float | None
-    start_ns: float
-    end_ns: float
-
-    @property
-    def duration_ns(self) -> float:
-        """How long it ran."""
-        return self.end_ns - self.start_ns
-
-
-class Kernel(NamedTuple):
-    """What is known of a kernel by its name."""
-
-    name: str
-    family: str
-    provenance: str
-    word: str
-
-
-@dataclass(frozen=True, order=True)
-class Layers:
-    """A part of a stream in which `count` periods follow each other."""
-
-    start: int
-    period: int
-    count: int
-
-
-@dataclass
-class Stream:
-    """The operations of a stream in the typical step, in their order, and the word for what each is.
-
-    `parted` has the places that the host waited before: nothing goes on across them.
-    """
-
-    ops: list[Op]
-    kernels: list[Kernel | None]
-    parted: dict[int, str] = field(default_factory=dict)
-
-    @property
-    def words(self) -> list[str]:
-        """What each operation is."""
-        return [kernel.word if kernel else op.kind for op, kernel in zip(self.ops, self.kernels, strict=True)]
-
-    def fusable(self, at: int) -> bool:
-        """Whether an operation may be a part of a chain."""
-        kernel = self.kernels[at]
-        return kernel is not None and kernel.family in FUSABLE
-
-
-@dataclass(frozen=True)
-class Chain:
-    """A run of kernels that comes back: where each of its kernels is in the stream, for each time that it comes.
-
-    `around` are the kernels between them that stay. `veto` says why it cannot be fused whatever its kernels are.
-    """
-
-    stream: Stream
-    places: tuple[tuple[int, ...], ...]
-    pattern: Pattern | None = None
-    around: tuple[int, ...] = ()
-    edge: str | None = None
-    veto: str | None = None
-
-    @property
-    def ops(self) -> list[list[Op]]:
-        """Its operations, for each time that it comes."""
-        return [[self.stream.ops[at] for at in places] for places in self.places]
-
-    @property
-    def kernels(self) -> list[Kernel]:
-        """Its kernels, in order."""
-        return [kernel for at in self.places[0] if (kernel := self.stream.kernels[at])]
-
-    @property
-    def words(self) -> list[str]:
-        """What its kernels compute, in order."""
-        return [kernel.word for kernel in self.kernels]
-
-
-def layers_of(tokens: Sequence[int]) -> list[Layers]:
-    """Find the parts of a sequence that are repetitions, the largest first cut, in their order.
-
-    A part is one only if it is a quarter of what is looked at, and 8 operations: two kernels twice are no layers.
-    """
-    found: list[Layers] = []
-    parts = [(0, len(tokens))]
-    while parts:
-        start, end = parts.pop()
-        tried = [_longest(tokens, start, end, period) for period in _periods(tokens[start:end])]
-        best = max(
-            (layers for layers in tried if layers.count > 1),
-            key=lambda layers: (layers.period * layers.count, -layers.period),
-            default=None,
-        )
-        if best is None or best.period * best.count < max(8, (end - start) / 4):
-            continue
-        found.append(best)
-        parts += [(start, best.start), (best.start + best.period * best.count, end)]
-    return sorted(found)
 
 
 def chains(stream: Stream) -> list[Chain]:
@@ -154,34 +27,6 @@ def chains(stream: Stream) -> list[Chain]:
         found.setdefault(tuple(stream.ops[at].token for at in places[0]), Chain(stream, places, pattern))
     named = [_named(chain) for chain in found.values()]
     return [*named, *_edges(stream), *_across(stream, segments)]
-
-
-def _periods(tokens: Sequence[int]) -> list[int]:
-    """The distances after which tokens come back most: the next time, or up to the PER_LAYER-th next."""
-    places: dict[int, list[int]] = defaultdict(list)
-    for at, token in enumerate(tokens):
-        places[token].append(at)
-    votes: Counter[int] = Counter()
-    for found in places.values():
-        for times in range(1, min(PER_LAYER, len(found) - 1) + 1):
-            distances = Counter(later - at for at, later in zip(found, found[times:], strict=False))
-            ((distance, often),) = distances.most_common(1)
-            if 2 * often >= len(found) - times:
-                votes[distance] += often
-    return [distance for distance, _ in votes.most_common(30)]
-
-
-def _longest(tokens: Sequence[int], start: int, end: int, period: int) -> Layers:
-    """The longest part in which every token comes back after the period."""
-    best, begin = Layers(start, period, 0), start
-    for at in range(start, end):
-        if at + period < end and tokens[at] == tokens[at + period]:
-            continue
-        count = (at - begin) // period + 1 if at > begin else 0
-        if count > best.count:
-            best = Layers(begin, period, count)
-        begin = at + 1
-    return best
 
 
 def _segments(stream: Stream) -> Iterable[tuple[int, int]]:

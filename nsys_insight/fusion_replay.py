@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsys_insight.fusion_mine import Op
+    from nsys_insight.fusion_stream import Op
 
 # The least time between two kernels of a stream, where the trace shows none: as in graphs and deep queues on an H200.
 LEAST_GAP_NS = 700.0

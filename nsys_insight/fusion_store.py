@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.fusion_mine import layers_of
+from nsys_insight.fusion_layers import layers_of
 from nsys_insight.fusion_patterns import NOVEL
 from nsys_insight.fusion_replay import Change
 from nsys_insight.fusion_verdict import complexity
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     import duckdb
 
     from nsys_insight.fusion import Candidate, Found
-    from nsys_insight.fusion_mine import Chain, Layers, Op
+    from nsys_insight.fusion_layers import Layers
     from nsys_insight.fusion_replay import Timeline
+    from nsys_insight.fusion_stream import Chain, Op
 
 GEMM_REMEDY = "the product's epilogue or prologue (cuBLASLt, CUTLASS), or torch.compile with max-autotune"
 

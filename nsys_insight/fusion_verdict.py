@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_insight.fusion_mine import POINTWISE
+from nsys_insight.fusion_stream import POINTWISE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from nsys_insight.fusion_mine import Chain
+    from nsys_insight.fusion_stream import Chain
 
 YES, NO, UNKNOWN = "YES", "NO", "UNKNOWN"
 # What saves less of the step is not worth the work (playbook: fuse what matters).

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def classify_command() -> Callable[..., None]:
     """Make the command ``classify``: what bounds the steady state, or each kernel."""
-    whole, each = packs.built_in()["classify"], packs.built_in()["classify-kernels"]
+    whole, each = packs.find("classify"), packs.find("classify-kernels")
     mine = {**whole.params, **steps.params_of(whole.sql)}
 
     def run(trace: Path | None, *, kernels: bool, **given: Any) -> None:
@@ -37,20 +37,21 @@ def classify_command() -> Callable[..., None]:
 
 def roofline_command() -> Callable[..., None]:
     """Make the command ``roofline``: its pack as a table, or drawn."""
-    pack = packs.built_in()["roofline"]
+    pack = packs.find("roofline")
 
     def run(trace: Path | None, *, plot: bool, **given: Any) -> None:
         output: Path | None = given["output"]
-        picture = output is not None and output.suffix.lower() == ".svg"
+        suffix = output.suffix.lower() if output else ""
+        from nsys_insight import roofline
+
+        picture = suffix if suffix in roofline.PICTURES else None
         if given["explain"] or not (plot or picture):
             pack_command(pack)(trace, **given)
             return
-        from nsys_insight import roofline
-
         params = {name: given[name] for name in pack.params}
         with open_traces([trace] if trace else [], given) as opened:
             answer = opened.answer(pack.name, **params)
-            drawn = roofline.draw(answer, limit=given["limit"], width=terminal.width(), as_svg=picture)
+            drawn = roofline.draw(answer, picture, limit=given["limit"], width=terminal.width())
         if output is None:
             print(drawn)
         else:
@@ -58,14 +59,14 @@ def roofline_command() -> Callable[..., None]:
         for text in answer.notes:
             terminal.note(text)
 
-    option = Annotated[bool, typer.Option("--plot", help="Draw it with characters; -o roofline.svg draws a picture.")]
+    option = Annotated[bool, typer.Option("--plot", help="Draw with characters; -o x.svg and -o x.png are pictures.")]
     own = inspect.Parameter("plot", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=option)
     return with_flags(run, help_of(pack), own, *map(flag_of, pack.params.values()))
 
 
 def fusion_command() -> Callable[..., None]:
     """Make the command ``fusion``, which answers the pack fusion-candidate where one candidate is asked for."""
-    pack, one = packs.built_in()["fusion"], packs.built_in()["fusion-candidate"]
+    pack, one = packs.find("fusion"), packs.find("fusion-candidate")
 
     def run(trace: Path | None, **given: Any) -> None:
         number = given.pop("explain_candidate")

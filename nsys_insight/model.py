@@ -52,9 +52,14 @@ def needed(sql: str) -> list[View]:
 
 def create_macros(connection: duckdb.DuckDBPyConnection, *, lasting: bool = False) -> None:
     """Create the macros that views, packs and scope conditions use, for all catalogs, or to last in a file."""
-    text = (queries_folder() / "model" / "0_macros.sql").read_text(encoding="utf-8")
-    for statement in (text.replace("CREATE MACRO", "CREATE TEMP MACRO"), *macros(), *table_macros()):
+    for statement in macro_statements():
         connection.execute(statement.replace("TEMP MACRO", "MACRO") if lasting else statement)
+
+
+def macro_statements() -> list[str]:
+    """The SQL that creates the macros, for a connection's life."""
+    text = (queries_folder() / "model" / "0_macros.sql").read_text(encoding="utf-8")
+    return [text.replace("CREATE MACRO", "CREATE TEMP MACRO"), *macros(), *table_macros()]
 
 
 def create_views(connection: duckdb.DuckDBPyConnection, wanted: list[View], *, comments: bool = False) -> None:

@@ -54,7 +54,7 @@ def _of_sql(pack: packs.Pack) -> Iterator[str]:
     if packs.parameters(pack.sql) - pack.params.keys():
         return
     views = {*model.views(), "scope"}
-    with empty_model() as connection:
+    with empty_model(pack.sql) as connection:
         for question in _questions(pack):
             statement = one_query(pack.statement(question)[0])
             sandbox.check(statement)

@@ -177,7 +177,23 @@ def parse(path: Path) -> Pack:
 @cache
 def built_in() -> dict[str, Pack]:
     """All packs of the package by name, in alphabetical order."""
-    return {path.stem: parse(path) for path in sorted(queries_folder().glob("*.sql"))}
+    return {path.stem: _ours(path) for path in sorted(queries_folder().glob("*.sql"))}
+
+
+@cache
+def _ours(path: Path) -> Pack:
+    return parse(path)
+
+
+def named(name: str) -> Pack | None:
+    """The pack of the package, else the user's, with this name or alias; the others are not read if it need not be."""
+    path = queries_folder() / f"{name}.sql"
+    if path in queries_folder().glob("*.sql"):
+        return _ours(path)
+    from nsys_insight.user_packs import load
+
+    aliases = {alias: pack for pack in built_in().values() for alias in pack.aliases}
+    return aliases.get(name) or load().packs.get(name)
 
 
 def known() -> dict[str, Pack]:
@@ -197,16 +213,12 @@ def find(name: str) -> Pack:
 
     if name.endswith(".sql"):
         return parse(Path(name))
-    packs = known()
-    wanted = name.replace("_", "-")
-    if wanted in packs:
-        return packs[wanted]
-    for pack in packs.values():
-        if name in pack.aliases:
-            return pack
+    if pack := named(name) or named(name.replace("_", "-")):
+        return pack
     import difflib
 
-    near = difflib.get_close_matches(wanted, packs, n=1)
+    packs = known()
+    near = difflib.get_close_matches(name.replace("_", "-"), packs, n=1)
     raise UsageError(
         f"there is no report {name!r}", f"did you mean {near[0]}?" if near else f"reports: {', '.join(packs)}"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 
@@ -19,3 +20,13 @@ def demo_trace() -> Path:
     """The sample trace that ``nsys-insight demo`` reads."""
     packaged = _PACKAGE / "demo" / "decode_eager.sqlite"
     return packaged if packaged.is_file() else _PACKAGE.parent / "sample_traces" / "decode_eager.sqlite"
+
+
+def user_folder(name: str) -> Path:
+    """A folder of the user's own: ``$NSYS_INSIGHT_<NAME>_DIR``, else `name` in the user's configuration."""
+    chosen = os.environ.get(f"NSYS_INSIGHT_{name.removesuffix('s').upper()}_DIR")
+    if chosen:
+        return Path(chosen).expanduser()
+    from platformdirs import user_config_path
+
+    return user_config_path("nsys-insight", appauthor=False) / name

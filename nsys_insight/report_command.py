@@ -25,7 +25,7 @@ Markdown for a coding agent. Without -o, Markdown goes to stdout."""
 
 def report_command() -> Callable[..., None]:
     """Make the command ``report``."""
-    params = packs.built_in()["roofline"].params
+    params = packs.find("roofline").params
     roofline = {name: params[name] for name in ("gemm", "attention", "causal", "elements")}
 
     def run(trace: Path | None, *, template: str, **given: Any) -> None:

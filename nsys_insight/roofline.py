@@ -12,7 +12,10 @@ from nsys_insight.kernel_text import fit, readable
 if TYPE_CHECKING:
     from nsys_insight.answer import Answer
 
+PICTURES = (".svg", ".png")
 _MARKS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+# Named one by one: what makes a PNG does not look for a font of its own, and few machines have them all.
+_FONTS = "Arial, 'Liberation Sans', 'DejaVu Sans', 'Noto Sans', sans-serif"
 _COLORS = ("#1b6ca8", "#c8553d", "#588157", "#7b2d8b", "#b8860b", "#2f4858", "#d1495b", "#00798c")
 
 
@@ -31,11 +34,13 @@ class Point:
     bandwidth: float
 
 
-def draw(answer: Answer, *, limit: int | None, width: int | None, as_svg: bool) -> str:
-    """Draw an answer of `roofline`: the first `limit` kernels (else those that have a mark), `width` characters wide.
+def draw(answer: Answer, suffix: str | None, *, limit: int | None, width: int | None) -> str | bytes:
+    """Draw an answer of `roofline`: the first `limit` kernels (else those that have a mark).
+
+    `suffix` is one of `PICTURES`; without, it is drawn with characters, `width` of them wide.
 
     Raises:
-        UsageError: No kernel's operations, bytes and peaks are all known.
+        UsageError: No kernel's operations, bytes and peaks are all known, or this machine cannot make a PNG.
     """
     found = points(answer, limit)
     if not found:
@@ -43,7 +48,9 @@ def draw(answer: Answer, *, limit: int | None, width: int | None, as_svg: bool) 
             "there is nothing to draw: of no kernel are the operations and the bytes known",
             "give a size: --gemm M,N,K, --attention B,H,S,D or --elements N",
         )
-    return svg(found) if as_svg else plot(found, min(width or 100, 120))
+    if suffix is None:
+        return plot(found, min(width or 100, 120))
+    return png(svg(found)) if suffix == ".png" else svg(found)
 
 
 def points(answer: Answer, limit: int | None = None) -> list[Point]:
@@ -122,7 +129,7 @@ def svg(found: list[Point], width: int = 900, height: int = 560) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}">',
         f'<rect width="{width}" height="{height}" fill="white"/>',
-        '<g font-family="sans-serif" font-size="12">',
+        f'<g font-family="{_FONTS}" font-size="12">',
     ]
     for power in axes.powers_x():
         x, _ = place(10.0**power, 1).split(",")
@@ -133,7 +140,8 @@ def svg(found: list[Point], width: int = 900, height: int = 560) -> str:
         parts.append(f'<line x1="{left}" y1="{y}" x2="{left + inner}" y2="{y}" stroke="#ddd"/>')
         parts.append(f'<text x="{left - 6}" y="{float(y) + 4:.1f}" text-anchor="end">{10.0**power:g}</text>')
     for peak, bandwidth in _roofs(found):
-        first, last = axes.intensity(0), axes.intensity(1)
+        last = axes.intensity(1)
+        first = max(axes.intensity(0), 10.0**axes.low * 1e12 / bandwidth)  # not below the picture
         ridge = min(max(peak * 1e12 / bandwidth, first), last)
         corners = ((at, min(peak, at * bandwidth / 1e12)) for at in (first, ridge, last))
         line = " ".join(place(*corner) for corner in corners)
@@ -149,6 +157,26 @@ def svg(found: list[Point], width: int = 900, height: int = 560) -> str:
         parts.append(f'<circle cx="{left}" cy="{below - 4}" r="5" fill="{color}"/>')
         parts.append(f'<text x="{left + 12}" y="{below}">{escape(text)}</text>')
     return "\n".join([*parts, "</g>", "</svg>", ""])
+
+
+def png(picture: str) -> bytes:
+    """Make an SVG picture a PNG, at twice its size.
+
+    Raises:
+        UsageError: The package that does it is not installed, or this machine has no font that it finds.
+    """
+    try:
+        import resvg_py  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        raise UsageError(
+            "a .png needs the package resvg-py", "python3 -m pip install 'nsys-insight[png]', or write -o roofline.svg"
+        ) from None
+    drawn = resvg_py.svg_to_bytes(svg_string=picture, zoom=2)
+    if drawn == resvg_py.svg_to_bytes(svg_string=picture, zoom=2, skip_system_fonts=True):
+        raise UsageError(
+            "there is no font to label a .png with", "install one, such as DejaVu Sans, or write -o roofline.svg"
+        )
+    return bytes(drawn)
 
 
 def _numbers(point: Point) -> str:

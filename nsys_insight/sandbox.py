@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
+from nsys_insight import model
 from nsys_insight.errors import QueryError
 from nsys_insight.sqltext import literal
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import duckdb
+
+    from nsys_insight.statements import Statement
 
 T = TypeVar("T")
 
@@ -58,6 +61,7 @@ def lock(connection: duckdb.DuckDBPyConnection, *folders: str) -> None:
         f"""SET allowed_directories = [{allowed}];
             SET max_temp_directory_size = {literal(SPILL)};
             SET python_enable_replacements = false;
+            SET allow_unsigned_extensions = false;
             SET enable_external_access = false;
             SET lock_configuration = true"""
     )
@@ -75,6 +79,29 @@ def check(sql: str) -> None:
             f"{refused[0]} is not available: SQL reads the trace, and no file, network or setting",
             "nsys-insight schema lists what can be queried",
         )
+
+
+def check_name(connection: duckdb.DuckDBPyConnection, statement: Statement) -> None:
+    """Refuse a definition under a name that is taken.
+
+    A view of the model is created when a query first needs it, out of other views, tables, macros and functions, and in
+    it a user's `sum` would be as good as DuckDB's.
+
+    Raises:
+        QueryError: The name is taken.
+    """
+    name = statement.creates
+    if statement.is_macro:
+        taken = f"FROM duckdb_functions() WHERE lower(function_name) = {literal(name)} LIMIT 1"
+    else:
+        taken = f"""FROM duckdb_tables() WHERE lower(table_name) = {literal(name)} AND schema_name = 'main'
+            AND database_name = current_database() LIMIT 1"""
+    if connection.execute(taken).fetchall():
+        what = "a function" if statement.is_macro else "a table of the model"
+        raise QueryError(f"{name} is {what} already", "choose another name")
+    # Not all of the model is there yet.
+    if name in model.definitions() or name.startswith("found_"):
+        raise QueryError(f"{name} is of the model", "choose another name")
 
 
 def called(sql: str) -> set[str]:

@@ -42,7 +42,7 @@ def described(view: str | None = None) -> Answer:
         raise UsageError(
             f"there is no view {view!r}", f"did you mean {near[0]}?" if near else "nsys-insight schema lists them"
         )
-    connection = empty_model(comments=True)
+    connection = empty_model(view, comments=True)
     if view is None:
         query = """
             SELECT view_name AS view, comment AS description FROM duckdb_views()
@@ -70,13 +70,14 @@ def described(view: str | None = None) -> Answer:
     )
 
 
-def empty_model(*, comments: bool = False) -> duckdb.DuckDBPyConnection:
-    """Create all views over a trace in which nothing happened."""
+def empty_model(mentioned_in: str | None = None, *, comments: bool = False) -> duckdb.DuckDBPyConnection:
+    """Create the views that a text mentions, or all, over a trace in which nothing happened."""
     connection = load.connect()
     model.create_macros(connection)
     load.create_raw_views(connection, load.Source({}, {}), WHOLE_TRACE)
     describe(connection)
     steps.create_tables(connection)
     fusion.create_tables(connection)
-    model.create_views(connection, list(model.definitions().values()), comments=comments)
+    views = model.needed(mentioned_in) if mentioned_in else list(model.definitions().values())
+    model.create_views(connection, views, comments=comments)
     return connection

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from nsys_insight.statements import Statement
+
 T = TypeVar("T")
 Columns = list[tuple[str, str]]
 Batch = list[tuple[Any, ...]]
@@ -68,7 +70,7 @@ class Session:
         self._steps: steps.StepOptions | None = None
         self._fusions_found = False
         self._loaded: dict[str, set[str]] = {}
-        self._definitions: list[str] = []
+        self._definitions: dict[tuple[str, bool], str] = {}
         self._as_exported = False
         self._cached_files: list[Path] = []
         self._sources: list[load.Source]
@@ -112,10 +114,13 @@ class Session:
         copy = f"COPY (\n{query}\n) TO {literal(str(path))} (FORMAT parquet)"
         return int(self._run(query, lambda: self.connection.execute(copy).fetchall(), line - 1)[0][0])
 
-    def define(self, definition: str, *, line: int = 0) -> None:
+    def define(self, statement: Statement) -> None:
         """Run the definition of a table, view or macro of the user's own."""
-        self._run(definition, lambda: self.connection.execute(definition), line)
-        self._definitions.append(definition)
+        own = (statement.creates, statement.is_macro)
+        if own not in self._definitions:
+            sandbox.check_name(self.connection, statement)
+        self._run(statement.sql, lambda: self.connection.execute(statement.sql), statement.line)
+        self._definitions[own] = statement.sql
 
     @contextmanager
     def kept(self, view: str, options: steps.StepOptions) -> Iterator[None]:
@@ -206,7 +211,7 @@ class Session:
                     # in two, and gives the rows of the first for both. The tables of the contract all differ.
                     self.connection.execute("SET disabled_optimizers = 'common_subplan'")
                 sandbox.lock(self.connection, load.spill_folder(), *folders)
-                for definition in self._definitions:
+                for definition in self._definitions.values():
                     self._create_views(definition)
                     self._find_steps(definition, steps.AUTO)
                     self.connection.execute(definition)
@@ -245,7 +250,7 @@ class Session:
 
     def _find_steps(self, mentioned_in: str, options: steps.StepOptions) -> None:
         """Fill what the views about steps and fusion read, also those of the user's own, unless it is there."""
-        mentioned = [mentioned_in, *self._definitions]
+        mentioned = [mentioned_in, *self._definitions.values()]
         if not any(map(steps.needed, mentioned)):
             return
         if len(self.files) > 1:

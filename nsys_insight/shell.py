@@ -10,12 +10,14 @@ import sys
 import time
 from contextlib import suppress
 from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight import command, packs, steps, terminal
 from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.flags import scope_of
 from nsys_insight.render import HUMAN_FORMATS, format_for, write
+from nsys_insight.render.cells import wrap
 from nsys_insight.schema import described
 from nsys_insight.statements import split
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 # Rows of a table that are shown in a terminal, page by page; .save writes them all.
 MOST_ROWS = 1_000
-WELCOME = "SQL ends with a semicolon. .help lists what else there is, Tab completes, Ctrl-D leaves."
+WELCOME = "SQL ends with a semicolon. .help lists the rest, Tab completes, Ctrl-D leaves."
 
 
 class Shell:
@@ -72,7 +74,7 @@ class Shell:
     def do_packs(self, _: str) -> None:
         """List the reports."""
         for pack in packs.known().values():
-            print(f"{pack.name:16}{pack.title}")
+            _listed(pack.name, pack.title)
 
     def do_run(self, rest: str) -> None:
         """PACK [--FLAG VALUE]...: answer a report, such as .run top --group-by family."""
@@ -125,11 +127,13 @@ class Shell:
 
     def do_help(self, _: str) -> None:
         """List the commands."""
-        print("SELECT …;       any SQL; CREATE TEMP TABLE, VIEW and MACRO stay for the session")
+        _listed("SELECT …;", "Any SQL; CREATE TEMP TABLE, VIEW and MACRO stay for the session.")
         for name, method in commands().items():
             arguments, colon, text = (method.__doc__ or "").partition(": ")
             text, arguments = (text, arguments) if colon else (arguments, "")
-            print(f".{name:15}{text[:1].upper()}{text[1:]}" + (f"\n{'':16}.{name} {arguments}" if arguments else ""))
+            _listed(f".{name}", f"{text[:1].upper()}{text[1:]}")
+            if arguments:
+                _listed("", f".{name} {arguments}")
 
     def do_exit(self, _: str) -> None:
         """Leave; Ctrl-D does too."""
@@ -216,6 +220,12 @@ def entries(lines: Iterable[str]) -> Iterator[str]:
             entry = ""
     if entry.strip():
         yield entry
+
+
+def _listed(name: str, text: str) -> None:
+    width = (terminal.width() or 10_000) - 18
+    for first, line in zip_longest([name], wrap(text, max(width, 20)), fillvalue=""):
+        print(f"{first:18}{line}")
 
 
 def _page(text: str) -> None:

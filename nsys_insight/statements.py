@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _CREATE = re.compile(
-    r'CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP\s+|TEMPORARY\s+)?(?:TABLE|VIEW|MACRO|FUNCTION)\s+(?:IF\s+NOT\s+EXISTS\s+)?"?(\w+)',
-    re.IGNORECASE,
+    r"""CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP\s+|TEMPORARY\s+)?(TABLE|VIEW|MACRO|FUNCTION)\s+(?:IF\s+NOT\s+EXISTS\s+)?
+        "?(\w+)"?(\s*\.)?""",
+    re.IGNORECASE | re.VERBOSE,
 )
 
 
@@ -29,6 +30,7 @@ class Statement:
     sql: str
     creates: str = ""
     line: int = 0
+    is_macro: bool = False
 
 
 def split(text: str, values: dict[str, Any] | None = None) -> list[Statement]:
@@ -63,7 +65,8 @@ def split(text: str, values: dict[str, Any] | None = None) -> list[Statement]:
         done = at + len(statement.query.strip())
         sql = _without_end(statement.query)
         line = text.count("\n", 0, at + len(statement.query.strip()) - len(statement.query.strip().lstrip()))
-        found.append(Statement(sql, _created(statement.type, sql), line))
+        kind, name = _created(statement.type, sql)
+        found.append(Statement(sql, name, line, is_macro=kind in ("macro", "function")))
     return found
 
 
@@ -151,14 +154,17 @@ def _without_end(query: str) -> str:
     return sql.decode()
 
 
-def _created(kind: Any, sql: str) -> str:
+def _created(kind: Any, sql: str) -> tuple[str, str]:
+    """What a statement creates, table, view, macro or function, and its name; nothing of a query."""
     import duckdb
 
     if kind in (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN):
-        return ""
+        return "", ""
     bare = re.sub(r"^(?:\s|--[^\n]*\n|/\*.*?\*/)*", "", sql, flags=re.DOTALL)
     if kind == duckdb.StatementType.CREATE and (match := _CREATE.match(bare)):
-        return match[1].lower()
+        if match[3]:
+            raise QueryError("what SQL defines is its own, in no schema", "write CREATE TEMP VIEW name AS SELECT")
+        return match[1].lower(), match[2].lower()
     raise QueryError(
         f"{' '.join(bare.split()[:2]).upper()} is not allowed: SQL may ask, and define what it asks",
         "begin with SELECT, FROM, WITH or CREATE TEMP TABLE name AS SELECT",

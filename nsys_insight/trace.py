@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from nsys_insight import model, packs, steps
+from nsys_insight import packs, steps
 from nsys_insight.answer import Answer, Column
-from nsys_insight.errors import QueryError, UsageError
+from nsys_insight.errors import UsageError
 from nsys_insight.many import labels_of
 from nsys_insight.ncu.store import for_trace
 from nsys_insight.scope import WHOLE_TRACE, Scope
@@ -190,12 +190,10 @@ class Trace:
         """Run the definition of a table, view or macro, for the queries after it.
 
         Raises:
-            QueryError: It failed, or would hide a view of the model.
+            QueryError: It failed, or would hide what the views are made of.
         """
-        if statement.creates in model.definitions():
-            raise QueryError(f"{statement.creates} is of the model", "choose another name")
         self._say_which_ncu(statement.sql)
-        self._session.define(statement.sql, line=statement.line)
+        self._session.define(statement)
 
     def stream(self, statement: Statement) -> Stream:
         """Answer a query while it runs, however much it returns."""

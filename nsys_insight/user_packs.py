@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, field
 from functools import cache
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from nsys_insight import packs
 from nsys_insight.errors import InsightError
+from nsys_insight.paths import user_folder
 
 FOLDER_VARIABLE = "NSYS_INSIGHT_PACK_DIR"
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
@@ -25,12 +25,7 @@ class Found:
 
 def folder() -> Path:
     """The folder of the user's packs: ``$NSYS_INSIGHT_PACK_DIR``, else ``packs`` in the user's configuration."""
-    chosen = os.environ.get(FOLDER_VARIABLE)
-    if chosen:
-        return Path(chosen).expanduser()
-    from platformdirs import user_config_path
-
-    return user_config_path("nsys-insight", appauthor=False) / "packs"
+    return user_folder("packs")
 
 
 @cache
@@ -54,27 +49,8 @@ def unusable(name: str) -> str:
     """Say why a pack cannot have this name; empty if it can."""
     if not _NAME.fullmatch(name):
         return f"{name!r} cannot be a command: use small letters, digits and dashes"
+    from nsys_insight.commands import COMMANDS
+
     if name in COMMANDS or name in packs.built_in() or any(name in pack.aliases for pack in packs.built_in().values()):
         return f"{name} is a command already: rename the file"
     return ""
-
-
-# The commands that are no packs; tests/test_user_packs.py holds them against the command line.
-COMMANDS = frozenset(
-    {
-        "sql",
-        "shell",
-        "schema",
-        "demo",
-        "cache",
-        "export",
-        "convert",
-        "packs",
-        "run",
-        "classify",
-        "ncu",
-        "diff",
-        "check",
-        "baseline",
-    }
-)

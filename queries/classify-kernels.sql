@@ -1,10 +1,11 @@
 /*
 title = "What bounds each kernel"
+details = ["memory_level", "sms_active_pct"]
 description = """
 Says for each kernel and launch configuration whether compute, memory or latency bounds it, by the best evidence there is.
 ncu: the throughputs that ncu measured. gpu_metrics: samples whose whole interval the kernel's executions fill, pooled over
 all its launches; the SM's side is the busier of issue slots and tensor cores, the memory's side is DRAM. One side more than
-20 points above the other: compute or memory; both below 40 %: latency; both above 60 %: balanced. Samples see neither L1,
+20 points above the other: compute or memory; else both below 40 %: latency; both above 60 %: balanced. Samples see neither L1,
 L2 and shared memory nor slow pipes (fp64, special functions), so DRAM or tensor cores below 40 % and issue slots below 60 %
 prove a bound only where most SMs have no work. launch shape and name: what the kernel's size, its occupancy and its family
 make likely, together with the samples if there are any; such an answer is inferred."""
@@ -51,6 +52,7 @@ confidence = "high or medium where it was measured, inferred where it was not, N
 evidence = "What the answer rests on: ncu, gpu_metrics, launch shape, name"
 sm_pct = "How busy the SMs were, as a share of their peak: by ncu, else the busier of issue slots and tensor cores as sampled"
 memory_pct = "How busy memory was, as a share of its peak: by ncu, else DRAM as sampled"
+memory_level = "What of memory bounds it, by ncu: DRAM, L2 misses (more DRAM traffic than need be), L2, L1; NULL where not known"
 sms_active_pct = "Share of SMs that had work, as sampled"
 samples = "Samples of GPU metrics that tell of this kernel alone"
 occupancy_pct = "Theoretical occupancy"
@@ -79,19 +81,6 @@ sampled AS (
     LEFT JOIN gpu_limits AS g USING (gpu_id)
     GROUP BY ALL
 ),
--- ncu may print a name otherwise than nsys: the function's own name, the grid and the block must agree.
-profiled AS (
-    SELECT
-        regexp_extract(kernel, '(\w+)\s*(?:[<(]|$)', 1) AS own_name, grid_x, grid_y, grid_z, block_x, block_y, block_z,
-        avg(value) FILTER (metric = 'sm__throughput.avg.pct_of_peak_sustained_elapsed') AS sm_pct,
-        avg(value) FILTER (metric = 'gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed') AS memory_pct,
-        avg(value) FILTER (metric IN ('gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed', 'dram__throughput.avg.pct_of_peak_sustained_elapsed')) AS dram_pct,
-        avg(value) FILTER (metric = 'lts__throughput.avg.pct_of_peak_sustained_elapsed') AS l2_pct,
-        avg(value) FILTER (metric = 'l1tex__throughput.avg.pct_of_peak_sustained_active') AS l1_pct
-    FROM ncu_metrics
-    GROUP BY ALL
-    HAVING count(DISTINCT kernel) = 1
-),
 rules AS (
     SELECT DISTINCT ON (n.name_id) n.name_id, r.bound, r.least_ns, r.because
     FROM kernel_names AS n
@@ -100,7 +89,7 @@ rules AS (
 ),
 known AS (
     SELECT
-        l.*, n.name, n.family, s.samples, s.sms_active_pct, s.issue_pct, s.tensor_pct, s.dram_pct, p.l2_pct, p.l1_pct,
+        l.*, n.name, n.family, s.samples, s.sms_active_pct, s.issue_pct, s.tensor_pct, s.dram_pct, p.l2_pct, p.l1_pct, p.memory_level,
         r.bound AS usual, r.because,
         p.sm_pct IS NOT NULL AND p.memory_pct IS NOT NULL AS by_ncu,
         NOT by_ncu AND s.samples >= $min_samples AND s.issue_pct IS NOT NULL AND s.dram_pct IS NOT NULL AS by_samples,
@@ -110,10 +99,7 @@ known AS (
     FROM shapes AS l
     LEFT JOIN kernel_names AS n USING (name_id)
     LEFT JOIN sampled AS s ON s.shape_id = l.shape_id AND s.model_id IS NOT DISTINCT FROM l.model_id
-    LEFT JOIN profiled AS p
-        ON p.own_name = regexp_extract(n.name, '(\w+)\s*(?:[<(]|$)', 1)
-        AND p.grid_x = l.grid_x AND p.grid_y = l.grid_y AND p.grid_z = l.grid_z
-        AND p.block_x = l.block_x AND p.block_y = l.block_y AND p.block_z = l.block_z
+    LEFT JOIN ncu_shapes AS p USING (name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
     LEFT JOIN rules AS r
         ON r.name_id = l.name_id AND l.avg_ns >= r.least_ns AND (r.bound <> 'compute' OR l.blocks_count >= l.sm_count)
 ),
@@ -122,13 +108,7 @@ decided AS (
     SELECT
         *,
         CASE
-            WHEN by_ncu OR by_samples THEN CASE
-                WHEN sm_pct > memory_pct + $margin THEN 'compute'
-                WHEN memory_pct > sm_pct + $margin THEN 'memory'
-                WHEN sm_pct < $low AND memory_pct < $low THEN 'latency'
-                WHEN sm_pct > $high AND memory_pct > $high THEN 'balanced'
-                ELSE 'unknown'
-            END
+            WHEN by_ncu OR by_samples THEN bound_of(sm_pct, memory_pct, margin := $margin, low := $low, high := $high)
         END AS measured,
         CASE
             WHEN by_ncu THEN 'ncu'
@@ -190,6 +170,7 @@ SELECT
     evidence,
     sm_pct,
     memory_pct,
+    CASE WHEN bound = 'memory' AND evidence = 'ncu' THEN memory_level END AS memory_level,
     sms_active_pct,
     coalesce(samples, 0)::BIGINT AS samples,
     occupancy_pct,
@@ -197,6 +178,7 @@ SELECT
     coalesce(family, 'other') AS family,
     CASE
         WHEN why = 'ncu' THEN 'SM ' || sm_text || ', ' || concat_ws(', ', dram_text, format('L2 {:.0f} %', l2_pct), format('L1 {:.0f} %', l1_pct))
+            || CASE WHEN bound = 'memory' THEN coalesce('; bound by ' || memory_level, '') ELSE '' END
         WHEN why = 'sampled' AND tensor_pct > issue_pct THEN 'tensor cores ' || sm_text || ', ' || dram_text
         WHEN why = 'sampled' THEN 'issue slots ' || sm_text || ', ' || dram_text
         WHEN why = 'idle SMs' THEN format('only {:.0f} % of the SMs have work', sms_active_pct)

@@ -1,5 +1,6 @@
 /*
 title = "Theoretical occupancy of kernels, and what limits it"
+details = ["ncu_occupancy_pct"]
 description = """
 For each kernel and launch configuration, how many of its blocks an SM can hold at once: the least that its warps, its block
 slots, its registers (given out to warps in units of 256, a quarter of them to each quarter of the SM) and its shared memory
@@ -22,6 +23,7 @@ total_ns = "Sum of their durations"
 avg_ns = "Mean duration"
 kernel_time_pct = "Share of all kernel time in scope"
 occupancy_pct = "Theoretical occupancy: resident warps as a share of the most that an SM can hold"
+ncu_occupancy_pct = "The same by ncu, where it was imported"
 limited_by = "What allows no more blocks: warps, blocks, registers, shared memory; several if they tie"
 blocks_per_sm = "Most such blocks that an SM holds at once"
 next_step = "What one more block per SM would need, where its warps and block slots allow one"
@@ -38,6 +40,9 @@ flags = "What stands out: fewer blocks than SMs, last wave mostly empty, block n
 gpu = "The GPU model that it ran on; NULL if the trace does not describe it"
 
 [notes]
+ncu = """
+SELECT 'ncu says the same for ' || count(*) FILTER (abs(occupancy_pct - ncu_occupancy_pct) < 0.1) || ' of the ' || count(*) || ' kernels that it profiled'
+FROM answer WHERE ncu_occupancy_pct IS NOT NULL HAVING count(*) > 0"""
 unknown = """
 SELECT 'the trace does not say what the GPU''s SMs can hold, and its compute capability is not in the catalog: occupancy is unknown'
 FROM answer HAVING count(*) > 0 AND count(occupancy_pct) = 0"""
@@ -80,6 +85,7 @@ SELECT
     h.avg_ns,
     100.0 * h.total_ns / nullif((SELECT sum(total_ns) FROM shapes), 0) AS kernel_time_pct,
     h.occupancy_pct,
+    p.theoretical_occupancy_pct AS ncu_occupancy_pct,
     h.limited_by,
     h.blocks_per_sm,
     CASE WHEN h.next_blocks IS NOT NULL THEN
@@ -106,6 +112,7 @@ SELECT
     h.gpu
 FROM shapes AS h
 LEFT JOIN strings AS s USING (name_id)
+LEFT JOIN ncu_shapes AS p USING (name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
 ORDER BY
     h.total_ns DESC, name, h.blocks_count DESC, grid, h.threads_per_block DESC, block, h.registers_per_thread,
     h.static_shared_bytes, h.dynamic_shared_bytes, h.local_per_thread_bytes, h.cluster_x, h.cluster_y, h.cluster_z,

@@ -2,17 +2,19 @@
 title = "How near kernels come to the roof"
 description = """
 Places kernels under the roofline: operations per byte of memory traffic against operations per second. Bytes are those of
-DRAM: measured by ncu, else the sampled share of the peak times the mean duration, else the least that the size given needs.
-Operations come from the size given: a matrix product of M x K by K x N does 2 M N K; attention over B batches, H heads, S
+DRAM: measured by ncu, else the sampled share of the peak times the mean duration, else the least that the size needs.
+Operations come from the size: a matrix product of M x K by K x N does 2 M N K; attention over B batches, H heads, S
 positions and D per head does 4 B H S S D, half of it if causal; an element-wise kernel is counted as one operation an
-element. The roof is the lower of the peak (see peaks) and bandwidth x intensity. A size applies to the kernels
-of its family (gemm, attention, elementwise and activation) that could have done it in their time, or to those that --kernel
-names."""
+element. A size that is given applies to the kernels of its family (gemm, attention, elementwise and activation) that could
+have done it in their time, or to those that --kernel names. Else the sizes are those that PyTorch's own NVTX ranges say
+(torch.autograd.profiler.emit_nvtx(record_shapes=True)): of the one kernel of the family that the innermost such range of a
+matrix product or of attention launched; several kernels in a range share its work in a way that nobody knows, and are left
+out. The roof is the lower of the peak (see peaks) and bandwidth x intensity."""
 reading = """
 roof memory: fewer bytes, or more use of each, move the kernel to the right. roof compute: lower precision or tensor cores
 raise the roof. roof_pct above 80: near the ceiling, leave it. Far below both roofs: latency, occupancy or caches; see
 classify-kernels. Bandwidth alone (no operations known) still says how near DRAM's peak a kernel runs."""
-empty = "Neither bytes nor operations of any kernel are known: give --gemm M,N,K, --attention B,H,S,D or --elements N, or capture with --gpu-metrics-devices=all"
+empty = "Neither bytes nor operations of any kernel are known: give --gemm M,N,K, --attention B,H,S,D or --elements N, capture with --gpu-metrics-devices=all, or have PyTorch write sizes into its ranges: emit_nvtx(record_shapes=True)"
 
 [params.gemm]
 type = "text"
@@ -26,7 +28,7 @@ help = "Size of the attention, as B,H,S,D: batches, heads, positions, size of a 
 
 [params.causal]
 default = false
-help = "The attention is causal, which halves its operations"
+help = "Attention is causal, which halves its operations"
 
 [params.elements]
 type = "integer"
@@ -49,7 +51,7 @@ calls = "Executions on the GPU"
 total_ns = "Sum of their durations"
 avg_ns = "Mean duration"
 precision = "Whose peak is compared with; NULL where the name does not tell"
-flop_count = "Operations of one call, by the size given"
+flop_count = "Operations of one call, by its size; a mean over the calls whose size NVTX says"
 bytes = "Bytes of memory traffic of one call"
 intensity_ratio = "Operations per byte"
 tflop_per_s = "Attained, in 10^12 operations per second"
@@ -58,7 +60,8 @@ bytes_per_s = "Attained bandwidth"
 bandwidth_pct = "Of the peak of the device's memory"
 roof = "The lower roof at this intensity: memory or compute"
 roof_pct = "Attained share of that roof"
-bytes_from = "Where the bytes come from: ncu, gpu_metrics, size"
+flop_from = "Where the operations come from: size (given), nvtx"
+bytes_from = "Where the bytes come from: ncu, gpu_metrics, size, nvtx"
 gpu = "The GPU model that it ran on"
 
 [notes]
@@ -94,6 +97,28 @@ shapes AS (
     LEFT JOIN kernel_names AS n USING (name_id)
     WHERE $kernel IS NULL OR contains(lower(n.name), lower($kernel))
 ),
+-- Without sized ranges no call is looked at.
+sized_calls AS MATERIALIZED (
+    SELECT a.process_id, a.correlation_id, a.thread_id, r.start_ns, r.family, r.flop_count, r.elements_count
+    FROM (
+        FROM api_calls SEMI JOIN sized_ranges USING (process_id, thread_id) WHERE call_group = 'launch'
+    ) AS a
+    ASOF JOIN sized_ranges AS r
+        ON r.process_id = a.process_id AND r.thread_id = a.thread_id AND r.start_ns <= a.start_ns
+    WHERE a.start_ns < r.end_ns
+),
+traced AS (
+    SELECT shape_id, avg(flop_count) AS flop_count, avg(elements_count) AS elements_count
+    FROM (
+        SELECT k.shape_id, c.flop_count, c.elements_count
+        FROM (FROM kernel_events SEMI JOIN sized_calls USING (process_id, correlation_id)) AS k
+        JOIN sized_calls AS c USING (process_id, correlation_id)
+        JOIN kernel_names AS n ON n.name_id = k.name_id AND n.family = c.family
+        WHERE NOT regexp_matches(n.name, '(?i)splitk_?reduce')
+        QUALIFY count(*) OVER (PARTITION BY process_id, c.thread_id, c.start_ns) = 1
+    )
+    GROUP BY shape_id
+),
 sampled AS (
     SELECT k.shape_id, g.model_id, avg(k.dram_pct) AS dram_pct, count(*) AS samples
     FROM kernel_samples AS k
@@ -101,29 +126,17 @@ sampled AS (
     GROUP BY ALL
     HAVING count(*) >= 4
 ),
-profiled AS (
-    SELECT own_name, grid_x, grid_y, grid_z, block_x, block_y, block_z, avg(dram_bytes) AS dram_bytes
-    FROM (
-        SELECT
-            launch, any_value(regexp_extract(kernel, '(\w+)\s*(?:[<(]|$)', 1)) AS own_name, any_value(kernel) AS kernel,
-            grid_x, grid_y, grid_z, block_x, block_y, block_z,
-            sum(value) FILTER (metric IN ('dram__bytes_read.sum', 'dram__bytes_write.sum')) AS dram_bytes
-        FROM ncu_metrics
-        GROUP BY launch, grid_x, grid_y, grid_z, block_x, block_y, block_z
-    )
-    GROUP BY own_name, grid_x, grid_y, grid_z, block_x, block_y, block_z
-    HAVING count(DISTINCT kernel) = 1
-),
 placed AS (
     SELECT
         h.*,
         m.memory_bytes_per_s,
         k.tflop_per_s * 1e12 AS peak,
+        CASE WHEN $causal THEN 2 ELSE 1 END AS causal_divisor,
         CASE h.used WHEN 'fp64' THEN 8 WHEN 'fp64_tensor' THEN 8 WHEN 'fp16' THEN 2 WHEN 'fp8' THEN 1 WHEN 'int8' THEN 1 WHEN 'fp4' THEN 0.5
             ELSE CASE WHEN regexp_matches(h.name, 'Half|half|BFloat16|bfloat16') THEN 2 ELSE 4 END END AS size,
         CASE
             WHEN h.as_gemm AND $gemm IS NOT NULL THEN 2 * z.g[1] * z.g[2] * z.g[3]
-            WHEN h.as_attention AND $attention IS NOT NULL THEN 4 * z.a[1] * z.a[2] * z.a[3] * z.a[3] * z.a[4] / CASE WHEN $causal THEN 2 ELSE 1 END
+            WHEN h.as_attention AND $attention IS NOT NULL THEN 4 * z.a[1] * z.a[2] * z.a[3] * z.a[3] * z.a[4] / causal_divisor
             WHEN h.as_elements THEN z.e
         END AS size_flop,
         CASE
@@ -131,17 +144,17 @@ placed AS (
             WHEN h.as_attention AND $attention IS NOT NULL THEN size * 4 * z.a[1] * z.a[2] * z.a[3] * z.a[4]
             WHEN h.as_elements THEN size * 2 * z.e
         END AS size_bytes,
+        CASE WHEN h.family = 'attention' THEN t.flop_count / causal_divisor ELSE t.flop_count END AS traced_flop,
+        size * t.elements_count AS traced_bytes,
         s.dram_pct / 100 * m.memory_bytes_per_s * h.avg_ns / 1e9 AS sampled_bytes,
         p.dram_bytes
     FROM shapes AS h
     CROSS JOIN sizes AS z
     LEFT JOIN (SELECT DISTINCT gpu_id, memory_bytes_per_s FROM gpu_peaks) AS m ON m.gpu_id = h.model_id
     LEFT JOIN gpu_peaks AS k ON k.gpu_id = h.model_id AND k.precision = h.used
+    LEFT JOIN traced AS t ON t.shape_id = h.shape_id
     LEFT JOIN sampled AS s ON s.shape_id = h.shape_id AND s.model_id IS NOT DISTINCT FROM h.model_id
-    LEFT JOIN profiled AS p
-        ON p.own_name = regexp_extract(h.name, '(\w+)\s*(?:[<(]|$)', 1)
-        AND p.grid_x = h.grid_x AND p.grid_y = h.grid_y AND p.grid_z = h.grid_z
-        AND p.block_x = h.block_x AND p.block_y = h.block_y AND p.block_z = h.block_z
+    LEFT JOIN ncu_shapes AS p USING (name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
 ),
 -- Who says which kernels are meant is believed; else a size is not of a kernel that would have had to beat the peaks.
 fitted AS (
@@ -150,8 +163,9 @@ fitted AS (
         $kernel IS NOT NULL OR NOT coalesce(
             size_flop > 1.05 * peak * avg_ns / 1e9 OR size_bytes > 1.05 * memory_bytes_per_s * avg_ns / 1e9, false
         ) AS fits,
-        CASE WHEN fits THEN size_flop END AS flop_count,
-        coalesce(dram_bytes, sampled_bytes, CASE WHEN fits THEN size_bytes END) AS bytes
+        fits AND size_flop IS NOT NULL AS as_given,
+        CASE WHEN as_given THEN size_flop ELSE traced_flop END AS flop_count,
+        coalesce(dram_bytes, sampled_bytes, CASE WHEN as_given THEN size_bytes ELSE traced_bytes END) AS bytes
     FROM placed
 )
 SELECT
@@ -170,7 +184,8 @@ SELECT
     100 * bytes / nullif(avg_ns, 0) * 1e9 / memory_bytes_per_s AS bandwidth_pct,
     CASE WHEN flop_count / bytes * memory_bytes_per_s < peak THEN 'memory' WHEN flop_count * bytes * peak * memory_bytes_per_s IS NOT NULL THEN 'compute' END AS roof,
     CASE roof WHEN 'memory' THEN bandwidth_pct WHEN 'compute' THEN compute_pct END AS roof_pct,
-    CASE WHEN dram_bytes IS NOT NULL THEN 'ncu' WHEN sampled_bytes IS NOT NULL THEN 'gpu_metrics' WHEN bytes IS NOT NULL THEN 'size' END AS bytes_from,
+    CASE WHEN flop_count IS NOT NULL THEN CASE WHEN as_given THEN 'size' ELSE 'nvtx' END END AS flop_from,
+    CASE WHEN dram_bytes IS NOT NULL THEN 'ncu' WHEN sampled_bytes IS NOT NULL THEN 'gpu_metrics' WHEN bytes IS NOT NULL THEN flop_from END AS bytes_from,
     gpu
 FROM fitted
 WHERE flop_count IS NOT NULL OR bytes IS NOT NULL

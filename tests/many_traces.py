@@ -24,7 +24,6 @@ def write(folder: Path) -> dict[str, Path]:
     return {
         "plain": everything().write(folder / "plain.sqlite"),
         "shuffled": everything().write(folder / "shuffled.sqlite", shuffle=1),
-        "shuffled otherwise": everything().write(folder / "shuffled2.sqlite", shuffle=2),
         "with empty tables": everything().write(folder / "empty_tables.sqlite", lazy=False),
         "NULL columns": bare.write(folder / "null_columns.sqlite"),
         "missing columns": bare.write(folder / "missing_columns.sqlite", without_columns=OPTIONAL),

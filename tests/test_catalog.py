@@ -5,7 +5,9 @@ import re
 import duckdb
 import pytest
 
+import nsys_insight
 from nsys_insight.catalog import families, macros, provenances, words_pattern
+from nsys_insight.errors import UsageError
 from nsys_insight.sqltext import literal
 
 FAMILIES = {
@@ -187,3 +189,39 @@ def test_a_word_is_found_in_any_spelling(name):
 @pytest.mark.parametrize("name", ["softmaxed", "unsoftmax", "kernel<softmax>(int)", "kernel(softmax *)"])
 def test_a_word_is_found_only_as_a_word_of_the_own_name(name):
     assert not re.search(words_pattern(("soft_max",)), name)
+
+
+class TestOwnEntries:
+    @pytest.fixture
+    def folder(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("NSYS_INSIGHT_CATALOG_DIR", str(tmp_path))
+        return tmp_path
+
+    def test_they_are_tried_first(self, folder, sample):
+        (folder / "kernel_families.toml").write_text('[[kernels]]\nfamily = "our add"\nwords = ["add"]\n')
+        (folder / "kernel_provenance.toml").write_text(
+            "[[kernels]]\nprovenance = 'ours'\npatterns = ['^(scale|add)']\n"
+        )
+        with nsys_insight.open(sample("churn")) as trace:
+            told = {row["name"]: (row["family"], row["provenance"]) for row in trace.top().iter_rows(named=True)}
+        by_word = {name.partition("(")[0]: value for name, value in told.items()}
+        assert by_word["add"] == ("our add", "ours")
+        assert by_word["scale"][1] == "ours"
+        assert by_word["scale"][0] != "our add"
+        assert by_word["relu"][1] == "hand-written"
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("[[kernels]]\nwords = ['add']", "lacks 'family'"),
+            ("[[kernels]\n", "is not as it should be"),
+            ("[[kernels]]\nfamily = 'x'\npatterns = ['(']", "is not as it should be"),
+            ("", "lacks 'kernels'"),
+        ],
+    )
+    def test_a_wrong_file_is_named(self, folder, sample, text, said):
+        (folder / "kernel_families.toml").write_text(text)
+        with pytest.raises(UsageError, match=said) as caught:
+            nsys_insight.open(sample("churn"))
+        assert "kernel_families.toml" in caught.value.message
+        assert caught.value.hint

@@ -10,8 +10,9 @@ from synthetic import Trace
 
 import nsys_insight
 from nsys_insight import runs
-from nsys_insight.comparison import MOVED, compare, needs, sentence
+from nsys_insight.comparison import MOVED, compare
 from nsys_insight.comparison_answer import answer, notes, tables
+from nsys_insight.comparison_words import needs, sentence
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.kernel_identity import Kernel
 from nsys_insight.noise import Samples

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from synthetic import Trace
 
 import nsys_insight
-from nsys_insight.fusion_mine import layers_of
+from nsys_insight.fusion_layers import layers_of
 from nsys_insight.fusion_patterns import catalog, over_words, text_of
 
 CHAIN = ("scale_mul(float *)", "shift_add(float *)", "clip_relu(float *)")

@@ -186,6 +186,36 @@ def test_each_process_is_counted_by_itself(tmp_path):
     assert any("2 processes" in note and "process 2" in note for note in made.notes)
 
 
+def test_kernels_are_chosen_by_their_class():
+    with nsys_insight.open(SAMPLES / "decode_eager.sqlite") as opened:
+        of = {row["name"]: row["bound"] for row in opened.scope(nvtx="decode_step").run("classify-kernels").to_dicts()}
+        assert set(of.values()) >= {"memory", "latency"}
+        for bound in ("memory", "latency"):
+            planned = plan.make(opened, bound=bound, top=2).answer.frame().filter(planned=True)
+            assert {of[name] for name in planned["name"]} == {bound}
+        with pytest.raises(UsageError, match="class is balanced"):
+            plan.make(opened, bound="balanced")
+        with pytest.raises(UsageError, match="--bound"):
+            plan.make(opened, bound="slow")
+
+
+def test_steps_without_ranges_are_told_and_the_prefill_after_them_is_not_taken(tmp_path):
+    """A loop of 20 steps, then more launches of the same kernel that belong to no step."""
+    trace = synthetic.Trace()
+    host = trace.thread()
+    for _ in range(20):
+        for name in ("norm", "gemm", "add"):
+            host.launch(name, runs=50_000)
+        host.idle(20_000)
+    for _ in range(25):
+        host.launch("gemm", runs=5_000)
+    with nsys_insight.open(trace.write(tmp_path / "t.sqlite")) as opened:
+        steady = opened.sql("SELECT count(*) AS n FROM steps WHERE phase = 'steady'")["n"][0]
+        made = plan.make(opened, kernels=("gemm",))
+    assert steady >= 15
+    assert (steady - 1) // 2 <= int(options(made.command())["--launch-skip"]) < 20
+
+
 def test_a_trace_without_kernels_and_a_name_that_is_not_there(tmp_path):
     trace = synthetic.Trace()
     trace.thread().call("cudaMalloc_v3020")

@@ -10,6 +10,9 @@ from classified import METRICS, PAGE, PERIOD, ask, classes, replayed, runs, samp
 from synthetic import Trace
 
 import nsys_insight
+from nsys_insight.ncu import store
+from nsys_insight.ncu.measured import Measured
+from nsys_insight.ncu.read import Launch, Metric
 
 RULES = Path(__file__).parents[1] / "queries" / "catalog" / "kernel_bounds.toml"
 
@@ -247,35 +250,30 @@ class TestWithoutSamples:
         assert (row["bound"], row["occupancy_pct"]) == ("memory", None)
 
 
-class TestNcu:
-    """What ncu measured goes before all; here it is planted where an import will put it."""
+SM = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+MEMORY = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
 
-    def ask(self, path, rows):
-        trace = nsys_insight.open(path)
-        session = trace._session
-        metrics = {
-            "sm": "sm__throughput.avg.pct_of_peak_sustained_elapsed",
-            "memory": "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
-        }
-        values = ", ".join(
-            f"(0, '{kernel}', '{metrics[side]}', {value}, 4, 1, 1, 128, 1, 1)"
-            for kernel, numbers in rows.items()
-            for side, value in numbers.items()
-        )
-        session.connection.execute(
-            f"""CREATE VIEW ncu_metrics AS FROM (VALUES {values})
-                AS t(launch, kernel, metric, value, grid_x, grid_y, grid_z, block_x, block_y, block_z)"""
-        )
-        session._views.add("ncu_metrics")
-        with trace:
+
+class TestNcu:
+    """What ncu measured goes before all."""
+
+    def ask(self, path, measured):
+        """Classify beside what ncu says of launches of 4 blocks of 128 threads: their names, and their metrics."""
+        launches = [
+            Launch("r", number, 1, "app", name, 1, 7, 0, "9.0", (4, 1, 1), (128, 1, 1),
+                   {metric: Metric(value, "%") for metric, value in metrics.items()})
+            for number, (name, metrics) in enumerate(measured.items())
+        ]  # fmt: skip
+        ncu = store.write(launches, path.with_suffix(".ncu.duckdb"))
+        with nsys_insight.open(path, ncu=ncu) as trace:
             return {row["name"]: row for row in trace.run("classify-kernels").to_dicts()}
 
-    def test_it_joins_by_the_function_s_own_name_grid_and_block(self, trace, path):
+    def test_it_joins_by_name_grid_and_block_however_the_name_is_spelled(self, trace, path):
         host = trace.thread()
         for name in ("void lib::f<(int)4>(float *)", "g(int)", "h"):
             host.launch(name, grid=(4, 1, 1))
         host.launch("h", grid=(5, 1, 1))
-        measured = {"void f<4>(float *)": {"sm": 90, "memory": 30}, "g(int)": {"sm": 10, "memory": 20}}
+        measured = {"void f<4>(float *)": {SM: 90, MEMORY: 30}, "g(int)": {SM: 10, MEMORY: 20}}
         answer = self.ask(trace.write(path), measured)
         assert answer["void lib::f<(int)4>(float *)"]["bound"] == "compute"
         assert answer["g(int)"]["bound"] == "latency"
@@ -285,10 +283,82 @@ class TestNcu:
             "h": "launch shape",
         }
 
-    def test_two_kernels_of_one_name_are_not_told_apart(self, trace, path):
-        trace.thread().launch("void f<A>(int)", grid=(4, 1, 1))
-        measured = {"void f<A>(int)": {"sm": 90, "memory": 30}, "void f<B>(int)": {"sm": 10, "memory": 80}}
-        assert self.ask(trace.write(path), measured)["void f<A>(int)"]["evidence"] == "launch shape"
+    def test_two_instances_of_a_template_are_told_apart_and_neither_stands_for_a_third(self, trace, path):
+        host = trace.thread()
+        for instance in "ABC":
+            host.launch(f"void f<{instance}>(int)", grid=(4, 1, 1))
+        measured = {"void f<A>(int)": {SM: 90, MEMORY: 30}, "void f<B>(int)": {SM: 10, MEMORY: 80}}
+        answer = self.ask(trace.write(path), measured)
+        assert {name[7]: (row["bound"], row["evidence"]) for name, row in answer.items()} == {
+            "A": ("compute", "ncu"),
+            "B": ("memory", "ncu"),
+            "C": ("latency", "launch shape"),
+        }
+
+    def test_the_only_instance_that_was_profiled_stands_for_the_others(self, trace, path):
+        trace.thread().launch("void f<C>(int)", grid=(4, 1, 1))
+        answer = self.ask(trace.write(path), {"void f<A>(int)": {SM: 90, MEMORY: 30}})
+        assert answer["void f<C>(int)"]["evidence"] == "ncu"
+
+    @pytest.mark.parametrize(
+        ("sm", "memory", "bound"),
+        [
+            # Tried from top to bottom: a difference of 20 points decides first, however busy the two sides are.
+            (35, 5, "compute"),
+            (5, 35, "memory"),
+            (95, 65, "compute"),
+            (65, 95, "memory"),
+            (35, 15, "latency"),
+            (39, 39, "latency"),
+            (61, 61, "balanced"),
+            (95, 75, "balanced"),
+            (50, 50, "unknown"),
+            (61, 41, "unknown"),
+            (39, 59, "unknown"),
+        ],
+    )
+    def test_the_tree_is_the_same_in_both_views_of_it(self, trace, path, sm, memory, bound):
+        trace.thread().launch("k", grid=(4, 1, 1))
+        answer = self.ask(trace.write(path), {"k": {SM: sm, MEMORY: memory}})
+        assert answer["k"]["bound"] == bound
+        with Measured(path.with_suffix(".ncu.duckdb")) as measured:
+            assert measured.rows("SELECT bound FROM ncu_kernels") == [{"bound": bound}]
+
+    @pytest.mark.parametrize(
+        ("metrics", "level"),
+        [
+            ({"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed": 75}, "DRAM"),
+            (
+                {
+                    "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed": 45,
+                    "lts__t_sector_hit_rate.pct": 30,
+                },
+                "L2 misses",
+            ),
+            ({"l1tex__t_sector_hit_rate.pct": 5, "lts__t_sector_hit_rate.pct": 95}, "L2"),
+            ({"l1tex__t_sector_hit_rate.pct": 5}, "L1"),
+            ({}, None),
+        ],
+    )
+    def test_what_of_memory_it_is_bound_by(self, trace, path, metrics, level):
+        trace.thread().launch("k", grid=(4, 1, 1))
+        row = self.ask(trace.write(path), {"k": {SM: 10, MEMORY: 80, **metrics}})["k"]
+        assert (row["bound"], row["memory_level"]) == ("memory", level)
+        assert row["reason"].endswith(f"; bound by {level}") == (level is not None)
+
+    def test_imported_zoo_has_the_classes_of_ncu_s_own_throughputs(self, shared):
+        """The same oracle as of the samples, without leniency: the tree, read from top to bottom."""
+        folder = shared / "traces"
+        with nsys_insight.open(folder / "zoo_a.25.sqlite", ncu=folder / "ncu" / "zoo_a.ncu.raw.csv") as opened:
+            rows = [row for row in opened.run("classify-kernels").to_dicts() if row["evidence"] == "ncu"]
+        assert len(rows) >= 13
+        for row in rows:
+            sm, memory = row["sm_pct"], row["memory_pct"]
+            if abs(sm - memory) > 20:
+                right = "compute" if sm > memory else "memory"
+            else:
+                right = "latency" if max(sm, memory) < 40 else "balanced" if min(sm, memory) > 60 else "unknown"
+            assert row["bound"] == right, row
 
 
 def test_an_empty_trace_has_an_empty_answer(trace, path):

@@ -110,6 +110,18 @@ def test_kernels_that_ncu_saw_too_have_its_occupancy(shared, name):
     assert {key: ours[key] for key in common} == pytest.approx({key: theirs[key] for key in common}, abs=0.01)
 
 
+@pytest.mark.parametrize("name", ["churn", "decode_eager", "zoo_a"])
+def test_what_ncu_says_stands_beside_it(shared, name):
+    ncu = shared / "traces" / "ncu" / f"{name}.ncu.raw.csv"
+    with nsys_insight.open(shared / "traces" / f"{name}.25.sqlite", ncu=ncu) as opened:
+        answer = opened.answer("occupancy")
+        rows = [row for row in answer.frame().to_dicts() if row["ncu_occupancy_pct"] is not None]
+    assert len(rows) > 3
+    for row in rows:
+        assert row["ncu_occupancy_pct"] == pytest.approx(row["occupancy_pct"], abs=0.01), row
+    assert f"ncu says the same for {len(rows)} of the {len(rows)} kernels that it profiled" in answer.notes
+
+
 def placed(capability, threads, registers, shared):
     """Put blocks on an SM until one does not fit."""
     warps, slots, memory, unit, driver = SMS[capability]

@@ -160,3 +160,96 @@ class TestRoofline:
         # zoo.py multiplies 2^28 floats: 2 GiB read and written.
         (row,) = (row for row in ask(shared / "traces" / "zoo_a.25.sqlite") if row["grid"] == "262144x1x1")
         assert row["bytes"] == pytest.approx(2**31, rel=0.02)
+
+
+class TestSizesFromNvtx:
+    """PyTorch's emit_nvtx(record_shapes=True) writes the sizes of an operation's tensors into its range."""
+
+    @pytest.mark.parametrize(
+        ("text", "flop", "elements"),
+        [
+            ("mm, seq = 12, sizes = [[8, 4096], [4096, 512]]", 2 * 8 * 4096 * 512, 8 * 4096 + 4096 * 512 + 8 * 512),
+            ("mm, op_id = 3, sizes = [[1, 2], [2, 3]], input_op_ids = [(1, 0), (2, 0)]", 12, 2 + 6 + 3),
+            ("addmm, seq = 1, sizes = [[512], [8, 64], [64, 512], [], []]", 2 * 8 * 64 * 512, 512 + 64 * 512 + 8 * 512),
+            ("bmm, sizes = [[32, 8, 64], [32, 64, 16]]", 2 * 32 * 8 * 64 * 16, 32 * (8 * 64 + 64 * 16 + 8 * 16)),
+            ("baddbmm, sizes = [[2, 3, 5], [2, 3, 4], [2, 4, 5], [], []]", 2 * 2 * 3 * 4 * 5, 2 * (12 + 20 + 15)),
+            ("linear, sizes = [[2, 7, 64], [128, 64], [128]]", 2 * 2 * 7 * 64 * 128, 2 * 7 * 64 + 128 * 64 + 14 * 128),
+            ("linear, sizes = [[64], [128, 64], []]", 2 * 64 * 128, 64 + 128 * 64 + 128),
+            ("matmul, sizes = [[2, 1, 3, 4], [5, 4, 6]]", 2 * 2 * 5 * 3 * 4 * 6, 24 + 120 + 2 * 5 * 3 * 6),
+            ("matmul, seq = 4, sizes = [[3, 4], [4]]", 2 * 3 * 4, 12 + 4 + 3),
+        ],
+    )
+    @pytest.mark.parametrize("prefix", ["aten::", ""])
+    def test_matrix_products(self, trace, path, *, prefix, text, flop, elements):
+        host = trace.thread()
+        with host.nvtx(prefix + text):
+            host.launch("hgemm_nn", runs=1_000_000)
+        (row,) = ask(trace.write(path))
+        assert (row["flop_count"], row["flop_from"]) == (flop, "nvtx")
+        assert (row["bytes"], row["bytes_from"]) == (2 * elements, "nvtx")
+        assert row["tflop_per_s"] == pytest.approx(flop / 1e-3 / 1e12)
+
+    @pytest.mark.parametrize("op", ["scaled_dot_product_attention", "_scaled_dot_product_flash_attention"])
+    def test_attention_whose_keys_are_longer_than_its_queries(self, trace, path, op):
+        host = trace.thread()
+        with host.nvtx(f"aten::{op}, seq = 5, sizes = [[2, 8, 128, 64], [2, 4, 256, 64], [2, 4, 256, 64], [], [], []]"):
+            host.launch("flash_fwd_kernel_f16", runs=1_000_000)
+        (row,) = ask(trace.write(path))
+        assert row["flop_count"] == 4 * 2 * 8 * 128 * 256 * 64
+        assert row["bytes"] == 2 * (2 * 2 * 8 * 128 * 64 + 2 * 2 * 4 * 256 * 64)
+        (half,) = ask(path, causal=True)
+        assert half["flop_count"] == row["flop_count"] / 2
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "aten::mm",
+            "aten::mm, seq = 3",
+            "aten::mm, sizes = [[8, 64], [65, 8]]",  # does not fit together
+            "aten::mm, sizes = [[[8, 64], [64, 8]], []]",  # a list of tensors
+            "aten::mm, sizes = [[8, 64",
+            "aten::mm, sizes = [[0, 64], [64, 8]]",
+            "aten::mm, sizes = [[8, ']; DROP], [64, 8]]",
+            "aten::mm, sizes = [[8, 99999999999999999999], [64, 8]]",
+            "aten::add, sizes = [[8, 64], [64, 8], []]",
+            "aten::_scaled_dot_product_flash_attention_backward, sizes = [[2, 8, 9, 4], [2, 8, 9, 4], [2, 8, 9, 4]]",
+            "aten::scaled_dot_product_attention, sizes = [[8, 64], [8, 64], [8, 64]]",
+            "mine::mm, sizes = [[8, 64], [64, 8]]",
+        ],
+    )
+    def test_what_says_no_size_is_not_guessed_at(self, trace, path, text):
+        host = trace.thread()
+        with host.nvtx(text):
+            host.launch("hgemm_nn", runs=1_000_000).launch("flash_fwd_kernel_f16", runs=1_000_000)
+        assert ask(trace.write(path)) == []
+
+    def test_the_innermost_operation_counts_and_only_its_one_kernel_of_the_family(self, trace, path):
+        host = trace.thread()
+        with host.nvtx("aten::matmul, sizes = [[1, 8, 64], [64, 32]]"):
+            with host.nvtx("aten::mm, sizes = [[8, 64], [64, 32]]"):
+                host.launch("hgemm_split", runs=1_000_000).launch("splitKreduce_kernel", runs=9_000)
+            host.launch("hgemm_after", runs=1_000_000)  # nobody says of what size
+        with host.nvtx("aten::linear, sizes = [[8, 64], [32, 64], [32]]"):
+            host.launch("hgemm_one_of_two", runs=1_000_000).launch("hgemm_other_of_two", runs=1_000_000)
+        with host.nvtx("aten::mm, sizes = [[8, 64], [64, 32]]"):
+            host.launch("add_kernel", runs=1_000_000)
+        trace.thread(tid=9).launch("hgemm_of_another_thread", at=host.now - 2_000_000, runs=1_000_000)
+        assert {row["name"]: row["flop_count"] for row in ask(trace.write(path))} == {"hgemm_split": 2 * 8 * 64 * 32}
+
+    def test_calls_of_one_shape_and_several_sizes_have_their_mean(self, trace, path):
+        host = trace.thread()
+        for depth in (64, 192):
+            with host.nvtx(f"aten::mm, sizes = [[8, {depth}], [{depth}, 32]]"):
+                host.launch("hgemm_nn", runs=1_000_000)
+        (row,) = ask(trace.write(path))
+        assert row["flop_count"] == 2 * 8 * 128 * 32
+
+    def test_a_size_that_is_given_goes_first_where_it_can_be_true(self, trace, path):
+        host = trace.thread()
+        for name, runs_ns in (("hgemm_large", 2_000_000), ("hgemm_small", 2_000)):
+            with host.nvtx("aten::mm, sizes = [[8, 64], [64, 32]]"):
+                host.launch(name, runs=runs_ns)
+        rows = {row["name"]: row for row in ask(trace.write(path), gemm="8192,8192,8192")}
+        assert {name: row["flop_from"] for name, row in rows.items()} == {"hgemm_large": "size", "hgemm_small": "nvtx"}
+        assert {name: row["bytes_from"] for name, row in rows.items()} == {"hgemm_large": "size", "hgemm_small": "nvtx"}
+        assert rows["hgemm_small"]["flop_count"] == 2 * 8 * 64 * 32

@@ -6,12 +6,14 @@ import math
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 from xml.etree import ElementTree as ET
 
 import pytest
 from synthetic import Trace
 
 from nsys_insight import roofline
+from nsys_insight.errors import UsageError
 from nsys_insight.roofline import Point
 
 H200 = {"bandwidth": 4.8e12}
@@ -71,6 +73,45 @@ def test_as_characters_and_as_a_file(trace, tmp_path):
     picture = tmp_path / "roofline.svg"
     assert run(trace, "--gemm", "4096,4096,1024", "-o", picture)[:2] == (0, "")
     assert picture.read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_a_roof_stays_in_its_picture():
+    root = ET.fromstring(roofline.svg([Point("far right", "fp16", 100, 400, 1_000, **H200)]))  # noqa: S314 - our own
+    name = "{http://www.w3.org/2000/svg}"
+    grid = [float(line.attrib["y1"]) for line in root.iter(f"{name}line")]
+    corners = [corner.split(",") for line in root.iter(f"{name}polyline") for corner in line.attrib["points"].split()]
+    assert all(min(grid) <= float(y) <= max(grid) for _, y in corners)
+
+
+class TestPng:
+    @staticmethod
+    def stand_in(monkeypatch, *, fonts):
+        def draws(*, svg_string, zoom, skip_system_fonts=False):
+            assert ET.fromstring(svg_string).tag.endswith("svg")  # noqa: S314 - our own
+            return b"\x89PNG" + (b" letters" if fonts and not skip_system_fonts else b"")
+
+        monkeypatch.setitem(sys.modules, "resvg_py", SimpleNamespace(svg_to_bytes=draws))
+
+    def test_the_picture_is_drawn(self, monkeypatch):
+        self.stand_in(monkeypatch, fonts=True)
+        assert roofline.png(roofline.svg(FOUND)) == b"\x89PNG letters"
+
+    def test_a_picture_without_letters_is_none(self, monkeypatch):
+        self.stand_in(monkeypatch, fonts=False)
+        with pytest.raises(UsageError, match="no font"):
+            roofline.png(roofline.svg(FOUND))
+
+    def test_without_the_package_it_is_said_what_to_install(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "resvg_py", None)
+        with pytest.raises(UsageError, match="needs the package") as error:
+            roofline.png(roofline.svg(FOUND))
+        assert "nsys-insight[png]" in error.value.hint
+
+    def test_the_package_itself_where_it_is_installed(self, trace, tmp_path):
+        pytest.importorskip("resvg_py")
+        picture = tmp_path / "roofline.PNG"
+        code, out, _ = run(trace, "--gemm", "4096,4096,1024", "-o", picture)
+        assert (code, out, picture.read_bytes()[:4]) == (0, "", b"\x89PNG")
 
 
 @pytest.mark.parametrize("arguments", [["--plot"], ["--gemm", "64,64,64", "-o", "/no/such/folder/r.svg"]])

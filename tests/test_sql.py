@@ -234,3 +234,62 @@ class TestSeveral:
     def test_a_report_is_about_one(self):
         with nsys_insight.open([CHURN, EAGER]) as both, pytest.raises(UsageError, match="one trace"):
             both.top()
+
+
+# What people type for sqlite3 over the tables as nsys exports them, and the same over the views.
+SEEDS = {
+    "top kernels with percentages": (
+        """SELECT s.value AS name, COUNT(*) AS calls, SUM(k.end - k.start) AS total,
+               100.0 * SUM(k.end - k.start) / (SELECT SUM(end - start) FROM CUPTI_ACTIVITY_KIND_KERNEL) AS pct
+           FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds s ON k.demangledName = s.id
+           GROUP BY s.value ORDER BY total DESC LIMIT 10""",
+        """SELECT name, count(*), sum(duration_ns) AS total, 100 * total / (SELECT sum(duration_ns) FROM kernels)
+           FROM kernels GROUP BY ALL ORDER BY total DESC LIMIT 10""",
+    ),
+    "launches per token": (
+        """SELECT COUNT(*) * 1.0 / COUNT(DISTINCT n.start)
+           FROM CUPTI_ACTIVITY_KIND_RUNTIME r
+           JOIN StringIds s ON r.nameId = s.id
+           JOIN NVTX_EVENTS n ON r.globalTid = n.globalTid AND r.start >= n.start AND r.start < n.end
+           WHERE n.text = 'decode_step' AND (s.value LIKE 'cudaLaunchKernel%' OR s.value LIKE 'cuLaunchKernel%')""",
+        "SELECT avg(launch_calls) FROM steps WHERE phase = 'steady'",
+    ),
+    "launch configurations": (
+        """SELECT s.value, k.gridX, k.gridY, k.gridZ, k.blockX, k.blockY, k.blockZ, k.registersPerThread,
+               k.staticSharedMemory, k.dynamicSharedMemory, COUNT(*), AVG(k.end - k.start)
+           FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds s ON k.demangledName = s.id
+           GROUP BY s.value, k.gridX, k.gridY, k.gridZ, k.blockX, k.blockY, k.blockZ, k.registersPerThread,
+               k.staticSharedMemory, k.dynamicSharedMemory""",
+        """SELECT name, grid_x, grid_y, grid_z, block_x, block_y, block_z, registers_per_thread, static_shared_bytes,
+               dynamic_shared_bytes, count(*), avg(duration_ns)
+           FROM kernels GROUP BY ALL""",
+    ),
+}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_people_ask_of_sqlite3_is_shorter_over_the_views_and_gives_the_same_numbers(seed):
+    theirs, ours = (" ".join(query.split()) for query in SEEDS[seed])
+    assert len(ours) < len(theirs)
+    expected = sorted(by_sqlite(EAGER, theirs))
+    with nsys_insight.open(EAGER) as trace:
+        got = sorted(trace.sql(ours).rows())
+    assert len(got) == len(expected) >= 1
+    for row, right in zip(got, expected, strict=True):
+        assert [float(cell) if not isinstance(cell, str) else cell for cell in row] == [
+            pytest.approx(cell) if not isinstance(cell, str) else cell for cell in right
+        ]
+
+
+def test_what_ncu_measured_is_asked_beside_the_trace(tmp_path):
+    """The seven ncu views, joined with the kernels of the trace by their name, grid and block."""
+    ncu = REPOSITORY / "tests" / "data" / "ncu" / "decode_eager.ncu.raw.csv"
+    done = run(
+        "sql", EAGER, "--ncu", ncu, "--format", "json",
+        """SELECT count(DISTINCT l.launch) AS launches, count(*) AS metrics, (SELECT count(*) FROM ncu_shapes) AS shapes
+           FROM ncu_launches AS l JOIN ncu_metrics USING (launch)""",
+    )  # fmt: skip
+    (row,) = json.loads(done.stdout)["rows"]
+    assert row["launches"] > 3
+    assert row["metrics"] > 100 * row["launches"]
+    assert row["shapes"] > 3

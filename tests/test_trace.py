@@ -17,7 +17,6 @@ from strategies import RANGES, traces
 from synthetic import Trace
 
 import nsys_insight
-from nsys_insight import packs
 from nsys_insight.errors import UsageError
 
 REPOSITORY = Path(__file__).parents[1]
@@ -186,8 +185,8 @@ class TestNothingIsLeftBehind:
         path.chmod(0o444)
         before, changed = content(tmp_path), path.stat().st_mtime_ns
         with nsys_insight.open(path, use_cache=use_cache).scope(**scope) as trace:
-            for pack in packs.built_in():
-                trace.run(pack, **({"tokens": 32} if pack == "per-token" else {}))
+            for pack in ("info", "top", "gaps", "nvtx", "steps", "fusion"):
+                trace.run(pack)
         assert content(tmp_path) == before
         assert path.stat().st_mtime_ns == changed
 

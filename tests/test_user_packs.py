@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import nsys_insight
-from nsys_insight import pack_check, pack_commands, packs, user_packs
+from nsys_insight import commands, pack_check, pack_commands, packs, user_packs
 
 REPOSITORY = Path(__file__).parents[1]
 CHURN = str(REPOSITORY / "sample_traces" / "churn.sqlite")
@@ -69,12 +69,11 @@ def test_a_wrong_pack_is_told_of_and_disturbs_nobody(folder):
     assert run("top", CHURN, "-n", "1").stderr.startswith("note: 1 of 4 rows")
 
 
-def test_the_names_that_are_taken_are_those_of_the_commands():
-    from nsys_insight.cli import app
-
-    commands = {command.name or command.callback.__name__ for command in app.registered_commands if not command.hidden}
-    commands |= {group.name for group in app.registered_groups}
-    assert commands - set(packs.built_in()) <= user_packs.COMMANDS
+@pytest.mark.parametrize("name", sorted(commands.COMMANDS))
+def test_what_is_listed_of_a_command_leads_to_it(name):
+    told = run(name, "--help")
+    assert told.returncode == 0, told.stderr
+    assert name in told.stdout.partition("\n\n")[0]  # the line of its usage
 
 
 @pytest.mark.parametrize("pack", packs.built_in().values(), ids=packs.built_in().keys())

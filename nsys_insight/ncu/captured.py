@@ -12,30 +12,36 @@ if TYPE_CHECKING:
 
 # Names that ncu's filter takes as they are: / , @ [ ] * and others are its operators.
 PLAIN_NAME = re.compile(r"[\w .:-]+")
-# Share of kernel time from which a repeating range counts as the step.
-STEP_SHARE = 0.5
 
 
 def steps(trace: Trace) -> tuple[str, Trace]:
-    """Find the range at the top that repeats and takes most time, and the trace narrowed to it: likely the steps.
+    """Return the range that marks the steps, as all reports find them, and the trace narrowed to it.
 
-    An empty name and the whole trace where there is none, or it holds less than half of the kernel time. Libraries mark
-    their calls too, in domains of their own: those are no steps.
+    An empty name and the whole trace where steps are told otherwise, or ncu's filter cannot mean them by a name: it has
+    numbers, or another range is around it.
     """
     if trace.facts()["scope"]:
         return "", trace
     found = rows(
         trace,
-        """SELECT name FROM nvtx_nesting WHERE depth = 1 AND name IS NOT NULL AND coalesce(domain, '') = ''
-           GROUP BY name HAVING count(*) > 1 ORDER BY sum(duration_ns) DESC NULLS LAST, name LIMIT 1""",
+        """SELECT pattern FROM step_method
+           WHERE method = 'nvtx' AND NOT EXISTS (FROM nvtx_nesting WHERE name = pattern AND depth > 1)""",
     )
-    if not found or not PLAIN_NAME.fullmatch(found[0]["name"]):
-        return "", trace
-    scoped = trace.scope(nvtx=found[0]["name"])
-    held, whole = (
-        rows(one, "SELECT sum(duration_ns)::BIGINT AS ns FROM kernel_events")[0]["ns"] or 0 for one in (scoped, trace)
-    )
-    return (found[0]["name"], scoped) if held and held >= STEP_SHARE * whole else ("", trace)
+    name = found[0]["pattern"] if found else ""
+    return (name, trace.scope(nvtx=name)) if PLAIN_NAME.fullmatch(name) else ("", trace)
+
+
+def settled(trace: Trace, process: int) -> tuple[int, int] | None:
+    """Return from when until when on the GPU the second half of the steady steps ran; None without steps.
+
+    There, caches are warm, allocators are settled and lengths are typical.
+    """
+    found = rows(
+        trace,
+        f"""SELECT quantile_disc(start_ns, 0.5) AS start_ns, max(end_ns) AS end_ns
+            FROM steps WHERE phase = 'steady' AND process_id = {process}""",
+    )[0]
+    return None if found["start_ns"] is None else (found["start_ns"], found["end_ns"])
 
 
 def domain(trace: Trace, name: str) -> str:

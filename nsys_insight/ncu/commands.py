@@ -58,6 +58,14 @@ def plan(  # noqa: PLR0913 - flags
             "--kernel", "-k", help="Kernels whose name contains this, in place of the hottest.", show_default=False
         ),
     ] = None,
+    bound: Annotated[
+        str | None,
+        typer.Option(
+            "--bound",
+            help="Only kernels that classify --kernels calls compute, memory, latency, balanced or unknown.",
+            show_default=False,
+        ),
+    ] = None,
     top: Annotated[int, typer.Option("--top", min=1, max=100, help="How many of the hottest kernels.")] = 3,
     sections: Annotated[
         str | None,
@@ -89,7 +97,9 @@ def plan(  # noqa: PLR0913 - flags
         opened = Trace(path, note=terminal.note, progress=progress)
     remember(path)
     with opened:
-        made = plans.make(opened, kernels=tuple(kernel or ()), top=top, sections=sections, nvtx=nvtx, report=name)
+        made = plans.make(
+            opened, kernels=tuple(kernel or ()), bound=bound, top=top, sections=sections, nvtx=nvtx, report=name
+        )
         command = made.command("ncu", program)
         if command_only:
             print(plans.shell(command))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nsys_insight.trace import Trace
 
 # Replays of each launch that a section set takes (ncu 2025.3, H200); more sections on older GPUs take more.
+BOUNDS = ("compute", "memory", "latency", "balanced", "unknown")
 PASSES = {"basic": 10, "detailed": 20, "full": 38}
 # The richest set is chosen up to so many launches, the middle one up to so many: minutes, not hours.
 _FULL_UP_TO, _DETAILED_UP_TO = 10, 50
@@ -59,6 +60,7 @@ def make(  # noqa: PLR0913 - what can be asked for
     trace: Trace,
     *,
     kernels: tuple[str, ...] = (),
+    bound: str | None = None,
     top: int = 3,
     sections: str | None = None,
     nvtx: str | None = None,
@@ -66,25 +68,27 @@ def make(  # noqa: PLR0913 - what can be asked for
 ) -> Plan:
     """Plan the profiling of the hottest kernels, or of those whose name contains one of `kernels`.
 
-    `nvtx` names a push/pop range to stay in; None takes the trace's own steps where it has some, an empty text none.
+    `bound` leaves the kernels of one class, as `classify --kernels` tells them. `nvtx` names a push/pop range to stay
+    in; None takes the trace's own steps where it has some, an empty text none.
 
     Raises:
         TraceError: The trace has no kernels.
         UsageError: No kernel has such a name, or there is no such section set or range.
     """
-    if sections is not None and sections not in PASSES:
-        raise UsageError(f"--set cannot be {sections!r}", f"choose one of: {', '.join(PASSES)}")
+    for flag, given, known in (("--set", sections, PASSES), ("--bound", bound, BOUNDS)):
+        if given is not None and given not in known:
+            raise UsageError(f"{flag} cannot be {given!r}", f"choose one of: {', '.join(known)}")
     scope, scoped = captured.steps(trace) if nvtx is None else (nvtx, trace.scope(nvtx=nvtx) if nvtx else trace)
     configured = _configured(scoped)
-    targets = _targets(scoped, configured, kernels, top)
+    targets = _targets(scoped, configured, kernels, bound, top)
     if not targets and nvtx is None and scope:
-        return make(trace, kernels=kernels, top=top, sections=sections, nvtx="", report=report)
+        return make(trace, kernels=kernels, bound=bound, top=top, sections=sections, nvtx="", report=report)
     if not targets:
-        raise _nothing(trace, kernels)
+        raise _nothing(trace, kernels, bound)
     if scope and not captured.PLAIN_NAME.fullmatch(scope):
         raise UsageError(f"ncu's filter takes no range of the name {scope!r}", "give --nvtx '' to count all launches")
     counted = _counted(scoped, targets)
-    first, last = _window(scoped, counted, targets)
+    first, last = _window(scoped, counted, len(targets), captured.settled(trace, targets[0]["process_id"]))
     answer = scoped.query(_launches(configured, counted, (first, last)))
     answer = replace(
         answer,
@@ -135,12 +139,18 @@ def _configured(trace: Trace) -> str:
     ).table
 
 
-def _targets(trace: Trace, configured: str, kernels: tuple[str, ...], top: int) -> list[dict[str, Any]]:
+def _targets(
+    trace: Trace, configured: str, kernels: tuple[str, ...], bound: str | None, top: int
+) -> list[dict[str, Any]]:
     """The kernels to profile, each in the configuration that takes most time, the hottest first.
 
     All are of one process, the busiest: ncu counts by process.
     """
     wanted = " OR ".join(f"contains(lower(s.name), {literal(kernel.lower())})" for kernel in kernels) or "true"
+    if bound is not None:
+        wanted = f"""({wanted}) AND (
+            s.name, grid_x || 'x' || grid_y || 'x' || grid_z, block_x || 'x' || block_y || 'x' || block_z
+        ) IN (SELECT name, grid, block FROM {trace.answer("classify-kernels").table} WHERE bound = {literal(bound)})"""
     return rows(
         trace,
         f"""
@@ -168,8 +178,7 @@ def _counted(trace: Trace, targets: list[dict[str, Any]]) -> str:
     return trace.query(
         f"""
         SELECT row_number() OVER (PARTITION BY process_id ORDER BY correlation_id, start_ns) - 1 AS match_index,
-            CASE {which} END AS target, correlation_id, start_ns, duration_ns,
-            process_id, name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z
+            CASE {which} END AS target, process_id, correlation_id, start_ns
         FROM kernel_events WHERE process_id = {targets[0]["process_id"]} AND short_name_id IN ({names})"""
     ).table
 
@@ -179,30 +188,31 @@ def _is(target: dict[str, Any]) -> str:
     return "(" + " AND ".join(f"{column} = {target[column]}" for column in columns) + ")"
 
 
-def _window(trace: Trace, counted: str, targets: list[dict[str, Any]]) -> tuple[int, int]:
-    """The shortest run of counted launches that has all targets, in the second half of the trace if it can be.
+def _window(trace: Trace, counted: str, targets: int, settled: tuple[int, int] | None) -> tuple[int, int]:
+    """The shortest run of counted launches that has all targets: if it can be, where the program has settled.
 
-    Past the middle, caches are warm, allocators are settled and lengths are typical.
+    Without steps that is the second half of all launches.
     """
+    has_settled = f"correlation_id >= (SELECT (min(correlation_id) + max(correlation_id)) / 2 FROM {counted})"
+    if settled:
+        has_settled = f"start_ns >= {settled[0]} AND start_ns < {settled[1]}"
     found = rows(
         trace,
         f"""
         WITH marked AS (
-            SELECT match_index, target,
-                correlation_id >= (SELECT (min(correlation_id) + max(correlation_id)) / 2 FROM {counted}) AS late
-            FROM {counted} WHERE target IS NOT NULL
+            SELECT match_index, target, {has_settled} AS has_settled FROM {counted} WHERE target IS NOT NULL
         )
         SELECT * FROM marked
-        QUALIFY row_number() OVER (PARTITION BY target, late ORDER BY match_index) <= {_CANDIDATES}
+        QUALIFY row_number() OVER (PARTITION BY target, has_settled ORDER BY match_index) <= {_CANDIDATES}
         ORDER BY match_index""",
     )
-    late = [row for row in found if row["late"]]
-    candidates = late if len({row["target"] for row in late}) == len(targets) else found
+    after = [row for row in found if row["has_settled"]]
+    candidates = after if len({row["target"] for row in after}) == targets else found
     seen: dict[int, int] = {}
     best: tuple[int, int] | None = None
     for row in candidates:
         seen[row["target"]] = row["match_index"]
-        if len(seen) == len(targets):
+        if len(seen) == targets:
             run = min(seen.values()), row["match_index"]
             if best is None or run[1] - run[0] < best[1] - best[0]:
                 best = run
@@ -218,14 +228,14 @@ def _launches(configured: str, counted: str, window: tuple[int, int]) -> str:
             c.match_index - {window[0]} AS ncu_id,
             c.target IS NOT NULL AS planned,
             s.name,
-            c.grid_x || 'x' || c.grid_y || 'x' || c.grid_z AS grid,
-            c.block_x || 'x' || c.block_y || 'x' || c.block_z AS block,
-            c.match_index, c.start_ns, c.duration_ns,
+            t.grid_x || 'x' || t.grid_y || 'x' || t.grid_z AS grid,
+            t.block_x || 'x' || t.block_y || 'x' || t.block_z AS block,
+            c.match_index, c.start_ns, k.duration_ns,
             100.0 * t.total_ns / nullif((SELECT sum(total_ns) FROM {configured}), 0) AS kernel_time_pct
-        FROM {counted} AS c
+        FROM (FROM {counted} WHERE match_index BETWEEN {window[0]} AND {window[1]}) AS c
+        JOIN kernel_events AS k USING (process_id, correlation_id, start_ns)
         JOIN {configured} AS t USING (process_id, name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
         LEFT JOIN strings AS s USING (name_id)
-        WHERE c.match_index BETWEEN {window[0]} AND {window[1]}
         ORDER BY c.match_index"""
 
 
@@ -234,12 +244,14 @@ def _name_filter(targets: list[dict[str, Any]]) -> str:
     return f"regex:^{names[0]}$" if len(names) == 1 else f"regex:^({'|'.join(names)})$"
 
 
-def _nothing(trace: Trace, kernels: tuple[str, ...]) -> UsageError | TraceError:
+def _nothing(trace: Trace, kernels: tuple[str, ...], bound: str | None) -> UsageError | TraceError:
     names = [
         row["name"] for row in rows(trace, "SELECT DISTINCT short_name AS name FROM kernels ORDER BY name LIMIT 8")
     ]
     if not names:
         return TraceError(f"{trace.path} has no kernels", "capture with: nsys profile -t cuda --cuda-graph-trace=node")
+    if bound is not None:
+        return UsageError(f"no such kernel's class is {bound}", "nsys-insight classify --kernels lists them")
     return UsageError(f"no kernel's name contains {' or '.join(map(repr, kernels))}", f"there are: {', '.join(names)}")
 
 

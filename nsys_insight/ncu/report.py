@@ -19,6 +19,8 @@ _WORTH_PCT = 1.0
 _REMARK_PCT = 10.0
 # SM or DRAM throughput from which a kernel is near its roof, in %: where the loop of optimising stops.
 _NEAR_PCT = 80.0
+# SM and memory throughput below which neither is busy, in %.
+_BUSY_PCT = 40.0
 # Says of nearly every kernel that compressible memory might help: a remark about the allocation, not the kernel.
 _NO_REMARK = "MemoryL2Compression"
 
@@ -252,7 +254,7 @@ def _roofline(row: dict[str, Any]) -> str:
     figures = f"SM {value('sm_pct', sm)}, DRAM {value('dram_pct', dram)} of peak"
     if row["fp32_flop_per_byte_ratio"]:
         figures += f", {value('ratio', row['fp32_flop_per_byte_ratio'])} fp32 FLOP per byte of DRAM"
-    if row["bound"] == "latency":
+    if max(sm, row["memory_pct"] or 0) < _BUSY_PCT:
         return f"far below both roofs: {figures}"
     side = "compute" if sm >= dram else "memory"
     near = ", near the roof" if max(sm, dram) > _NEAR_PCT else ", below the roof"

@@ -28,7 +28,7 @@ class Field:
 
     A "number" is in the field's unit, a "value" carries its own; both stand on the right. A "name" may be
     shortened to fit unless it is to be `whole`; other "text" may only be wrapped. A `detail` is left out where a row
-    does not fit on one line.
+    does not fit on one line, or nothing is known of it.
     """
 
     label: str
@@ -86,6 +86,11 @@ def fields_of(answer: Answer, limit: int | None, *, full_names: bool) -> list[Fi
         else:
             fields.append(Field(label, "", "text", [_text(value) for value in cells]))
     return [replace(field, detail=column.detail) for field, column in zip(fields, answer.columns, strict=True)]
+
+
+def known(fields: list[Field]) -> list[Field]:
+    """Leave out the details of which nothing is known."""
+    return [field for field in fields if not field.detail or set(field.cells) - {units.UNKNOWN}]
 
 
 def footer(answer: Answer, limit: int | None) -> str:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, TextIO
 
 from nsys_insight.render.cells import printable
-from nsys_insight.render.human import fields_of, footer
+from nsys_insight.render.human import fields_of, footer, known
 from nsys_insight.units import UNKNOWN
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def write(answer: Answer, stream: TextIO, limit: int | None, *, full_names: bool
     if answer.title:
         stream.write(f"## {prose(printable(answer.title))}\n\n")
     if answer.row_count:
-        stream.writelines(table(fields_of(answer, limit, full_names=full_names)))
+        stream.writelines(table(known(fields_of(answer, limit, full_names=full_names))))
         stream.write("\n")
     stream.write(prose(footer(answer, limit)) + "\n")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from nsys_insight.kernel_text import fit_all
 from nsys_insight.render.cells import printable, width_of, wrap
-from nsys_insight.render.human import fields_of, footer
+from nsys_insight.render.human import fields_of, footer, known
 from nsys_insight.render.layout import GAP, Line, Slot, lay_out
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def lines(answer: Answer, limit: int | None, width: int | None, *, full_names: b
     end = [[(line, "dim")] for line in _paragraph(footer(answer, limit), width)]
     if not answer.row_count:
         return [*title, *end]
-    fields = [_aligned(field) for field in fields_of(answer, limit, full_names=full_names)]
+    fields = [_aligned(field) for field in known(fields_of(answer, limit, full_names=full_names))]
     layout = lay_out(fields, width)
     if len(layout) > 1 and (left_out := [field.label for field in fields if field.detail]):
         fields = [field for field in fields if not field.detail]

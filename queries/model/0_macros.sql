@@ -63,6 +63,24 @@ CREATE MACRO kernel_key(name) AS regexp_replace(regexp_replace(regexp_replace(na
 -- The name of the function alone: what nsys calls the short name, and ncu's --kernel-name matches.
 CREATE MACRO kernel_base_name(name) AS regexp_extract(kernel_key(name), '^(?:[^<(]* )?([^<( ]+)', 1);
 
+-- What bounds a kernel, by how busy the SMs are and how busy memory is, each in % of its peak: the first that is true counts,
+-- so a kernel that is 20 points busier on one side is bound by it even where it is busy on neither.
+CREATE MACRO bound_of(sm_pct, memory_pct, margin := 20, low := 40, high := 60) AS CASE
+    WHEN sm_pct > memory_pct + margin THEN 'compute'
+    WHEN memory_pct > sm_pct + margin THEN 'memory'
+    WHEN sm_pct < low AND memory_pct < low THEN 'latency'
+    WHEN sm_pct > high AND memory_pct > high THEN 'balanced'
+    ELSE 'unknown'
+END;
+
+-- Which part of the memory system a kernel that memory bounds waits for.
+CREATE MACRO memory_level_of(dram_pct, l2_hit_pct, l1_hit_pct) AS CASE
+    WHEN dram_pct > 70 THEN 'DRAM'
+    WHEN l2_hit_pct < 50 AND dram_pct > 40 THEN 'L2 misses'
+    WHEN l1_hit_pct < 20 AND l2_hit_pct >= 50 THEN 'L2'
+    WHEN l1_hit_pct < 20 THEN 'L1'
+END;
+
 -- One number for a kernel and the shape of its launch.
 CREATE MACRO shape_id_of(
     name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, cluster_y, cluster_z, registers, static_shared,

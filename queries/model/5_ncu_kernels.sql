@@ -127,20 +127,8 @@ SELECT
     compute_major, grid_x, grid_y, grid_z, block_x, block_y, block_z, blocks_count, threads_per_block,
     threads_per_block / 32.0 AS warps_per_block_ratio,
     duration_ns,
-    CASE
-        WHEN sm_pct < 40 AND memory_pct < 40 THEN 'latency'
-        WHEN sm_pct > 60 AND memory_pct > 60 THEN 'balanced'
-        WHEN sm_pct > memory_pct + 20 THEN 'compute'
-        WHEN memory_pct > sm_pct + 20 THEN 'memory'
-        ELSE 'unknown'
-    END AS bound,
-    CASE
-        WHEN (sm_pct < 40 AND memory_pct < 40) OR (sm_pct > 60 AND memory_pct > 60) OR memory_pct <= sm_pct + 20 THEN NULL
-        WHEN dram_pct > 70 THEN 'DRAM'
-        WHEN l2_hit_pct < 50 AND dram_pct > 40 THEN 'L2 misses'
-        WHEN l1_hit_pct < 20 AND l2_hit_pct >= 50 THEN 'L2'
-        WHEN l1_hit_pct < 20 THEN 'L1'
-    END AS memory_level,
+    bound_of(sm_pct, memory_pct) AS bound,
+    CASE WHEN bound = 'memory' THEN memory_level_of(dram_pct, l2_hit_pct, l1_hit_pct) END AS memory_level,
     sm_pct, memory_pct, dram_pct, l1_pct, l2_pct, l1_hit_pct, l2_hit_pct, dram_bytes, dram_bytes_per_s,
     fp32_flop_per_s, fp32_flop_per_s / nullif(dram_bytes_per_s, 0) AS fp32_flop_per_byte_ratio,
     load_sectors_per_request_ratio, nullif(load_bytes_per_sector_ratio, 0) AS load_bytes_per_sector_ratio,

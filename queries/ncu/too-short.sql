@@ -1,7 +1,7 @@
 /*
 title = "The kernel is over before the GPU is busy"
 severity = "WARNING"
-evidence = ["duration_ns", "bound", "sm_pct", "memory_pct"]
+evidence = ["duration_ns", "sm_pct", "memory_pct"]
 
 [actions]
 native = """
@@ -18,8 +18,12 @@ Let more be fused into one kernel, or use CUDA graphs (mode='reduce-overhead')."
 [params.below_ns]
 default = 10000
 help = "Duration below which launch and drain are most of it"
+
+[params.busy]
+default = 40.0
+help = "Throughput, in %, below which neither the SM nor memory is busy: common practice"
 */
-SELECT launch, duration_ns, bound, sm_pct, memory_pct
+SELECT launch, duration_ns, sm_pct, memory_pct
 FROM ncu_kernels
-WHERE bound = 'latency' AND duration_ns < $below_ns
+WHERE sm_pct < $busy AND memory_pct < $busy AND duration_ns < $below_ns
 ORDER BY launch

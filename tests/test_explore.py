@@ -1,0 +1,76 @@
+"""`explore`, with a stand-in for Harlequin: what it is given is the model, read-only, under the trace's name."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SAMPLES = Path(__file__).parents[1] / "sample_traces"
+STAND_IN = """
+import sys, pathlib, duckdb
+assert sys.argv[1] == "--read-only", sys.argv
+path = pathlib.Path(sys.argv[2])
+with duckdb.connect(path, read_only=True) as connection:
+    print(path.name, connection.execute("SELECT count(*) FROM kernels").fetchone()[0],
+          connection.execute("SELECT count(*) FROM steps WHERE phase = 'steady'").fetchone()[0])
+sys.exit(7)
+"""
+
+
+def explore(trace, folder, *packages):
+    done = subprocess.run(
+        [sys.executable, "-m", "nsys_insight", "explore", str(trace)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([*map(str, packages), str(SAMPLES.parent)]),
+            "NSYS_INSIGHT_CACHE_DIR": str(folder / "cache"),
+        },
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def harlequin(tmp_path):
+    package = tmp_path / "packages" / "harlequin"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "__main__.py").write_text(STAND_IN, encoding="utf-8")
+    return package.parent
+
+
+def test_it_opens_the_model_which_is_made_once_and_again_when_the_trace_is_another(tmp_path, harlequin):
+    trace = Path(shutil.copy(SAMPLES / "churn.sqlite", tmp_path / "mine.sqlite"))
+    before = trace.read_bytes()
+    assert explore(trace, tmp_path, harlequin)[:2] == (7, "mine.duckdb 500 18\n")
+    (made,) = (tmp_path / "cache").glob("*-model.duckdb")
+    when = made.stat().st_mtime_ns
+    code, out, err = explore(trace, tmp_path, harlequin)
+    assert (code, out) == (7, "mine.duckdb 500 18\n")
+    assert "making" not in err
+    assert [file.stat().st_mtime_ns for file in (tmp_path / "cache").glob("*-model.duckdb")] == [when]
+    assert trace.read_bytes() == before
+    assert {file.name for file in tmp_path.iterdir()} == {"mine.sqlite", "cache", "packages"}
+    shutil.copy(SAMPLES / "decode_graph_node.sqlite", trace)
+    assert explore(trace, tmp_path, harlequin)[1] != out
+
+
+def test_without_harlequin_it_says_what_to_install(tmp_path):
+    blocked = tmp_path / "blocked"
+    blocked.mkdir()
+    (blocked / "sitecustomize.py").write_text(
+        "import sys, importlib.util as u\nfind = u.find_spec\n"
+        "u.find_spec = lambda name, *a: None if name == 'harlequin' else find(name, *a)\n",
+        encoding="utf-8",
+    )
+    code, out, err = explore(SAMPLES / "churn.sqlite", tmp_path, blocked)
+    assert (code, out) == (4, "")
+    assert "pip install 'nsys-insight[explore]'" in err
+    assert not (tmp_path / "cache").exists()
