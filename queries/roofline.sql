@@ -1,5 +1,6 @@
 /*
 title = "How near kernels come to the roof"
+details = ["traffic_ratio"]
 description = """
 Places kernels under the roofline: operations per byte of memory traffic against operations per second. Bytes are those of
 DRAM: measured by ncu, else the sampled share of the peak times the mean duration, else the least that the size needs.
@@ -13,7 +14,8 @@ out. The roof is the lower of the peak (see peaks) and bandwidth x intensity."""
 reading = """
 roof memory: fewer bytes, or more use of each, move the kernel to the right. roof compute: lower precision or tensor cores
 raise the roof. roof_pct above 80: near the ceiling, leave it. Far below both roofs: latency, occupancy or caches; see
-classify-kernels. Bandwidth alone (no operations known) still says how near DRAM's peak a kernel runs."""
+classify-kernels. traffic_ratio well above 1: what is read is read again (tile, swizzle for L2, fuse what follows into the
+epilogue). Bandwidth alone (no operations known) still says how near DRAM's peak a kernel runs."""
 empty = "Neither bytes nor operations of any kernel are known: give --gemm M,N,K, --attention B,H,S,D or --elements N, capture with --gpu-metrics-devices=all, or have PyTorch write sizes into its ranges: emit_nvtx(record_shapes=True)"
 
 [params.gemm]
@@ -53,6 +55,7 @@ avg_ns = "Mean duration"
 precision = "Whose peak is compared with; NULL where the name does not tell"
 flop_count = "Operations of one call, by its size; a mean over the calls whose size NVTX says"
 bytes = "Bytes of memory traffic of one call"
+traffic_ratio = "Measured bytes as a multiple of what the size needs at least; below 1, caches already held some of it"
 intensity_ratio = "Operations per byte"
 tflop_per_s = "Attained, in 10^12 operations per second"
 compute_pct = "Of the peak of the precision"
@@ -165,7 +168,8 @@ fitted AS (
         ) AS fits,
         fits AND size_flop IS NOT NULL AS as_given,
         CASE WHEN as_given THEN size_flop ELSE traced_flop END AS flop_count,
-        coalesce(dram_bytes, sampled_bytes, CASE WHEN as_given THEN size_bytes ELSE traced_bytes END) AS bytes
+        CASE WHEN as_given THEN size_bytes ELSE traced_bytes END AS needed_bytes,
+        coalesce(dram_bytes, sampled_bytes, needed_bytes) AS bytes
     FROM placed
 )
 SELECT
@@ -177,6 +181,7 @@ SELECT
     used AS precision,
     flop_count,
     bytes,
+    coalesce(dram_bytes, sampled_bytes) / nullif(needed_bytes, 0) AS traffic_ratio,
     flop_count / nullif(bytes, 0) AS intensity_ratio,
     flop_count / nullif(avg_ns, 0) / 1e3 AS tflop_per_s,
     100 * flop_count / nullif(avg_ns, 0) * 1e9 / peak AS compute_pct,

@@ -85,6 +85,7 @@ class TestRoofline:
         (row,) = ask(trace.write(path), gemm="4096,2048,1024")
         flop, size = 2 * 4096 * 2048 * 1024, 2 * (4096 * 1024 + 1024 * 2048 + 4096 * 2048)
         assert (row["precision"], row["flop_count"], row["bytes"], row["bytes_from"]) == ("fp16", flop, size, "size")
+        assert row["traffic_ratio"] is None  # nothing was measured
         assert row["tflop_per_s"] == pytest.approx(flop / 1e-3 / 1e12)
         assert row["compute_pct"] == pytest.approx(100 * flop / 1e-3 / (132 * 1.98e9 * 4096))
         assert row["bandwidth_pct"] == pytest.approx(100 * size / 1e-3 / 4_814_304_000_000)
@@ -112,6 +113,7 @@ class TestRoofline:
         assert row["bandwidth_pct"] == pytest.approx(50)
         (row,) = ask(path, elements=1_000)
         assert (row["bytes_from"], row["flop_count"]) == ("gpu_metrics", 1_000)
+        assert row["traffic_ratio"] == pytest.approx(row["bytes"] / 8_000)
 
     def test_a_size_is_not_of_a_kernel_that_had_to_beat_the_peaks(self, trace, path):
         host = trace.thread()

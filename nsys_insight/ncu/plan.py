@@ -177,9 +177,11 @@ def _counted(trace: Trace, targets: list[dict[str, Any]]) -> str:
     which = " ".join(f"WHEN {_is(target)} THEN {place}" for place, target in enumerate(targets))
     return trace.query(
         f"""
-        SELECT row_number() OVER (PARTITION BY process_id ORDER BY correlation_id, start_ns) - 1 AS match_index,
-            CASE {which} END AS target, process_id, correlation_id, start_ns
-        FROM kernel_events WHERE process_id = {targets[0]["process_id"]} AND short_name_id IN ({names})"""
+        SELECT row_number() OVER (PARTITION BY process_id ORDER BY correlation_id, start_ns) - 1 AS match_index, *
+        FROM (
+            SELECT (CASE {which} END)::UTINYINT AS target, process_id, correlation_id, start_ns
+            FROM kernel_events WHERE process_id = {targets[0]["process_id"]} AND short_name_id IN ({names})
+        )"""
     ).table
 
 
