@@ -43,11 +43,14 @@ SELECT * EXCLUDE (turn_end_ns, is_held) REPLACE (
 )
 FROM idle_near
 UNION ALL BY NAME
-SELECT g.* EXCLUDE (turn_end_ns, is_held) REPLACE (
+SELECT g.* EXCLUDE (turn_end_ns, is_held, slice) REPLACE (
     t.start_ns AS start_ns, least(g.end_ns, t.end_ns) AS end_ns, CASE WHEN t.is_held THEN 'profiler' ELSE g.host END AS host
 )
-FROM idle_near AS g
-JOIN idle_turns AS t ON t.thread = g.thread AND t.start_ns > g.start_ns AND t.start_ns < g.end_ns;
+FROM (
+    SELECT *, unnest(range(turn_end_ns // 1000000, end_ns // 1000000 + 1)) AS slice FROM idle_near WHERE end_ns > turn_end_ns
+) AS g
+JOIN idle_turns AS t ON t.thread = g.thread AND t.start_ns // 1000000 = g.slice
+WHERE t.start_ns >= g.turn_end_ns AND t.start_ns < g.end_ns;
 
 -- A late thread's time before the call is what it did then. Threads, and the GPUs they launch on, are laid one after the
 -- other on a single line of time, their lanes: to sort by one number takes half as long as by two.
@@ -67,21 +70,25 @@ FROM idle_time AS t
 JOIN idle_lanes AS l ON l.gpu_id = t.gpu_id AND l.thread = t.thread
 WHERE t.host = 'late' AND t.call_ns > t.start_ns;
 
+CREATE OR REPLACE TABLE idle_hosts AS
+SELECT name_id, CASE
+    WHEN call_group = 'sync' THEN 'sync calls'
+    WHEN call_group = 'copy' AND name NOT LIKE '%Async%' THEN 'blocking copies'
+    WHEN call_group IN ('alloc', 'free') THEN 'allocation'
+    ELSE 'API calls'
+END::ENUM ('sync calls', 'blocking copies', 'allocation', 'API calls') AS host
+FROM api_names;
+
 -- For each call the first piece of that time that ends after the call began, if they meet.
 CREATE OR REPLACE TABLE idle_met AS
 SELECT c.start_ns, c.end_ns, c.host, b.start_ns AS piece_ns, b.end_ns AS piece_end_ns, b.lane
 FROM (
     SELECT
         greatest(a.start_ns, l.from_ns) + l.shift_ns AS start_ns, least(a.end_ns, l.to_ns) + l.shift_ns AS end_ns,
-        CASE
-            WHEN n.call_group = 'sync' THEN 'sync calls'
-            WHEN n.call_group = 'copy' AND n.name NOT LIKE '%Async%' THEN 'blocking copies'
-            WHEN n.call_group IN ('alloc', 'free') THEN 'allocation'
-            ELSE 'API calls'
-        END::ENUM ('sync calls', 'blocking copies', 'allocation', 'API calls') AS host
+        coalesce(n.host, 'API calls') AS host
     FROM host_activity AS a
     JOIN idle_lanes AS l ON l.thread = a.process_id << 24 | a.thread_id
-    LEFT JOIN api_names AS n ON n.name_id = a.name_id
+    LEFT JOIN idle_hosts AS n ON n.name_id = a.name_id
     WHERE a.kind = 'api' AND a.end_ns > a.start_ns AND a.end_ns > l.from_ns AND a.start_ns < l.to_ns
 ) AS c
 ASOF JOIN idle_before AS b ON b.end_ns > c.start_ns
@@ -121,5 +128,7 @@ DROP TABLE idle_slices;
 DROP TABLE idle_near;
 
 DROP TABLE idle_lanes;
+
+DROP TABLE idle_hosts;
 
 DROP TABLE idle_met;
