@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_insight import extents, fusion, load, model, steps
+from nsys_insight import extents, fusion, idle, load, model, steps
 from nsys_insight.errors import UsageError
 from nsys_insight.scope import describe
 from nsys_insight.sqltext import identifier, literal
@@ -82,9 +82,11 @@ def write_database(trace: Trace, output: Path) -> None:
                 connection.execute(f"CREATE VIEW whole.{table} AS FROM raw.{table}")
             model.create_macros(connection, lasting=True)
             describe(connection)
+            idle.create_tables(connection)
             steps.create_tables(connection)
             fusion.create_tables(connection)
             model.create_views(connection, list(model.definitions().values()), comments=True)
+            idle.find(connection)
             steps.find(connection, steps.AUTO, lambda _: None)
             fusion.find(connection, lambda _: None)
         built.replace(output)

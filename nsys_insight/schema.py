@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_insight import fusion, load, model, steps
+from nsys_insight import fusion, idle, load, model, steps
 from nsys_insight.answer import Answer, Column, store
 from nsys_insight.errors import UsageError
 from nsys_insight.scope import WHOLE_TRACE, describe
@@ -76,6 +76,7 @@ def empty_model(mentioned_in: str | None = None, *, comments: bool = False) -> d
     model.create_macros(connection)
     load.create_raw_views(connection, load.Source({}, {}), WHOLE_TRACE)
     describe(connection)
+    idle.create_tables(connection)
     steps.create_tables(connection)
     fusion.create_tables(connection)
     views = model.needed(mentioned_in) if mentioned_in else list(model.definitions().values())

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from nsys_insight import cache, fusion, load, many, model, sandbox, steps
+from nsys_insight import cache, fusion, idle, load, many, model, sandbox, steps
 from nsys_insight.answer import store
 from nsys_insight.errors import QueryError, TraceError, UsageError
 from nsys_insight.ncu.store import attach as attach_ncu
@@ -69,6 +69,7 @@ class Session:
         self._views: set[str] = set()
         self._steps: steps.StepOptions | None = None
         self._fusions_found = False
+        self._idle_found = False
         self._loaded: dict[str, set[str]] = {}
         self._definitions: dict[tuple[str, bool], str] = {}
         self._as_exported = False
@@ -194,7 +195,7 @@ class Session:
             self._way = self._ways.pop(0)
             self._views.clear()
             self._loaded.clear()
-            self._steps, self._fusions_found = None, False
+            self._steps, self._fusions_found, self._idle_found = None, False, False
             self._cached_files = []
             try:
                 sources = self._way()
@@ -226,6 +227,7 @@ class Session:
         """Create the raw relations of one file, and what the views over them need in any scope."""
         load.create_raw_views(self.connection, source, WHOLE_TRACE, as_exported=self._as_exported)
         describe(self.connection)
+        idle.create_tables(self.connection)
         steps.create_tables(self.connection)
         fusion.create_tables(self.connection)
         if self.scope != WHOLE_TRACE:
@@ -239,11 +241,18 @@ class Session:
     def _create_views(self, mentioned_in: str) -> None:
         if not self._as_exported and "raw" in model.words(mentioned_in):
             self._show_as_exported()
-        wanted = [view for view in model.needed(mentioned_in) if view.name not in self._views]
+        finds_idle = not self._idle_found and idle.needed(mentioned_in)
+        read = mentioned_in + (idle.statements() if finds_idle else "")
+        wanted = [view for view in model.needed(read) if view.name not in self._views]
         for part in self._parts():
             with many.inside(self.connection, part):
                 model.create_views(self.connection, wanted)
         self._views.update(view.name for view in wanted)
+        if finds_idle:
+            for part in self._parts():
+                with many.inside(self.connection, part):
+                    self._bounded(self.connection, lambda: idle.find(self.connection))
+            self._idle_found = True
         if len(self.files) > 1:
             labels = [file.label for file in self.files]
             many.unite(self.connection, mentioned_in, self._parts(), labels, self._sources, self._loaded)

@@ -1,24 +1,24 @@
 -- A gap belongs to the operation that ends it: if its launch call began before the gap, the operation was launched in time,
 -- else the host was late. Before a GPU's first operation and after its last one there is no gap but the rest of the wall.
 CREATE VIEW idle_gaps AS
-WITH reach AS (
-    SELECT
-        gpu_id, start_ns, process_id, correlation_id,
-        max(end_ns) OVER (
-            PARTITION BY gpu_id ORDER BY start_ns, correlation_id, process_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS reached_ns,
-        lag(correlation_id) OVER along = correlation_id AND lag(process_id) OVER along = process_id AS is_same_call
-    FROM gpu_work
-    WINDOW along AS (PARTITION BY gpu_id ORDER BY start_ns, correlation_id, process_id)
+WITH
+-- One number for a call takes half the time of two. There is one call to a correlation id: see nsys_insight/load.py.
+operations AS (
+    SELECT gpu_id::INTEGER AS gpu_id, start_ns, end_ns, correlation_id << 24 | process_id AS call FROM gpu_work
 ),
--- One number for a thread, and one for a call, take half the time of two.
+reach AS (
+    SELECT gpu_id, start_ns, call, max(end_ns) OVER before AS reached_ns, lag(call) OVER along = call AS is_same_call
+    FROM operations
+    WINDOW
+        along AS (PARTITION BY gpu_id ORDER BY start_ns, call),
+        before AS (PARTITION BY gpu_id ORDER BY start_ns, call ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+),
 launch_calls AS (
     SELECT
-        process_id << 32 | correlation_id AS call, min(process_id << 24 | thread_id) AS thread, min(start_ns) AS call_ns,
-        max(end_ns) AS returned_ns, min(name_id) AS name_id
+        correlation_id << 24 | process_id AS call, process_id << 24 | thread_id AS thread, start_ns AS call_ns,
+        end_ns AS returned_ns, name_id
     FROM host_activity
     WHERE kind = 'api'
-    GROUP BY call
 ),
 between_operations AS (
     SELECT
@@ -31,9 +31,8 @@ between_operations AS (
             WHEN c.call_ns < g.reached_ns THEN 'launch call under way'
             ELSE 'late'
         END AS host
-    FROM reach AS g
-    LEFT JOIN launch_calls AS c ON c.call = g.process_id << 32 | g.correlation_id
-    WHERE g.start_ns > g.reached_ns
+    FROM (FROM reach WHERE start_ns > reached_ns) AS g
+    LEFT JOIN launch_calls AS c ON c.call = g.call
 ),
 edges AS (
     SELECT gpu_id, unnest([first_ns, end_ns]) AS start_ns, unnest([start_ns, last_ns]) AS end_ns,

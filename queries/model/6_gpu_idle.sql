@@ -1,12 +1,19 @@
+-- The tables are filled when a query needs them: see nsys_insight/idle.py.
 CREATE VIEW gpu_idle AS
-WITH gaps AS (
-    FROM idle_gaps
+WITH times AS (
+    FROM idle_time
 ),
-gap_pieces AS (
-    SELECT gpu_id, start_ns, end_ns, thread, call_ns, returned_ns, is_copy, host, 0 AS window_ns FROM in_scope('gaps')
+calls AS (
+    FROM idle_calls
+),
+time_pieces AS (
+    SELECT gpu_id, start_ns, end_ns, call_ns, returned_ns, is_copy, host, 0 AS window_ns FROM in_scope('times')
+),
+call_pieces AS (
+    SELECT gpu_id, start_ns, end_ns, host, 0 AS window_ns FROM in_scope('calls')
 )
 SELECT gpu_id, cause, host, idle_ns
-FROM idle_of('gap_pieces');
+FROM idle_of('time_pieces', 'call_pieces');
 
 COMMENT ON VIEW gpu_idle IS 'What the idle time of each GPU is owed to: with `used_gpus.busy_ns` it adds up to the wall, to the nanosecond. A gap is put down to the operation that ends it. If its launch call began before the gap, the operation was launched in time and waited on the GPU: dependency. Else the host was late, and each nanosecond is what the launching thread did then.';
 COMMENT ON COLUMN gpu_idle.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';

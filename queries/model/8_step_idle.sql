@@ -2,14 +2,20 @@ CREATE VIEW step_idle AS
 WITH windows AS (
     SELECT start_ns, end_ns FROM steps WHERE phase = 'steady'
 ),
-gaps AS (
-    FROM idle_gaps
+times AS (
+    SELECT * EXCLUDE (thread) FROM idle_time
 ),
-gap_pieces AS (
-    FROM cut_to('gaps', 'windows')
+calls AS (
+    FROM idle_calls
+),
+time_pieces AS (
+    FROM cut_to('times', 'windows')
+),
+call_pieces AS (
+    FROM cut_to('calls', 'windows')
 )
 SELECT s.step, i.gpu_id, i.cause, i.host, i.idle_ns
-FROM idle_of('gap_pieces') AS i
+FROM idle_of('time_pieces', 'call_pieces') AS i
 JOIN steps AS s ON s.start_ns = i.window_ns AND s.phase = 'steady'
 JOIN step_gpus AS g ON g.step = s.step AND g.gpu_id = i.gpu_id;
 

@@ -74,11 +74,17 @@ windows AS MATERIALIZED (
     ASOF JOIN owners AS o ON o.start_ns <= c.start_ns
     WHERE c.start_ns < o.end_ns
 ),
-all_gaps AS (
-    FROM idle_gaps
+times AS (
+    SELECT * EXCLUDE (thread) FROM idle_time
 ),
-gap_pieces AS (
-    FROM cut_to('all_gaps', 'windows')
+calls AS (
+    FROM idle_calls
+),
+time_pieces AS (
+    FROM cut_to('times', 'windows')
+),
+call_pieces AS (
+    FROM cut_to('calls', 'windows')
 ),
 placed AS (
     SELECT
@@ -91,7 +97,7 @@ placed AS (
         is_inside AND i.window_ns >= d.waited_ns AS is_after,
         is_inside AND d.is_read AS is_read,
         is_inside AND d.is_pageable_read AS is_pageable_read
-    FROM idle_of('gap_pieces') AS i
+    FROM idle_of('time_pieces', 'call_pieces') AS i
     JOIN windows AS w ON w.start_ns = i.window_ns
     SEMI JOIN owner_gpus AS g ON g.step IS NOT DISTINCT FROM w.step AND g.gpu_id = i.gpu_id
     ASOF LEFT JOIN dried AS d ON d.gpu_id = i.gpu_id AND d.start_ns <= i.window_ns
