@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-_TEXT = """Write a report to hand over: -o report.html is a page that needs nothing else, -o report.md is Markdown.
-
-The diagnosis first, then what each report answers, with pictures: a typical step moment by moment, where the wall goes,
-the kernels that take most, the pace of the steps, the chains of kernels that could be one. --template agent is short
-Markdown for a coding agent. Without -o, Markdown goes to stdout."""
+_TEXT = (
+    "Write a report to hand over: -o report.html is a page that needs nothing else, -o report.md is Markdown.\n\n"
+    "The diagnosis first, then what each report answers, with pictures: a typical step moment by moment, where the"
+    " wall goes, the kernels that take most, the pace of the steps, the chains of kernels that could be one."
+    " --template agent is short Markdown for a coding agent. Without -o, Markdown goes to stdout."
+)
 
 
 def report_command() -> Callable[..., None]:
