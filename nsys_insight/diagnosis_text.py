@@ -146,28 +146,32 @@ def headline(diagnosis: Diagnosis) -> list[str]:
 
 
 def shares(found: Sequence[Share]) -> str:
-    """The shares of the wall, rounded so that they still add up to 100.0 %."""
-    rounded = tenths([share.wall_pct for share in found])
-    pairs = list(zip(found, rounded, strict=True))
-    busy = sum(tenth for share, tenth in pairs if share.is_busy)
+    """The shares of the wall, rounded so that they still add up to busy and idle, and these to 100.0 %."""
+    working, waiting = ([share for share in found if share.is_busy is is_busy] for is_busy in (True, False))
+    busy = round(sum(share.wall_pct for share in working) * 10)
     alone = [
         f"{_PARTS[share.part]} {tenth / 10:.1f}"
-        for share, tenth in pairs
-        if share.is_busy and share.part in _PARTS and tenth >= 10
+        for share, tenth in zip(working, tenths(working, busy), strict=True)
+        if share.part in _PARTS and tenth >= 10
     ]
-    waits = [f"{_WAITS[share.part]} {tenth / 10:.1f}" for share, tenth in pairs if not share.is_busy and tenth]
+    waits = [
+        f"{_WAITS[share.part]} {tenth / 10:.1f}"
+        for share, tenth in zip(waiting, tenths(waiting, 1000 - busy), strict=True)
+        if tenth
+    ]
     but = f" (nothing but {', '.join(alone)})" if alone else ""
     idle = f": {', '.join(waits)}" if waits else ""
     return f"GPU busy {busy / 10:.1f} %{but}, idle {(1000 - busy) / 10:.1f} %{idle}"
 
 
-def tenths(percent: Sequence[float]) -> list[int]:
-    """Round shares that add up to 100 to tenths that add up to 1000: those with the largest rest are rounded up."""
-    whole = [int(value * 10) for value in percent]
-    rest = sorted(range(len(percent)), key=lambda at: (whole[at] - percent[at] * 10, at))
-    for at in rest[: 1000 - sum(whole)] if percent else []:
-        whole[at] += 1
-    return whole
+def tenths(found: Sequence[Share], total: int) -> list[int]:
+    """Round shares to tenths of a percent that add up to a total: those with the largest rest are rounded up."""
+    exact = [share.wall_pct * 10 for share in found]
+    rounded = [int(value) for value in exact]
+    by_rest = sorted(range(len(exact)), key=lambda at: (rounded[at] - exact[at], at))
+    for at in by_rest[: max(total - sum(rounded), 0)]:
+        rounded[at] += 1
+    return rounded
 
 
 def standing(diagnosis: Diagnosis) -> str:

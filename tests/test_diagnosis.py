@@ -18,7 +18,7 @@ from synthetic import Trace
 
 import nsys_insight
 from nsys_insight import diagnosis, model, packs, steps
-from nsys_insight.diagnosis import Finding, ranked
+from nsys_insight.diagnosis import Finding, Share, ranked
 from nsys_insight.diagnosis_text import markdown, tenths
 from nsys_insight.findings import all_rules, reports_of
 
@@ -439,11 +439,11 @@ def test_no_more_is_won_than_there_is_in_what_was_planted(diagnosed):
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=9).filter(lambda parts: sum(parts) > 1e-6))
-def test_rounded_shares_add_up_to_a_hundred(parts):
-    percent = [100 * part / sum(parts) for part in parts]
-    rounded = tenths(percent)
-    assert sum(rounded) == 1000
-    assert all(abs(tenth - 10 * value) <= 1 + 1e-6 for tenth, value in zip(rounded, percent, strict=True))
+def test_rounded_shares_add_up_to_what_all_round_to(parts):
+    found = [Share("gpu", is_busy=True, time_ns=0.0, wall_pct=50 * part / sum(parts)) for part in parts]
+    rounded = tenths(found, 500)
+    assert sum(rounded) == 500
+    assert all(abs(tenth - 10 * share.wall_pct) <= 1 + 1e-6 for tenth, share in zip(rounded, found, strict=True))
 
 
 def test_the_headline_s_shares_add_up(diagnosed):
