@@ -6,6 +6,7 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import count
 from typing import TYPE_CHECKING
 
 from nsys_insight import extents
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 # What a query may hold in memory before it spills to disk. With 512 MB no report on 6.5 million kernels took more than
 # 1 GB for the whole process, and none slowed by more than a third (docs/performance.md).
 DEFAULT_MEMORY = "512MB"
+_CONNECTIONS = count(1)
 
 # The tables of which the whole is read to say when a GPU was idle, and why.
 WHOLE = (
@@ -56,7 +58,7 @@ class Source:
 
 
 def spill_folder() -> str:
-    """Where queries of this process spill to, and answers are handed over from: a folder of its own, not yet made."""
+    """Where answers of this process are handed over from, and beside which queries spill: a folder not yet made."""
     import os
     import tempfile
 
@@ -73,7 +75,8 @@ def connect(memory: str | None = None) -> duckdb.DuckDBPyConnection:
                 # Row order is of no meaning in SQL; giving it up lets the extension scan a SQLite file in parallel.
                 "preserve_insertion_order": False,
                 "memory_limit": memory or DEFAULT_MEMORY,
-                "temp_directory": spill_folder(),
+                # Two databases that spill to one folder give their files the same names, and read each other's.
+                "temp_directory": f"{spill_folder()}-{next(_CONNECTIONS)}",
                 "autoinstall_known_extensions": False,
                 "autoload_known_extensions": False,
                 # DuckDB checks a signature by hashing the 35 MB of the extension, 0.08 s at each start. The file came

@@ -211,6 +211,16 @@ def test_an_endless_query_is_stopped_and_the_next_one_answers(query, sample, tmp
         assert trace.sql("SELECT count(*) AS n FROM kernels")["n"].item() == 500
 
 
+def test_traces_that_are_open_at_once_spill_to_folders_of_their_own(sample):
+    """DuckDB numbers its files from 0 in each database: in one folder, two would write over each other's."""
+    with nsys_insight.open(sample("churn")) as trace, trace.scope(stream=7) as scoped, load.connect() as other:
+        folders = {
+            one.execute("SELECT current_setting('temp_directory')").fetchone()
+            for one in (trace._session.connection, scoped._session.connection, other)
+        }
+    assert len(folders) == 3
+
+
 def test_ctrl_c_stops_a_query_and_the_next_one_answers(sample):
     with nsys_insight.open(sample("churn")) as trace:
         threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
