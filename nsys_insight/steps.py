@@ -135,7 +135,10 @@ def find(connection: duckdb.DuckDBPyConnection, asked: StepOptions, prepare: Cal
         tokens=asked.tokens, tokens_per_step=(asked.tokens_per_step or 1) * (asked.batch or 1),
         high_steps=HIGH[0], high=HIGH[1], medium_steps=MEDIUM[0], medium=MEDIUM[1], process=stream.process,
     )  # fmt: skip
-    for kind, names in (("VIEW", "named ops"), ("TABLE", "launched stream cut pieces ranges calls waits work busy totals")):
+    for kind, names in (
+        ("VIEW", "named ops"),
+        ("TABLE", "launched stream cut pieces ranges calls waits work busy totals"),
+    ):
         for name in names.split():
             connection.execute(f"DROP {kind} IF EXISTS step_{name}")
 
