@@ -3,9 +3,10 @@ title = "Where the wall of each GPU goes: busy, or idle and why"
 description = """
 Splits the wall of each GPU into busy time (the union of kernels, copies, memsets and whole graphs) and idle time by its
 cause, so that the shares of a GPU add up to 100 %. A gap is put down to the operation that ends it. If that operation's
-launch call began before the gap, the operation was launched in time and waited on the GPU: dependency. Else the host was
-late, and each nanosecond of the gap is what the launching thread did then, in this precedence: profiler (the profiler held
-the thread up), blocked (in a sync call or a blocking copy), allocation (in an allocation or a free), starved (all else: CPU
+launch call began before the gap, the operation was launched in time and waited on the GPU: dependency; unless that call is a
+copy to the host into pageable memory that was still under way: blocked. Else the host was late, and each nanosecond of the
+gap is what the launching thread did then, in this precedence: profiler (the profiler held the thread up), blocked (in a
+sync call or a blocking copy; a copy into pageable memory of the host blocks, whatever its name says), allocation (in an allocation or a free), starved (all else: CPU
 work outside of CUDA calls, other API calls, the launch call itself, and the way from its return to the start on the GPU).
 Before the first operation and after the last one of a GPU is edge. A scope cuts all this to its own time."""
 reading = """

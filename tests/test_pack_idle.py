@@ -27,6 +27,17 @@ def ask(path, **scope):
         return {(row["gpu_id"], row["cause"], row["host"]): row["time_ns"] for row in trace.idle().to_dicts()}
 
 
+def pageable_reads(tables):
+    """The calls that copied to the host into pageable memory: they block, whatever they are called."""
+    kinds = oracle.labels(tables, "ENUM_CUDA_MEMCPY_OPER", oracle.COPY_KINDS)
+    memory = oracle.labels(tables, "ENUM_CUDA_MEM_KIND", oracle.MEMORY_KINDS)
+    return {
+        by_call(copy)
+        for copy in tables[oracle.MEMCPY]
+        if kinds.get(copy["copyKind"]) == "Device-to-Host" and memory.get(copy["dstKind"]) == "Pageable"
+    }
+
+
 def host_of(name):
     """What a thread in an API call does, as far as an idle GPU is concerned."""
     if name.endswith("Synchronize"):
@@ -43,6 +54,7 @@ class Threads:
 
     def __init__(self, tables):
         self.calls, self.held, self.edges = defaultdict(list), defaultdict(list), {}
+        self.reads = pageable_reads(tables)
         for call in oracle.outer_api_calls(tables):
             self.calls[call["globalTid"]].append(call)
         for row in tables["PROFILER_OVERHEAD"]:
@@ -67,13 +79,17 @@ class Threads:
         if any(start <= a and b <= end for start, end in self.held[thread]):
             return "profiler", "profiler"
         if a >= launch["start"]:
-            if a < launch["end"] and oracle.is_blocking_copy(launch["name"]):
+            if a < launch["end"] and self.blocks(launch):
                 return "blocked", "blocking copies"
             return "starved", "launch latency" if a >= launch["end"] else "launch call"
         last = bisect_right(self.starts[thread], a) - 1
         if last >= 0 and self.calls[thread][last]["end"] >= b:
-            return host_of(self.calls[thread][last]["name"])
+            call = self.calls[thread][last]
+            return ("blocked", "blocking copies") if by_call(call) in self.reads else host_of(call["name"])
         return "starved", "CPU work"
+
+    def blocks(self, call):
+        return oracle.is_blocking_copy(call["name"]) or by_call(call) in self.reads
 
 
 def by_call(row):
@@ -93,6 +109,8 @@ def gap(threads, start, op, before, launch):
         yield "dependency", "same launch call", duration
     elif launch is None:
         yield "unknown", "not in the trace", duration
+    elif launch["start"] < start < launch["end"] and by_call(launch) in threads.reads:
+        yield "blocked", "blocking copies", duration
     elif launch["start"] < start:
         yield "dependency", "launched before" if launch["end"] <= start else "launch call under way", duration
     else:
@@ -261,6 +279,29 @@ def test_an_allocation_in_a_gap_is_charged_with_its_time(tmp_path):
         ("starved", "launch call"): 1_000,
         ("starved", "launch latency"): 300,
     }
+
+
+@pytest.mark.parametrize(("at", "blocked"), [(2_000, 43_000 - 11_100), (20_000, 61_000 - 20_000)])
+def test_a_host_in_a_copy_into_pageable_memory_is_blocked_whatever_the_copy_is_called(at, blocked, tmp_path):
+    def does(host):
+        host.copy("D2H", 64, at=at, api=45_000, queue=-4_000, runs=2_000, target="pageable")
+
+    found = planted(tmp_path, does)
+    assert found.pop(("blocked", "blocking copies")) == blocked
+    assert found == ({} if at < 11_100 else {("starved", "CPU work"): at - 11_100})
+
+
+def test_the_time_in_an_earlier_copy_into_pageable_memory_is_blocked(tmp_path):
+    def does(host):
+        host.copy("D2H", 64, at=500, api=20_500, queue=-20_000, runs=500, target="pageable")  # returns at 21,000
+        host.launch("last", at=30_000, api=1_000, queue=0)
+
+    assert planted(tmp_path, does)["blocked", "blocking copies"] == 21_000 - 11_100
+
+
+def test_a_copy_into_pinned_memory_does_not_block(tmp_path):
+    found = planted(tmp_path, lambda h: h.copy("D2H", 64, at=20_000, api=45_000, queue=-4_000, target="pinned"))
+    assert found == {("starved", "CPU work"): 20_000 - 11_100, ("starved", "launch call"): 41_000}
 
 
 def test_what_was_launched_in_time_waited_on_the_gpu(tmp_path):

@@ -79,13 +79,17 @@ SELECT name_id, CASE
 END::ENUM ('sync calls', 'blocking copies', 'allocation', 'API calls') AS host
 FROM api_names;
 
+-- These block whatever their calls are named.
+CREATE OR REPLACE TABLE idle_reads AS
+SELECT correlation_id, process_id FROM pageable_reads;
+
 -- For each call the first piece of that time that ends after the call began, if they meet.
 CREATE OR REPLACE TABLE idle_met AS
 SELECT c.start_ns, c.end_ns, c.host, b.start_ns AS piece_ns, b.end_ns AS piece_end_ns, b.lane
 FROM (
     SELECT
         greatest(a.start_ns, l.from_ns) + l.shift_ns AS start_ns, least(a.end_ns, l.to_ns) + l.shift_ns AS end_ns,
-        coalesce(n.host, 'API calls') AS host
+        CASE WHEN (a.correlation_id, a.process_id) IN (FROM idle_reads) THEN 'blocking copies' ELSE coalesce(n.host, 'API calls') END AS host
     FROM host_activity AS a
     JOIN idle_lanes AS l ON l.thread = a.process_id << 24 | a.thread_id
     LEFT JOIN idle_hosts AS n ON n.name_id = a.name_id
@@ -130,5 +134,7 @@ DROP TABLE idle_near;
 DROP TABLE idle_lanes;
 
 DROP TABLE idle_hosts;
+
+DROP TABLE idle_reads;
 
 DROP TABLE idle_met;

@@ -3,7 +3,7 @@
 CREATE OR REPLACE TABLE idle_time (
     gpu_id INTEGER, start_ns BIGINT, end_ns BIGINT, thread BIGINT, call_ns BIGINT, returned_ns BIGINT, is_copy BOOLEAN,
     host ENUM (
-        'late', 'profiler', 'same launch call', 'not in the trace', 'launched before', 'launch call under way',
+        'late', 'profiler', 'same launch call', 'not in the trace', 'launched before', 'launch call under way', 'blocking copies',
         'before the first operation', 'after the last operation'
     )
 );

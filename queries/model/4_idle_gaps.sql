@@ -23,15 +23,20 @@ launch_calls AS (
 between_operations AS (
     SELECT
         g.gpu_id, g.reached_ns AS start_ns, g.start_ns AS end_ns, c.thread, c.call_ns, c.returned_ns,
-        c.name_id IN (SELECT name_id FROM api_names WHERE call_group = 'copy' AND name NOT LIKE '%Async%') AS is_copy,
+        c.name_id IN (SELECT name_id FROM api_names WHERE call_group = 'copy' AND name NOT LIKE '%Async%') OR g.is_read AS is_copy,
         CASE
             WHEN g.is_same_call THEN 'same launch call'
             WHEN c.call_ns IS NULL THEN 'not in the trace'
             WHEN c.returned_ns <= g.reached_ns THEN 'launched before'
+            WHEN c.call_ns < g.reached_ns AND g.is_read THEN 'blocking copies'
             WHEN c.call_ns < g.reached_ns THEN 'launch call under way'
             ELSE 'late'
         END AS host
-    FROM (FROM reach WHERE start_ns > reached_ns) AS g
+    FROM (
+        SELECT *, call IN (SELECT correlation_id << 24 | process_id FROM pageable_reads) AS is_read
+        FROM reach
+        WHERE start_ns > reached_ns
+    ) AS g
     LEFT JOIN launch_calls AS c ON c.call = g.call
 ),
 edges AS (
@@ -51,5 +56,5 @@ COMMENT ON COLUMN idle_gaps.end_ns IS 'When the next operation started';
 COMMENT ON COLUMN idle_gaps.thread IS 'Thread that launched it: its process id times 16,777,216, and its thread id';
 COMMENT ON COLUMN idle_gaps.call_ns IS 'When it entered the launch call';
 COMMENT ON COLUMN idle_gaps.returned_ns IS 'When the call returned';
-COMMENT ON COLUMN idle_gaps.is_copy IS 'Whether the call is a blocking copy';
-COMMENT ON COLUMN idle_gaps.host IS 'late; or why the host was not: same launch call, launched before, launch call under way, not in the trace, before the first operation, after the last operation';
+COMMENT ON COLUMN idle_gaps.is_copy IS 'Whether the call is a blocking copy, or one to the host into pageable memory, which blocks whatever its name says';
+COMMENT ON COLUMN idle_gaps.host IS 'late; or why the host was not: same launch call, launched before, launch call under way, blocking copies (the call is a copy into pageable memory of the host, and was under way), not in the trace, before the first operation, after the last operation';

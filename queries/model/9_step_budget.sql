@@ -29,11 +29,10 @@ gpus_used AS (
     LEFT JOIN devices AS d ON d.process_id = o.process_id AND d.device_id = o.device_id
 ),
 reads AS MATERIALIZED (
-    SELECT u.gpu_id, m.start_ns, bool_or(m.target_memory = 'pageable') AS is_pageable
+    SELECT DISTINCT u.gpu_id, m.start_ns
     FROM memcpys AS m
     JOIN gpus_used AS u USING (process_id, device_id)
     WHERE m.copy_kind = 'D2H'
-    GROUP BY ALL
 ),
 near AS MATERIALIZED (
     FROM gpu_gaps
@@ -57,7 +56,7 @@ waited AS (
 dried AS MATERIALIZED (
     SELECT
         g.gpu_id, g.start_ns, g.end_ns, w.waited_ns, w.wait_ns, w.waited_for,
-        r.start_ns IS NOT NULL AS is_read, coalesce(r.is_pageable, false) AS is_pageable_read
+        r.start_ns IS NOT NULL AS is_read
     FROM near AS g
     LEFT JOIN waited AS w ON w.gpu_id = g.gpu_id AND w.start_ns = g.start_ns
     LEFT JOIN reads AS r ON r.gpu_id = g.gpu_id AND r.start_ns = g.end_ns
@@ -95,8 +94,7 @@ placed AS (
         d.wait_ns,
         is_inside AND i.window_ns < d.waited_ns AS is_waiting,
         is_inside AND i.window_ns >= d.waited_ns AS is_after,
-        is_inside AND d.is_read AS is_read,
-        is_inside AND d.is_pageable_read AS is_pageable_read
+        is_inside AND d.is_read AS is_read
     FROM idle_of('time_pieces', 'call_pieces') AS i
     JOIN windows AS w ON w.start_ns = i.window_ns
     SEMI JOIN owner_gpus AS g ON g.step IS NOT DISTINCT FROM w.step AND g.gpu_id = i.gpu_id
@@ -108,9 +106,8 @@ idle AS (
         CASE
             WHEN cause IN ('profiler', 'edge', 'unknown', 'allocation') THEN cause
             WHEN host = 'sync calls' THEN 'sync'
-            -- An asynchronous copy into pageable memory waits, whatever its name says.
-            WHEN is_waiting AND host IN ('blocking copies', 'API calls') THEN CASE WHEN waited_for IN ('D2H copy', 'wait') THEN 'sync' ELSE 'copy' END
-            WHEN is_read AND (host = 'blocking copies' OR is_pageable_read AND host IN ('launch call', 'launch call under way')) THEN 'sync'
+            WHEN is_waiting AND host = 'blocking copies' THEN CASE WHEN waited_for IN ('D2H copy', 'wait') THEN 'sync' ELSE 'copy' END
+            WHEN is_read AND host = 'blocking copies' THEN 'sync'
             WHEN host = 'blocking copies' THEN 'copy'
             WHEN cause = 'starved' OR host = 'launch call under way' THEN 'launch'
             ELSE cause

@@ -2,6 +2,9 @@ CREATE VIEW step_metrics AS
 WITH steady AS (
     SELECT * FROM steps WHERE phase = 'steady'
 ),
+causes AS MATERIALIZED (
+    FROM step_idle
+),
 -- A mean over the GPUs, as gpu_idle_ns is; the causes that every budget shows, and others where there are any.
 idle AS (
     SELECT s.step, c.cause, coalesce(sum(i.idle_ns), 0) / any_value(g.gpus) AS idle_ns
@@ -10,9 +13,9 @@ idle AS (
     CROSS JOIN (
         SELECT unnest(['starved', 'blocked', 'allocation', 'dependency', 'profiler']) AS cause
         UNION
-        SELECT cause FROM step_idle
+        SELECT cause FROM causes
     ) AS c
-    LEFT JOIN step_idle AS i ON i.step = s.step AND i.cause = c.cause
+    LEFT JOIN causes AS i ON i.step = s.step AND i.cause = c.cause
     GROUP BY s.step, c.cause
 )
 SELECT s.step, m.place, m.metric, m.kind, m.value::DOUBLE AS value
