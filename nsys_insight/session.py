@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nsys_insight import cache, fusion, idle, load, many, model, sandbox, steps
 from nsys_insight.answer import store
 from nsys_insight.errors import QueryError, TraceError, UsageError
-from nsys_insight.ncu.store import attach as attach_ncu
 from nsys_insight.scope import WHOLE_TRACE, Scope, describe, prepare, settle
 from nsys_insight.source import Kind
 from nsys_insight.sqltext import literal
 from nsys_insight.statements import failed
+from nsys_insight.trace_files import attach, exports, is_unreadable_cell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,18 +22,11 @@ if TYPE_CHECKING:
     import duckdb
 
     from nsys_insight.statements import Statement
+    from nsys_insight.trace_files import File
 
 T = TypeVar("T")
 Columns = list[tuple[str, str]]
 Batch = list[tuple[Any, ...]]
-
-
-class File(NamedTuple):
-    """A file to read; `label` is what the column `trace` says of its rows where there are several."""
-
-    path: Path
-    kind: Kind
-    label: str = ""
 
 
 class Session:
@@ -169,7 +162,7 @@ class Session:
                 again = False
             except (duckdb.Error, UnicodeDecodeError) as error:
                 broken = self._cached_files and isinstance(error, duckdb.IOException)
-                if not broken and not _is_unreadable_cell(error):
+                if not broken and not is_unreadable_cell(error):
                     raise self._failed(error, line) from None
                 self._get_over(error)
             self._open()
@@ -302,7 +295,7 @@ class Session:
         if self._cached_files and not isinstance(error, UnicodeDecodeError):
             for file in self._cached_files:
                 cache.discard(file)
-        elif not self._ways or not _is_unreadable_cell(error):
+        elif not self._ways or not is_unreadable_cell(error):
             which = ", ".join(str(file.path) for file in self.files[:3])
             raise TraceError(
                 f"{which} cannot be read: {str(error).partition(chr(10))[0]}",
@@ -313,8 +306,8 @@ class Session:
         if self.use_cache is False or self._as_exported:
             return None
         built: dict[Path, Path | None] = {}
-        for file in self._exports():
-            built[file.path] = cache.find(file.path)
+        for path in exports(self.files):
+            built[path] = cache.find(path)
         if self.use_cache:
             missing = [path for path, database in built.items() if database is None]
             built |= many.build(missing, self.memory)
@@ -327,33 +320,8 @@ class Session:
         return self._attach({})
 
     def _copied(self) -> list[load.Source] | None:
-        return self._attach(many.build([file.path for file in self._exports()], self.memory, in_place=False))
-
-    def _exports(self) -> list[File]:
-        return [file for file in self.files if file.kind is Kind.SQLITE]
+        return self._attach(many.build(exports(self.files), self.memory, in_place=False))
 
     def _attach(self, built: Mapping[Path, Path | None]) -> list[load.Source] | None:
-        """Attach each file, or what was built of it; None where a file needs the extension and there is none."""
         self.connection = load.connect(self.memory)
-        sources = []
-        for number, file in enumerate(self.files):
-            name = "trace" if len(self.files) == 1 else f"trace_{number}"
-            database = built.get(file.path)
-            if database:
-                source: load.Source | None = load.attach_database(self.connection, database, name)
-            elif file.kind is Kind.PARQUET:
-                source = load.attach_parquet(self.connection, file.path)
-            elif file.kind is Kind.DATABASE:
-                source = load.attach_database(self.connection, file.path, name, schema="raw")
-            else:
-                source = load.attach_sqlite(self.connection, file.path, name)
-            if source is None:
-                return None
-            sources.append(attach_ncu(self.connection, self.ncu, source) if self.ncu else source)
-        return sources
-
-
-def _is_unreadable_cell(error: Exception) -> bool:
-    """Tell whether the extension met text that is not UTF-8, or a cell of another type than its column's."""
-    text = str(error)
-    return isinstance(error, UnicodeDecodeError) or "Mismatch Type Error" in text or "nvalid unicode" in text
+        return attach(self.connection, self.files, built, self.ncu)

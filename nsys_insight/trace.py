@@ -11,10 +11,11 @@ from nsys_insight.errors import UsageError
 from nsys_insight.many import labels_of
 from nsys_insight.ncu.store import for_trace
 from nsys_insight.scope import WHOLE_TRACE, Scope
-from nsys_insight.session import File, Session
+from nsys_insight.session import Session
 from nsys_insight.source import Kind, identify, settled
 from nsys_insight.statements import Statement, one_query
 from nsys_insight.stream import Stream
+from nsys_insight.trace_files import File
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
