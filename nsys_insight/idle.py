@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def needed(sql: str) -> bool:
     """Tell whether a query reads what idle time is owed to."""
-    return any("idle_time" in model.words(view.create) for view in model.needed(sql))
+    return any("idle_time" in model.words(text) for text in (sql, *(view.create for view in model.needed(sql))))
 
 
 def create_tables(connection: duckdb.DuckDBPyConnection) -> None:

@@ -51,7 +51,7 @@ def text_of(
         InsightError: The trace cannot be read, or has no steps of the kind that was asked for.
     """
     # Half of the reports and the timeline look at idle time; it is worked out once.
-    with trace.kept("idle_gaps", asked), trace.kept("step_idle", asked):
+    with trace.kept("step_idle", asked):
         return _text(trace, kind, limit, sizes or {}, asked)
 
 
