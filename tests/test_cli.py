@@ -84,7 +84,8 @@ def test_without_arguments_it_says_what_bounds_the_only_trace_of_the_folder(fold
 
 
 def test_a_diagnosis_is_text_for_people_and_rows_for_machines(folder, demo_trace):
-    people = run("diagnose", demo_trace, COLUMNS="80")
+    shutil.copy(demo_trace, folder / "mine.sqlite")  # the path of the trace stands in the text
+    people = run("diagnose", "mine.sqlite", COLUMNS="80")
     assert (people.returncode, people.stderr) == (0, "")
     assert max(map(len, people.stdout.splitlines())) <= 80
     assert len(people.stdout.splitlines()) <= 24
