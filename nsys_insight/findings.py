@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight import packs
 from nsys_insight.errors import UsageError
 from nsys_insight.paths import queries_folder
+from nsys_insight.sql_file import flow, split
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,13 +65,11 @@ def parse(path: Path) -> Rule:
     """
     import tomllib
 
-    text = path.read_text(encoding="utf-8")
-    header = re.match(r"\s*/\*(.*?)\*/", text, re.DOTALL)
+    header, sql = split(path.read_text(encoding="utf-8"))
     try:
-        facts = tomllib.loads(header[1] if header else "")
+        facts = tomllib.loads(header or "")
         params = {name: entry["default"] for name, entry in facts.pop("params", {}).items()}
-        told: dict[str, Any] = {name: _flow(fact) if isinstance(fact, str) else fact for name, fact in facts.items()}
-        sql = text[header.end() if header else 0 :].strip().removesuffix(";")
+        told: dict[str, Any] = {name: flow(fact) if isinstance(fact, str) else fact for name, fact in facts.items()}
         return Rule(name=path.stem, sql=sql, params=params, **told)
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
         raise UsageError(f"the header of {path.name} is not complete: {error}") from None
@@ -79,7 +78,3 @@ def parse(path: Path) -> Rule:
 def reports_of(sql: str) -> list[str]:
     """The reports whose answers a query reads."""
     return sorted({name.replace("_", "-") for name in _REPORT.findall(sql)})
-
-
-def _flow(text: str) -> str:
-    return " ".join(text.split())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import UsageError
 from nsys_insight.paths import queries_folder
+from nsys_insight.sql_file import flow, split
 from nsys_insight.sqltext import literal
 
 if TYPE_CHECKING:
@@ -149,19 +150,19 @@ def parse(path: Path) -> Pack:
         raise UsageError(
             f"{path} cannot be read: {error}", "nsys-insight packs lists the packs that there are"
         ) from None
-    header = re.match(r"\s*/\*(.*?)\*/", text, re.DOTALL)
-    if not header:
+    header, sql = split(text)
+    if header is None:
         raise UsageError(f"{path.name} does not begin with a header: /* … */ that holds TOML", HINT)
     try:
-        facts = tomllib.loads(header[1])
+        facts = tomllib.loads(header)
         return Pack(
             name=path.stem,
             path=path,
-            sql=text[header.end() :].strip().removesuffix(";"),
+            sql=sql,
             title=facts["title"],
-            description=_flow(facts["description"]),
-            reading=_flow(facts["reading"]),
-            empty=_flow(facts["empty"]),
+            description=flow(facts["description"]),
+            reading=flow(facts["reading"]),
+            empty=flow(facts["empty"]),
             params={name: _param(name, entry) for name, entry in facts.get("params", {}).items()},
             columns=facts["columns"],
             aliases=tuple(facts.get("aliases", ())),
@@ -231,7 +232,7 @@ def _param(name: str, entry: dict[str, Any]) -> Param:
         name=name,
         kind=kind,
         default=default,
-        help=_flow(entry["help"]),
+        help=flow(entry["help"]),
         choices=tuple(entry.get("choices", ())),
         least=entry.get("least"),
         pattern=entry.get("pattern", ""),
@@ -246,7 +247,3 @@ def tables_read(sql: str) -> list[str]:
         parsed = connection.execute(f"SELECT json_serialize_sql({literal(sql)})").fetchall()[0][0]
     defined = set(re.findall(r'"key":"(\w+)"', parsed))
     return sorted(set(re.findall(r'"table_name":"(\w+)"', parsed)) - defined)
-
-
-def _flow(text: str) -> str:
-    return " ".join(text.split())

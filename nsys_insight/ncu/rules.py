@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from nsys_insight import packs
 from nsys_insight.errors import UsageError
 from nsys_insight.ncu.measured import metrics_of
 from nsys_insight.paths import queries_folder
+from nsys_insight.sql_file import flow, split
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,17 +83,16 @@ def parse(path: Path) -> Rule:
     """
     import tomllib
 
-    text = path.read_text(encoding="utf-8")
-    header = re.match(r"\s*/\*(.*?)\*/", text, re.DOTALL)
+    header, sql = split(path.read_text(encoding="utf-8"))
     try:
-        facts = tomllib.loads(header[1] if header else "")
+        facts = tomllib.loads(header or "")
         return Rule(
             name=path.stem,
             title=facts["title"],
             severity=SEVERITIES[SEVERITIES.index(facts["severity"])],
             evidence=tuple(facts["evidence"]),
-            actions={kind: " ".join(action.split()) for kind, action in facts["actions"].items()},
-            sql=text[header.end() if header else 0 :].strip().removesuffix(";"),
+            actions={kind: flow(action) for kind, action in facts["actions"].items()},
+            sql=sql,
             params={name: entry["default"] for name, entry in facts.get("params", {}).items()},
             ncu_rules=facts.get("ncu_rules", {}),
         )
