@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_insight import cache_folder, load
+from nsys_insight import cache_folder, load, raw
 from nsys_insight.errors import TraceError
 from nsys_insight.sqltext import identifier, literal
 
@@ -22,7 +22,7 @@ def entry(file: Path) -> Path:
     """
     import duckdb
 
-    return cache_folder.folder() / f"{cache_folder.key(file, repr(load.contract()), duckdb.__version__)}.duckdb"
+    return cache_folder.folder() / f"{cache_folder.key(file, repr(raw.contract()), duckdb.__version__)}.duckdb"
 
 
 def find(file: Path) -> Path | None:
@@ -61,7 +61,7 @@ def build(file: Path, memory: str | None = None, *, in_place: bool = True) -> Pa
             source = load.attach_sqlite(connection, file) if in_place else None
             if source is not None:
                 for table, types in _present(source.columns).items():
-                    select = ", ".join(load.cell(name, kind) for name, kind in types.items())
+                    select = ", ".join(raw.cell(name, kind) for name, kind in types.items())
                     connection.execute(
                         f"CREATE TABLE built.{identifier(table)} AS SELECT {select} FROM {source.relations[table]}"
                     )
@@ -82,7 +82,7 @@ def _present(columns: dict[str, set[str]]) -> dict[str, dict[str, str]]:
     """The part of the contract that a file has."""
     return {
         table: {name: kind for name, kind in types.items() if name in columns[table]}
-        for table, types in load.contract().items()
+        for table, types in raw.contract().items()
         if columns.get(table, set()) & set(types)
     }
 

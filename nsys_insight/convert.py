@@ -6,9 +6,9 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_insight import extents, fusion, idle, load, model, steps
+from nsys_insight import extents, found, fusion, gaps, gpus, idle, load, model, raw, steps
 from nsys_insight.errors import UsageError
-from nsys_insight.scope import describe
+from nsys_insight.scope import WHOLE_TRACE, describe
 from nsys_insight.sqltext import identifier, literal
 from nsys_insight.statements import Statement
 
@@ -78,15 +78,15 @@ def write_database(trace: Trace, output: Path) -> None:
                 file.unlink()
             connection.execute(f"CREATE VIEW raw.wall AS {extents.select({})}")
             connection.execute("CREATE SCHEMA whole")
-            for table in map(identifier, load.WHOLE):
+            for table in map(identifier, raw.WHOLE):
                 connection.execute(f"CREATE VIEW whole.{table} AS FROM raw.{table}")
             model.create_macros(connection, lasting=True)
+            gpus.create_macros(connection, {})
             describe(connection)
-            idle.create_tables(connection)
-            steps.create_tables(connection)
-            fusion.create_tables(connection)
+            found.create_tables(connection)
             model.create_views(connection, list(model.definitions().values()), comments=True)
             idle.find(connection)
+            gaps.find(connection, raw.Source({}, {}), WHOLE_TRACE, None, lambda _: None)
             steps.find(connection, steps.AUTO, lambda _: None)
             fusion.find(connection, lambda _: None)
         built.replace(output)
@@ -102,7 +102,7 @@ def _write_folder(trace: Trace, output: Path) -> None:
 
 
 def _raw_tables(trace: Trace, folder: Path) -> dict[str, Path]:
-    files = {table: folder / f"{table}.parquet" for table in load.contract()}
+    files = {table: folder / f"{table}.parquet" for table in raw.contract()}
     for table, file in files.items():
         trace.stream(Statement(f"SELECT * FROM raw.{identifier(table)}")).write_parquet(file)
     return files

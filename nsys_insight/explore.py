@@ -55,10 +55,10 @@ def _database(trace: Trace) -> Path:
     """Return the DuckDB file of a trace's model, with what ncu measured; made if it is not in the cache."""
     import duckdb
 
-    from nsys_insight import load, model
+    from nsys_insight import model, raw
     from nsys_insight.convert import write_database
 
-    made_of = [repr(load.contract()), repr(model.definitions()), *model.macro_statements(), duckdb.__version__]
+    made_of = [repr(raw.contract()), repr(model.definitions()), *model.macro_statements(), duckdb.__version__]
     try:
         of_ncu = cache_folder.key(trace.ncu) if trace.ncu else ""
         target = cache_folder.folder() / f"{cache_folder.key(trace.path, *made_of, of_ncu)}-model.duckdb"

@@ -8,6 +8,7 @@ from nsys_insight.sqltext import identifier
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterable
     from pathlib import Path
 
 # Tables whose events make the wall. A row of event class 67 repeats an API call and lies around it (see api_calls).
@@ -62,12 +63,13 @@ def _is_big_and_in_order(database: sqlite3.Connection, table: str) -> bool:
     return starts == sorted(starts)
 
 
-def select(known_extents: Extents) -> str:
-    """SQL for the first start and the last end (start_ns, end_ns) of all events: as known, else of those in scope."""
+def select(known_extents: Extents, *, schema: str = "raw", tables: Iterable[str] = EVENTS) -> str:
+    """SQL for the first start and the last end (start_ns, end_ns) of all events: as known, else those in `schema`."""
     parts = [
-        f"SELECT {known_extents[table][0]}::BIGINT AS start_ns, {known_extents[table][1]}::BIGINT AS end_ns"
+        f"SELECT {known_extents[table][0]}::BIGINT, {known_extents[table][1]}::BIGINT"
         if table in known_extents and None not in known_extents[table]
-        else f'SELECT min(start) AS start_ns, max("end") AS end_ns FROM raw.{identifier(table)} WHERE {condition}'
-        for table, condition in EVENTS.items()
+        else f'SELECT min(start), max("end") FROM {schema}.{identifier(table)} WHERE {EVENTS[table]}'
+        for table in tables
     ]
-    return f"SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM ({' UNION ALL '.join(parts)})"
+    together = " UNION ALL ".join(parts)
+    return f"SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM ({together}) AS t(start_ns, end_ns)"

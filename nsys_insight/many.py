@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.load import Source
+    from nsys_insight.raw import Source
 
 _BUILDERS = 4
 _FEW = 8

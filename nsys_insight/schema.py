@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_insight import fusion, idle, load, model, steps
+from nsys_insight import found, load, model, raw
 from nsys_insight.answer import Answer, Column, store
 from nsys_insight.errors import UsageError
 from nsys_insight.scope import WHOLE_TRACE, describe
@@ -74,11 +74,9 @@ def empty_model(mentioned_in: str | None = None, *, comments: bool = False) -> d
     """Create the views that a text mentions, or all, over a trace in which nothing happened."""
     connection = load.connect()
     model.create_macros(connection)
-    load.create_raw_views(connection, load.Source({}, {}), WHOLE_TRACE)
+    raw.create_raw_views(connection, raw.Source({}, {}), WHOLE_TRACE)
     describe(connection)
-    idle.create_tables(connection)
-    steps.create_tables(connection)
-    fusion.create_tables(connection)
+    found.create_tables(connection)
     views = model.needed(mentioned_in) if mentioned_in else list(model.definitions().values())
     model.create_views(connection, views, comments=comments)
     return connection

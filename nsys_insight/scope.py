@@ -130,11 +130,10 @@ def settle(connection: duckdb.DuckDBPyConnection, scope: Scope) -> None:
     The GPUs go into the table `scope_gpus`; the time into `scope_windows`, where no window or range gives it. The view
     `gpu_ops` must be there.
     """
-    if scope.nvtx is not None or scope.process is not None or scope.stream is not None:
+    if _narrows_gpus(scope):
         connection.execute(
-            """INSERT INTO scope_gpus SELECT DISTINCT coalesce(d.gpu_id, o.device_id)
-               FROM (SELECT DISTINCT process_id, device_id FROM gpu_ops) AS o
-               LEFT JOIN devices AS d ON d.process_id = o.process_id AND d.device_id = o.device_id"""
+            """INSERT INTO scope_gpus SELECT DISTINCT gpu_of(process_id, device_id)
+               FROM (SELECT DISTINCT process_id, device_id FROM gpu_ops)"""
         )
     if scope.nvtx is None and scope.from_ns is None and scope.to_ns is None:
         connection.execute(f"INSERT INTO scope_windows FROM ({extents.select({})}) WHERE end_ns > start_ns")
@@ -149,8 +148,10 @@ def describe(
 ) -> None:
     """Write the one-row table `scope`, with the window cut to the trace and the number of NVTX ranges meant.
 
-    The macro `in_scope` cuts a GPU's intervals to the scope's own time.
+    The macro `in_scope` cuts a GPU's intervals to the scope's own time, `is_gpu_in_scope` tells whether the scope has
+    work on a GPU.
     """
+    gpus = "gpu_id IN (FROM scope_gpus)" if _narrows_gpus(scope) else "true"
     connection.execute(
         f"""CREATE TABLE IF NOT EXISTS scope_windows (start_ns BIGINT, end_ns BIGINT);
             CREATE TABLE IF NOT EXISTS scope_gpus (gpu_id BIGINT);
@@ -160,8 +161,13 @@ def describe(
             {literal(scope.device)}::BIGINT AS device_id, {literal(scope.process)}::BIGINT AS process_id,
             {literal(scope.stream)}::BIGINT AS stream_id;
             CREATE OR REPLACE MACRO in_scope(intervals) AS TABLE
-            {"FROM query_table(intervals)" if scope == WHOLE_TRACE else "FROM cut_to(intervals, 'scope_windows')"}"""
+            {"FROM query_table(intervals)" if scope == WHOLE_TRACE else "FROM cut_to(intervals, 'scope_windows')"};
+            CREATE OR REPLACE MACRO is_gpu_in_scope(gpu_id) AS {gpus}"""
     )
+
+
+def _narrows_gpus(scope: Scope) -> bool:
+    return scope.nvtx is not None or scope.process is not None or scope.stream is not None
 
 
 def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:

@@ -6,9 +6,10 @@ from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nsys_insight import cache, fusion, idle, load, many, model, sandbox, steps
+from nsys_insight import cache, found, load, many, model, raw, sandbox
 from nsys_insight.answer import store
-from nsys_insight.errors import QueryError, TraceError, UsageError
+from nsys_insight.errors import QueryError, TraceError
+from nsys_insight.found import NOTHING_SAID
 from nsys_insight.scope import WHOLE_TRACE, Scope, describe, prepare, settle
 from nsys_insight.source import Kind
 from nsys_insight.sqltext import literal
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from nsys_insight.found import Wanted
     from nsys_insight.statements import Statement
     from nsys_insight.trace_files import File
 
@@ -60,23 +62,21 @@ class Session:
         self.connection: duckdb.DuckDBPyConnection
         self._numbers = count(1)
         self._views: set[str] = set()
-        self._steps: steps.StepOptions | None = None
-        self._fusions_found = False
-        self._idle_found = False
+        self._found: found.Found
         self._loaded: dict[str, set[str]] = {}
         self._definitions: dict[tuple[str, bool], str] = {}
         self._as_exported = False
         self._cached_files: list[Path] = []
-        self._sources: list[load.Source]
-        self._way: Callable[[], list[load.Source] | None]
-        self._ways: list[Callable[[], list[load.Source] | None]] = [self._cached, self._in_place, self._copied]
+        self._sources: list[raw.Source]
+        self._way: Callable[[], list[raw.Source] | None]
+        self._ways: list[Callable[[], list[raw.Source] | None]] = [self._cached, self._in_place, self._copied]
         self._open()
 
-    def table(self, query: str, options: steps.StepOptions = steps.AUTO, *, line: int = 0) -> tuple[str, Columns]:
+    def table(self, query: str, wanted: Wanted = NOTHING_SAID, *, line: int = 0) -> tuple[str, Columns]:
         """Run a query over the model's views; return its result's table, with its columns' names and types.
 
-        Where the query reads `steps` or fusion candidates, they are found first, as the options say. `line` is where
-        the query begins in what the user wrote, for messages.
+        What the query reads of what must be found first, such as `steps`, is found as is `wanted`. `line` is where the
+        query begins in what the user wrote, for messages.
 
         Raises:
             UsageError: Steps are to be told by an NVTX range that is not there.
@@ -85,7 +85,7 @@ class Session:
         """
         name = f"answer_{next(self._numbers)}"
         # The query begins on the second line of what DuckDB sees.
-        return name, self._run(query, lambda: store(self.connection, name, query), line - 1, options)
+        return name, self._run(query, lambda: store(self.connection, name, query), line - 1, wanted)
 
     def stream(self, query: str, size: int, *, line: int = 0) -> tuple[Columns, Iterator[Batch]]:
         """Run a query and give its columns, and its rows in pieces of `size` while it still runs.
@@ -117,7 +117,7 @@ class Session:
         self._definitions[own] = statement.sql
 
     @contextmanager
-    def kept(self, view: str, options: steps.StepOptions) -> Iterator[None]:
+    def kept(self, view: str, wanted: Wanted) -> Iterator[None]:
         """Hide a view that is costly behind a temporary table of its rows and its name, while several queries read it.
 
         Raises:
@@ -125,7 +125,7 @@ class Session:
             TraceError: The file cannot be read.
         """
         fill = f"CREATE OR REPLACE TEMP TABLE {view} AS FROM main.{view}"
-        self._run(f"FROM {view}", lambda: self.connection.execute(fill), 0, options)
+        self._run(f"FROM {view}", lambda: self.connection.execute(fill), 0, wanted)
         try:
             yield
         finally:
@@ -138,7 +138,7 @@ class Session:
         rows = self.connection.execute(f"WITH answer AS (FROM {table}) SELECT * FROM ({query})").fetchall()
         return [text for (text,) in rows if text]
 
-    def _run(self, sql: str, run: Callable[[], T], line: int, options: steps.StepOptions = steps.AUTO) -> T:
+    def _run(self, sql: str, run: Callable[[], T], line: int, wanted: Wanted = NOTHING_SAID) -> T:
         """Run what `sql` asks, in the way that is open or one that gets over what stops it there."""
         import duckdb
 
@@ -147,7 +147,7 @@ class Session:
         while True:
             try:
                 self._create_views(sql)
-                self._find_steps(sql, options)
+                self._find(sql, wanted)
                 return self._bounded(self.connection, run)
             except duckdb.OutOfMemoryException as error:
                 raise self._out_of_memory(error) from None
@@ -188,13 +188,13 @@ class Session:
             self._way = self._ways.pop(0)
             self._views.clear()
             self._loaded.clear()
-            self._steps, self._fusions_found, self._idle_found = None, False, False
             self._cached_files = []
             try:
                 sources = self._way()
                 if sources is None:
                     continue
                 self._sources = sources
+                self._found = found.Found(self.connection, sources, self.scope, self._create_model)
                 model.create_macros(self.connection)
                 for part, source in zip(self._parts(), sources, strict=True):
                     with many.inside(self.connection, part):
@@ -207,7 +207,7 @@ class Session:
                 sandbox.lock(self.connection, load.spill_folder(), *folders)
                 for definition in self._definitions.values():
                     self._create_views(definition)
-                    self._find_steps(definition, steps.AUTO)
+                    self._find(definition, NOTHING_SAID)
                     self.connection.execute(definition)
             except duckdb.OutOfMemoryException as error:
                 raise self._out_of_memory(error) from None
@@ -216,54 +216,39 @@ class Session:
             else:
                 return
 
-    def _prepare(self, source: load.Source) -> None:
+    def _prepare(self, source: raw.Source) -> None:
         """Create the raw relations of one file, and what the views over them need in any scope."""
-        load.create_raw_views(self.connection, source, WHOLE_TRACE, as_exported=self._as_exported)
+        raw.create_raw_views(self.connection, source, WHOLE_TRACE, as_exported=self._as_exported)
         describe(self.connection)
-        idle.create_tables(self.connection)
-        steps.create_tables(self.connection)
-        fusion.create_tables(self.connection)
+        found.create_tables(self.connection)
         if self.scope != WHOLE_TRACE:
             views = model.needed("SELECT * FROM wall, nvtx_ranges, nvtx_nesting, gpu_ops, devices")
             model.create_views(self.connection, views)
             self._views.update(view.name for view in views)
             prepare(self.connection, self.scope)
-            load.create_raw_views(self.connection, source, self.scope, as_exported=self._as_exported)
+            raw.create_raw_views(self.connection, source, self.scope, as_exported=self._as_exported)
             settle(self.connection, self.scope)
 
     def _create_views(self, mentioned_in: str) -> None:
+        """Create the views that a query names, and where there are several files those that unite theirs."""
         if not self._as_exported and "raw" in model.words(mentioned_in):
             self._show_as_exported()
-        finds_idle = not self._idle_found and idle.needed(mentioned_in)
-        read = mentioned_in + (idle.statements() if finds_idle else "")
-        wanted = [view for view in model.needed(read) if view.name not in self._views]
-        for part in self._parts():
-            with many.inside(self.connection, part):
-                model.create_views(self.connection, wanted)
-        self._views.update(view.name for view in wanted)
-        if finds_idle:
-            for part in self._parts():
-                with many.inside(self.connection, part):
-                    self._bounded(self.connection, lambda: idle.find(self.connection))
-            self._idle_found = True
+        self._create_model(mentioned_in)
         if len(self.files) > 1:
             labels = [file.label for file in self.files]
             many.unite(self.connection, mentioned_in, self._parts(), labels, self._sources, self._loaded)
 
-    def _find_steps(self, mentioned_in: str, options: steps.StepOptions) -> None:
-        """Fill what the views about steps and fusion read, also those of the user's own, unless it is there."""
-        mentioned = [mentioned_in, *self._definitions.values()]
-        if not any(map(steps.needed, mentioned)):
-            return
-        if len(self.files) > 1:
-            raise UsageError("steps are found in one trace at a time", "open one of the traces")
-        if self._steps != options:
-            self._steps, self._fusions_found = None, False
-            self._bounded(self.connection, lambda: steps.find(self.connection, options, self._create_views))
-            self._steps = options
-        if not self._fusions_found and any(map(fusion.needed, mentioned)):
-            self._bounded(self.connection, lambda: fusion.find(self.connection, self._create_views))
-            self._fusions_found = True
+    def _create_model(self, mentioned_in: str) -> None:
+        wanted = [view for view in model.needed(mentioned_in) if view.name not in self._views]
+        for part in self._parts():
+            with many.inside(self.connection, part):
+                model.create_views(self.connection, wanted)
+        self._views.update(view.name for view in wanted)
+
+    def _find(self, mentioned_in: str, wanted: Wanted) -> None:
+        """Find what a query reads and views of the user's own may read, unless it has been."""
+        queries = [mentioned_in, *self._definitions.values()]
+        self._bounded(self.connection, lambda: self._found.find(queries, wanted))
 
     def _show_as_exported(self) -> None:
         """Give the tables of the schema `raw` with all that the files have; a cached copy holds only what is read."""
@@ -285,10 +270,10 @@ class Session:
         return QueryError(f"this needs more memory than the limit of {limit}", "raise the limit: --memory 4GB")
 
     def _failed(self, error: Exception, line: int) -> QueryError:
-        raw = [f"raw.{table}" for source in self._sources for table in source.columns]
+        tables = [f"raw.{table}" for source in self._sources for table in source.columns]
         found = "SELECT DISTINCT column_name FROM duckdb_columns() WHERE schema_name = 'main' ORDER BY ALL"
         columns = [name for (name,) in self.connection.cursor().execute(found).fetchall()]
-        return failed(error, line=line, names=(*model.views(), *raw), columns=columns)
+        return failed(error, line=line, names=(*model.views(), *tables), columns=columns)
 
     def _get_over(self, error: Exception) -> None:
         """Raise, unless the next way may do better."""
@@ -302,7 +287,7 @@ class Session:
                 "export it again: nsys export --type sqlite -o trace.sqlite trace.nsys-rep",
             ) from None
 
-    def _cached(self) -> list[load.Source] | None:
+    def _cached(self) -> list[raw.Source] | None:
         if self.use_cache is False or self._as_exported:
             return None
         built: dict[Path, Path | None] = {}
@@ -316,12 +301,12 @@ class Session:
         self._cached_files = [database for database in built.values() if database]
         return self._attach(built)
 
-    def _in_place(self) -> list[load.Source] | None:
+    def _in_place(self) -> list[raw.Source] | None:
         return self._attach({})
 
-    def _copied(self) -> list[load.Source] | None:
+    def _copied(self) -> list[raw.Source] | None:
         return self._attach(many.build(exports(self.files), self.memory, in_place=False))
 
-    def _attach(self, built: Mapping[Path, Path | None]) -> list[load.Source] | None:
+    def _attach(self, built: Mapping[Path, Path | None]) -> list[raw.Source] | None:
         self.connection = load.connect(self.memory)
         return attach(self.connection, self.files, built, self.ncu)

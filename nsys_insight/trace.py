@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from nsys_insight import packs, steps
 from nsys_insight.answer import Answer, Column
 from nsys_insight.errors import UsageError
+from nsys_insight.found import Wanted
 from nsys_insight.many import labels_of
 from nsys_insight.ncu.store import for_trace
 from nsys_insight.scope import WHOLE_TRACE, Scope
@@ -132,7 +133,7 @@ class Trace:
         asked = {name: params.pop(name) for name in steps.params_of(pack.sql) if name in params}
         statement, values = pack.statement(params)
         self._say_which_ncu(statement)
-        table, columns = self._session.table(statement, steps.options(asked))
+        table, columns = self._session.table(statement, Wanted(steps.options(asked), values.get("min_gap_ns")))
         notes = [
             text for note in pack.notes.values() for text in self._session.sentences(packs.bind(note, values), table)
         ]
@@ -164,7 +165,7 @@ class Trace:
 
     def kept(self, view: str, asked: dict[str, Any]) -> AbstractContextManager[None]:
         """Work out a view of the model once for all queries in a block; `asked` are the options about steps."""
-        return self._session.kept(view, steps.options(asked))
+        return self._session.kept(view, Wanted(steps.options(asked)))
 
     def sql(self, query: str) -> pl.DataFrame:
         """Answer an SQL query over the model's views as a polars frame."""
@@ -203,7 +204,7 @@ class Trace:
 
     def rows(self, query: str, **asked: Any) -> list[tuple[Any, ...]]:
         """Answer an SQL query whose `steps` are told as `nsys_insight.steps.StepOptions` says, as plain rows."""
-        table, columns = self._session.table(query, steps.options(asked))
+        table, columns = self._session.table(query, Wanted(steps.options(asked)))
         answer = Answer(self._session.connection, table, tuple(Column(*column) for column in columns), "sql", "")
         return answer.rows()
 

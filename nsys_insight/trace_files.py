@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from nsys_insight import load
+from nsys_insight import load, raw
 from nsys_insight.ncu.store import attach as attach_ncu
 from nsys_insight.source import Kind
 
@@ -30,7 +30,7 @@ def exports(files: Sequence[File]) -> list[Path]:
 
 def attach(
     connection: duckdb.DuckDBPyConnection, files: Sequence[File], built: Mapping[Path, Path | None], ncu: Path | None
-) -> list[load.Source] | None:
+) -> list[raw.Source] | None:
     """Attach each file, or what was built of it; None where a file needs the extension and there is none.
 
     `ncu` is a file that `ncu import` wrote, to be read beside a single trace.
@@ -40,7 +40,7 @@ def attach(
         name = "trace" if len(files) == 1 else f"trace_{number}"
         database = built.get(file.path)
         if database:
-            source: load.Source | None = load.attach_database(connection, database, name)
+            source: raw.Source | None = load.attach_database(connection, database, name)
         elif file.kind is Kind.PARQUET:
             source = load.attach_parquet(connection, file.path)
         elif file.kind is Kind.DATABASE:

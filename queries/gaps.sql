@@ -48,56 +48,30 @@ SELECT CASE WHEN $min_gap_ns IS NULL THEN 'the 1,000 longest gaps are listed; ' 
     || round(100 - sum(idle_pct), 1) || ' %): list more with --min-gap, or count them all with gap-sizes'
 FROM answer WHERE idle_pct > 0 HAVING sum(idle_pct) < 99.95"""
 */
-WITH gaps AS MATERIALIZED (
-    FROM gpu_gaps
-),
-longest AS MATERIALIZED (
-    SELECT row_number() OVER (ORDER BY duration_ns DESC, start_ns, gpu_id) AS gap_id, *
-    FROM (
-        FROM gaps
-        WHERE duration_ns >= coalesce($min_gap_ns, 0)
-        ORDER BY duration_ns DESC, start_ns, gpu_id
-        LIMIT (CASE WHEN $min_gap_ns IS NULL THEN 1000 END)
-    )
+WITH listed AS (
+    FROM longest_gaps WHERE duration_ns >= coalesce($min_gap_ns, 0)
 ),
 -- The operations on either side: at one instant, the one of the earlier call.
-edges AS MATERIALIZED (
-    SELECT o.*, coalesce(s.name, o.label) AS name
-    FROM gpu_work AS o
-    LEFT JOIN strings AS s USING (name_id)
-    WHERE o.start_ns IN (SELECT next_ns FROM longest) OR o.end_ns IN (SELECT reached_ns FROM longest)
-),
 before_gap AS (
     SELECT g.gap_id, o.name, o.process_id, o.correlation_id
-    FROM longest AS g
-    JOIN edges AS o ON o.gpu_id = g.gpu_id AND o.end_ns = g.reached_ns
+    FROM listed AS g
+    JOIN gap_operations AS o ON o.gpu_id = g.gpu_id AND o.end_ns = g.reached_ns
     QUALIFY row_number() OVER (PARTITION BY g.gap_id ORDER BY o.correlation_id, o.process_id, o.start_ns DESC, o.name) = 1
 ),
 after_gap AS (
     SELECT g.gap_id, o.name, o.process_id, o.correlation_id
-    FROM longest AS g
-    JOIN edges AS o ON o.gpu_id = g.gpu_id AND o.start_ns = g.next_ns
+    FROM listed AS g
+    JOIN gap_operations AS o ON o.gpu_id = g.gpu_id AND o.start_ns = g.next_ns
     QUALIFY row_number() OVER (PARTITION BY g.gap_id ORDER BY o.correlation_id, o.process_id, o.end_ns, o.name) = 1
 ),
 -- What may overlap is compared slice by slice: of a millisecond, or longer where the gaps are far apart.
 slicing AS MATERIALIZED (
     SELECT min(start_ns) AS first_ns, max(end_ns) AS last_ns, greatest(1000000, (last_ns - first_ns) // 100000) AS slice_ns
-    FROM longest
-),
--- One look at the millions of calls keeps those that launched these operations and those that begin or end within a
--- slice that a gap touches, or last longer than one: all that may overlap a gap.
-slices AS MATERIALIZED (
-    SELECT DISTINCT unnest(range(start_ns // slice_ns, end_ns // slice_ns + 1)) AS slice FROM longest CROSS JOIN slicing
-),
-activities AS MATERIALIZED (
-    FROM host_activity
-    WHERE start_ns // (SELECT slice_ns FROM slicing) IN (FROM slices) OR end_ns // (SELECT slice_ns FROM slicing) IN (FROM slices)
-        OR end_ns - start_ns >= (SELECT slice_ns FROM slicing)
-        OR (process_id, correlation_id) IN (SELECT process_id, correlation_id FROM edges)
+    FROM listed
 ),
 launched AS MATERIALIZED (
     SELECT
-        g.gap_id, g.gpu_id, g.start_ns, g.end_ns, g.duration_ns, b.name AS before_name, a.name AS after_name,
+        g.gap_id, g.gpu_id, g.start_ns, g.end_ns, g.duration_ns, g.idle_ns, b.name AS before_name, a.name AS after_name,
         c.process_id, c.thread_id, c.start_ns AS call_start_ns,
         least(c.end_ns, g.end_ns) AS until_ns,
         CASE
@@ -105,12 +79,12 @@ launched AS MATERIALIZED (
                 THEN 'launched before the gap'
             WHEN c.start_ns < g.reached_ns THEN 'launch call under way'
         END AS in_time
-    FROM longest AS g
+    FROM listed AS g
     LEFT JOIN before_gap AS b USING (gap_id)
     LEFT JOIN after_gap AS a USING (gap_id)
     LEFT JOIN (
         SELECT process_id, correlation_id, min(thread_id) AS thread_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns
-        FROM activities WHERE kind = 'api' GROUP BY ALL
+        FROM gap_activity WHERE kind = 'api' GROUP BY ALL
     ) AS c ON c.process_id = a.process_id AND c.correlation_id = a.correlation_id
 ),
 late AS MATERIALIZED (
@@ -125,7 +99,7 @@ named AS (
             ELSE 'profiler: ' || n.name
         END AS host,
         CASE a.kind WHEN 'profiler' THEN 0 WHEN 'api' THEN 1 ELSE 2 END AS turn
-    FROM activities AS a
+    FROM gap_activity AS a
     LEFT JOIN api_names AS n USING (name_id)
 ),
 during AS MATERIALIZED (
@@ -161,7 +135,7 @@ explanations AS (
 ),
 explained AS (
     SELECT gap_id, host, host_ns
-    FROM explanations JOIN longest USING (gap_id)
+    FROM explanations JOIN listed USING (gap_id)
     QUALIFY row_number() OVER (
         PARTITION BY gap_id
         ORDER BY (host LIKE 'profiler: %' AND 2 * host_ns >= duration_ns) DESC, host_ns DESC, host
@@ -188,7 +162,7 @@ SELECT
     g.start_ns,
     g.duration_ns,
     100.0 * g.duration_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
-    100.0 * g.duration_ns / (SELECT sum(duration_ns) FROM gaps) AS idle_pct,
+    100.0 * g.duration_ns / g.idle_ns AS idle_pct,
     CASE
         WHEN e.host IS NULL THEN 'unknown'
         WHEN g.in_time IS NOT NULL THEN 'dependency'

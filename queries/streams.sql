@@ -36,10 +36,9 @@ FROM (SELECT gpu_id, count(*) AS streams, sum(gpu_busy_pct) / 100 AS streams_bus
 */
 WITH ops AS (
     SELECT
-        o.kind, o.start_ns, greatest(o.start_ns, o.end_ns) AS end_ns, o.process_id, o.device_id, o.stream_id,
-        coalesce(d.gpu_id, o.device_id) AS gpu_id
-    FROM gpu_ops AS o
-    LEFT JOIN devices AS d ON d.process_id = o.process_id AND d.device_id = o.device_id
+        kind, start_ns, greatest(start_ns, end_ns) AS end_ns, process_id, device_id, stream_id,
+        gpu_of(process_id, device_id) AS gpu_id
+    FROM gpu_ops
 ),
 streams AS MATERIALIZED (
     SELECT

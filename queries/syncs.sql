@@ -47,9 +47,7 @@ WITH waiting AS MATERIALIZED (
     FROM waits
 ),
 gpus_used AS (
-    SELECT o.process_id, o.device_id, coalesce(d.gpu_id, o.device_id) AS gpu_id
-    FROM (SELECT DISTINCT process_id, device_id FROM gpu_ops) AS o
-    LEFT JOIN devices AS d ON d.process_id = o.process_id AND d.device_id = o.device_id
+    SELECT DISTINCT process_id, device_id, gpu_of(process_id, device_id) AS gpu_id FROM gpu_ops
 ),
 -- A gap in which a wait ends begins or ends within the same 16 µs, or lasts longer than those: so few of millions are left
 -- to be sorted.

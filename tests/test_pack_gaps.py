@@ -11,6 +11,7 @@ import pytest
 from synthetic import Trace
 
 import nsys_insight
+from nsys_insight import extents, gaps, load
 
 REPOSITORY = Path(__file__).parents[1]
 SAMPLES = sorted((REPOSITORY / "sample_traces").glob("*.sqlite"))
@@ -304,3 +305,67 @@ def test_gaps_are_of_the_gpus_that_the_scope_uses(tmp_path):
 
 def test_nothing_ran_so_there_are_no_gaps(tmp_path):
     assert ask(Trace().write(tmp_path / "trace.sqlite")) == ([], ())
+
+
+class TestLookingUp:
+    """In a big export, what lies around the gaps is looked up; samples are big for these tests."""
+
+    @pytest.fixture(autouse=True)
+    def _everything_is_big(self, monkeypatch):
+        monkeypatch.setattr(extents, "BIG", 100)
+        monkeypatch.setattr(extents, "PROBES", 50)
+
+    @staticmethod
+    def looked_up(path, scope=None, **params):
+        with nsys_insight.open(path, use_cache=False).scope(**scope or {}) as trace:
+            rows = trace.answer("gaps", **params).rows()
+            tables = "SELECT table_name FROM duckdb_tables() WHERE table_name LIKE 'near_%' ORDER BY ALL"
+            return rows, [name for (name,) in trace.rows(tables)]
+
+    @staticmethod
+    def read(path, scope=None, **params):
+        """The answer over a copy in DuckDB, all of whose rows are read."""
+        with nsys_insight.open(path, use_cache=True).scope(**scope or {}) as trace:
+            return trace.answer("gaps", **params).rows()
+
+    @pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
+    def test_it_gives_the_same_answer(self, path):
+        rows, tables = self.looked_up(path)
+        assert rows == self.read(path)
+        big = extents.known(path, load.sqlite_columns(path, views=False))
+        assert ("near_CUPTI_ACTIVITY_KIND_RUNTIME" in tables) == ("CUPTI_ACTIVITY_KIND_RUNTIME" in big)
+
+    @pytest.mark.parametrize(
+        ("scope", "params"),
+        [
+            ({"nvtx": "decode_step"}, {}),
+            ({"device": 0, "from_ns": 30_000_000, "to_ns": 70_000_000}, {}),
+            ({}, {"min_gap_ns": 20_000}),
+        ],
+    )
+    def test_in_a_scope_and_for_a_length_too(self, sample, scope, params):
+        path = sample("decode_eager")
+        rows, tables = self.looked_up(path, scope, **params)
+        assert rows == self.read(path, scope, **params)
+        assert len(rows) > 10
+        assert {"near_CUPTI_ACTIVITY_KIND_KERNEL", "near_CUPTI_ACTIVITY_KIND_RUNTIME"} <= set(tables)
+
+    def test_what_is_not_near_is_looked_for_among_all_rows(self, sample, monkeypatch):
+        monkeypatch.setattr(gaps, "BEFORE", 0)
+        monkeypatch.setattr(gaps, "ABOUT", -1)
+        for name in ("decode_eager", "churn"):
+            assert self.looked_up(sample(name))[0] == self.read(sample(name))
+
+    def test_a_call_that_began_long_before_the_gap_is_found(self, tmp_path):
+        trace = Trace()
+        waiting, busy = trace.thread(pid=1, tid=1), trace.thread(pid=1, tid=2)
+        waiting.launch("k", at=0, runs=3_500_000)
+        waiting.call("cudaDeviceSynchronize", at=10_000, takes=5_000_000)
+        waiting.launch("k", at=5_020_000, runs=1_000)
+        for number in range(1_000):
+            busy.call("cudaEventQuery", at=20_000 + 4_000 * number)
+        path = trace.write(tmp_path / "t.sqlite")
+        rows, tables = self.looked_up(path)
+        assert rows == self.read(path)
+        assert "near_CUPTI_ACTIVITY_KIND_RUNTIME" in tables
+        assert [row[5] for row in rows] == ["sync: cudaDeviceSynchronize"]

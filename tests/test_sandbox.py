@@ -17,7 +17,7 @@ import duckdb
 import pytest
 
 import nsys_insight
-from nsys_insight import load, packs, sandbox
+from nsys_insight import load, packs, raw, sandbox
 from nsys_insight.errors import InsightError, QueryError
 from nsys_insight.statements import split
 
@@ -269,8 +269,8 @@ def test_tables_of_the_contract_differ_in_their_columns(sample):
         columns = load.sqlite_columns(sample(name))
         alike = [
             {left, right}
-            for left in load.contract().keys() & columns.keys()
-            for right in load.contract().keys() & columns.keys()
+            for left in raw.contract().keys() & columns.keys()
+            for right in raw.contract().keys() & columns.keys()
             if left < right and columns[left] == columns[right]
         ]
         assert all(table.startswith(("ENUM_", "META_DATA_")) for pair in alike for table in pair), alike

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
-from nsys_insight import load, model
+from nsys_insight import load, model, raw
 from nsys_insight.ncu import store as stores
 from nsys_insight.scope import WHOLE_TRACE, describe
 
@@ -29,9 +29,9 @@ class Measured:
     def __init__(self, store: Path) -> None:
         """Open the store and work out `ncu_kernels` once: every rule asks for it."""
         self.connection = load.connect()
-        source = stores.attach(self.connection, store, load.Source({}, {}))
+        source = stores.attach(self.connection, store, raw.Source({}, {}))
         model.create_macros(self.connection)
-        load.create_raw_views(self.connection, source, WHOLE_TRACE)
+        raw.create_raw_views(self.connection, source, WHOLE_TRACE)
         describe(self.connection)
         model.create_views(self.connection, model.needed(f"SELECT * FROM {VIEW}, ncu_metrics, ncu_rules"))
         self.connection.execute(

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_insight import cache_folder, load
+from nsys_insight import cache_folder, load, raw
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.ncu.read import Launch, merge, read
 from nsys_insight.sqltext import identifier, literal
@@ -102,7 +102,7 @@ def cached(files: list[Path], implementation: str | None = None) -> Path:
     """Return a store of what ncu wrote, from the cache folder, where it is made when it is not there."""
     try:
         keys = [cache_folder.key(file) for file in files]
-        name = cache_folder.digest("ncu", *keys, implementation or "", repr(load.contract()))
+        name = cache_folder.digest("ncu", *keys, implementation or "", repr(raw.contract()))
         target = cache_folder.folder() / f"{name}{SUFFIX}"
     except FileNotFoundError:
         missing = next((file for file in files if not file.exists()), None)
@@ -124,7 +124,7 @@ def is_store(path: Path) -> bool:
         return False
 
 
-def attach(connection: duckdb.DuckDBPyConnection, store: Path, source: load.Source) -> load.Source:
+def attach(connection: duckdb.DuckDBPyConnection, store: Path, source: raw.Source) -> raw.Source:
     """Return a trace's source with the tables of a store added.
 
     Raises:
@@ -145,7 +145,7 @@ def attach(connection: duckdb.DuckDBPyConnection, store: Path, source: load.Sour
     if not all(columns.values()):
         raise TraceError(f"{store} is no file that ncu import wrote", "nsys-insight ncu import FILE.ncu-rep")
     relations = {table: f"ncu.{identifier(table)}" for table in TABLES}
-    return load.Source(source.relations | relations, source.columns | columns, source.extents)
+    return raw.Source(source.relations | relations, source.columns | columns, source.extents)
 
 
 def _fill(connection: duckdb.DuckDBPyConnection, launches: list[Launch], implementation: str | None) -> None:
@@ -172,7 +172,7 @@ def _fill(connection: duckdb.DuckDBPyConnection, launches: list[Launch], impleme
     with tempfile.TemporaryDirectory(prefix="nsys-insight-") as folder:
         for table in TABLES:
             file = Path(folder) / f"{table}.parquet"
-            schema = {name: kinds[kind] for name, kind in load.contract()[table].items()}
+            schema = {name: kinds[kind] for name, kind in raw.contract()[table].items()}
             pl.DataFrame(rows[table], schema=schema, orient="row").write_parquet(file)
             connection.execute(
                 f"CREATE TABLE built.{identifier(table)} AS FROM read_parquet({literal(str(file))}) ORDER BY launch"

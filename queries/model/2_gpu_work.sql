@@ -14,17 +14,15 @@ WITH ops AS (
     SELECT start, "end", deviceId, globalPid, correlationId, NULL, 'graph ' || graphId FROM whole.CUPTI_ACTIVITY_KIND_GRAPH_TRACE
 )
 SELECT
-    coalesce(d.gpu_id, o.deviceId) AS gpu_id,
-    o.start AS start_ns,
-    greatest(o.start, o."end") AS end_ns,
-    o.name_id,
-    o.label,
-    pid_of(o.globalPid) AS process_id,
-    o.correlationId AS correlation_id
-FROM ops AS o
-LEFT JOIN devices AS d ON d.process_id = pid_of(o.globalPid) AND d.device_id = o.deviceId
-WHERE coalesce(d.gpu_id, o.deviceId) IN (FROM scope_gpus)
-    OR (SELECT nvtx IS NULL AND process_id IS NULL AND stream_id IS NULL FROM scope);
+    gpu_of(pid_of(globalPid), deviceId) AS gpu_id,
+    start AS start_ns,
+    greatest(start, "end") AS end_ns,
+    name_id,
+    label,
+    pid_of(globalPid) AS process_id,
+    correlationId AS correlation_id
+FROM ops
+WHERE is_gpu_in_scope(gpu_id);
 
 COMMENT ON VIEW gpu_work IS 'All that kept the GPUs in scope busy, also what a scope leaves out (other NVTX ranges, processes, streams, times): from this follows when a GPU was idle.';
 COMMENT ON COLUMN gpu_work.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';

@@ -2,16 +2,24 @@
 -- else the host was late. Before a GPU's first operation and after its last one there is no gap but the rest of the wall.
 CREATE VIEW idle_gaps AS
 WITH
--- One number for a call takes half the time of two. There is one call to a correlation id: see nsys_insight/load.py.
+-- One number for a call takes half the time of two, and one for GPU and time, as in `gpu_reach`. There is one call to a
+-- correlation id: see nsys_insight/raw.py.
 operations AS (
-    SELECT gpu_id::INTEGER AS gpu_id, start_ns, end_ns, correlation_id << 24 | process_id AS call FROM gpu_work
+    SELECT
+        on_line(gpu_id, start_ns) AS line_start, on_line(gpu_id, end_ns) AS line_end, correlation_id << 24 | process_id AS call
+    FROM gpu_work
 ),
 reach AS (
-    SELECT gpu_id, start_ns, call, max(end_ns) OVER before AS reached_ns, lag(call) OVER along = call AS is_same_call
-    FROM operations
-    WINDOW
-        along AS (PARTITION BY gpu_id ORDER BY start_ns, call),
-        before AS (PARTITION BY gpu_id ORDER BY start_ns, call ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+    SELECT
+        gpu_on_line(line_start)::INTEGER AS gpu_id, ns_on_line(line_start) AS start_ns, call, before = call AS is_same_call,
+        CASE WHEN line_start >> lane_bits() = line_reached >> lane_bits() THEN ns_on_line(line_reached) END AS reached_ns
+    FROM (
+        SELECT line_start, call, max(line_end) OVER reached AS line_reached, lag(call) OVER along AS before
+        FROM operations
+        WINDOW
+            along AS (ORDER BY line_start, call),
+            reached AS (ORDER BY line_start, call ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+    )
 ),
 launch_calls AS (
     SELECT

@@ -21,8 +21,7 @@ WITH measured AS (
         max(k.duration_ns) AS max_ns,
         max(k.shared_executed_bytes) AS shared_executed_bytes
     FROM kernel_events AS k
-    LEFT JOIN devices AS d ON d.process_id = k.process_id AND d.device_id = k.device_id
-    LEFT JOIN gpu_limits AS l ON l.gpu_id = coalesce(d.gpu_id, k.device_id)
+    LEFT JOIN gpu_limits AS l ON l.gpu_id = gpu_of(k.process_id, k.device_id)
     GROUP BY ALL
 ),
 sized AS (

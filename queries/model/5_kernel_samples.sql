@@ -11,9 +11,7 @@ sampled AS (
 ops AS (
     SELECT gpu_id, NULL::UBIGINT AS shape_id, NULL::BIGINT AS stream_id, process_id, start_ns, end_ns FROM gpu_work
     UNION ALL
-    SELECT coalesce(d.gpu_id, k.device_id), k.shape_id, k.stream_id, k.process_id, k.start_ns, k.end_ns
-    FROM kernel_events AS k
-    LEFT JOIN devices AS d ON d.process_id = k.process_id AND d.device_id = k.device_id
+    SELECT gpu_of(process_id, device_id), shape_id, stream_id, process_id, start_ns, end_ns FROM kernel_events
 ),
 during AS (
     SELECT o.*

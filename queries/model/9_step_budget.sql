@@ -24,9 +24,7 @@ waiting AS MATERIALIZED (
     FROM waits
 ),
 gpus_used AS (
-    SELECT o.process_id, o.device_id, coalesce(d.gpu_id, o.device_id) AS gpu_id
-    FROM (SELECT DISTINCT process_id, device_id FROM gpu_ops) AS o
-    LEFT JOIN devices AS d ON d.process_id = o.process_id AND d.device_id = o.device_id
+    SELECT DISTINCT process_id, device_id, gpu_of(process_id, device_id) AS gpu_id FROM gpu_ops
 ),
 reads AS MATERIALIZED (
     SELECT DISTINCT u.gpu_id, m.start_ns

@@ -58,9 +58,7 @@ GROUP BY piece;
 
 CREATE OR REPLACE TABLE step_busy AS
 WITH gpus_used AS (
-    SELECT DISTINCT coalesce(d.gpu_id, o.device_id) AS gpu_id
-    FROM (SELECT DISTINCT device_id FROM step_launched) AS o
-    LEFT JOIN devices AS d ON d.process_id = $process AND d.device_id = o.device_id
+    SELECT DISTINCT gpu_of($process, device_id) AS gpu_id FROM step_launched
 ),
 intervals AS (
     FROM gpu_busy

@@ -1,0 +1,165 @@
+"""The longest gaps, the operations on either side of them and what the hosts did about then, for the pack `gaps`.
+
+The views that it reads are over three tables that are filled here. In a big SQLite export that is scanned in place,
+what lies around the gaps is looked up, and not searched for among all rows.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from nsys_insight import model, near, raw
+from nsys_insight.packs import bind
+from nsys_insight.paths import queries_folder
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    import duckdb
+
+    from nsys_insight.scope import Scope
+
+    Prepare = Callable[[str], None]
+    Rows = dict[str, tuple[str, set[str]]]
+
+# More gaps are not worth looking up one by one, nor so many long calls.
+MOST = 10_000
+# An API call that lasts longer than this is found by its length, wherever it began.
+LONG_NS = 250_000
+# The operations on either side of a gap are looked for among so many rows, and a call among so many around its
+# correlation id. Where they are not among these, all rows are read.
+BEFORE, BEHIND, ABOUT = 50, 10, 20
+
+_CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
+# What the views `gpu_work` and `host_activity` read.
+_COLUMNS = {
+    "start", "end", "deviceId", "globalPid", "globalTid", "correlationId", "demangledName", "copyKind", "graphId",
+    "nameId", "eventClass",
+}  # fmt: skip
+# Operations after a gap whose launch call is not among those found.
+_UNLAUNCHED = """
+    FROM listed_operations AS o
+    SEMI JOIN listed_gaps AS g ON g.gpu_id = o.gpu_id AND g.next_ns = o.start_ns
+    ANTI JOIN listed_activity AS a ON a.process_id = o.process_id AND a.correlation_id = o.correlation_id"""
+
+
+def needed(sql: str) -> bool:
+    """Tell whether a query reads the longest gaps."""
+    return any("listed_" in view.create for view in model.needed(sql))
+
+
+def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create the tables, without rows."""
+    connection.execute(_read("tables"))
+
+
+def find(
+    connection: duckdb.DuckDBPyConnection, source: raw.Source, scope: Scope, min_gap_ns: int | None, prepare: Prepare
+) -> None:
+    """Fill `listed_gaps`, `listed_operations` and `listed_activity`.
+
+    Args:
+        connection: Where the model is.
+        source: What it is over.
+        scope: The part of the trace that it shows.
+        min_gap_ns: How long a gap is at least that is listed; None is for the 1,000 longest.
+        prepare: Creates the views that a statement names.
+    """
+    gaps_sql = bind(_read("longest" if min_gap_ns is None else "at_least"), {"min_gap_ns": min_gap_ns})
+    operations, activity = _read("operations"), _read("activity")
+    prepare(gaps_sql + operations + activity)
+    create_tables(connection)
+    connection.execute(gaps_sql)
+    gaps = connection.execute("SELECT start_ns, next_ns FROM listed_gaps").fetchmany(MOST + 1)
+    lookup = None
+    if source.file is not None and source.extents and len(gaps) <= MOST:
+        lookup = _Lookup(connection, source, source.file, scope, gaps)
+    if not (lookup and lookup.finds_operations(operations)):
+        connection.execute(operations)
+    if not (lookup and lookup.finds_activity(activity)):
+        connection.execute(activity)
+
+
+class _Lookup:
+    """Fills the tables about the gaps from rows near them; leaves one empty, and says so, where they are not all."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        source: raw.Source,
+        file: Path,
+        scope: Scope,
+        gaps: Sequence[tuple[int, int]],
+    ) -> None:
+        """`gaps` are when each begins, and when the operation after it starts."""
+        self.connection, self.source, self.file, self.scope, self.gaps = connection, source, file, scope, gaps
+
+    def finds_operations(self, statement: str) -> bool:
+        """Look around the start of the operation after each gap, in every big table of GPU work."""
+        tables = self.source.extents.keys() & set(raw.WHOLE) - {_CALLS}
+        with self._opened() as database:
+            found = {}
+            for table in tables:
+                rows = near.Rows(database, table)
+                places = [rows.place(next_ns) for _, next_ns in self.gaps]
+                found[table] = self._rows(table, [(place - BEFORE, place + BEHIND) for place in places])
+        self._fill(statement, found)
+        return self._has_all(
+            "listed_operations",
+            """FROM listed_gaps AS g
+               ANTI JOIN listed_operations AS o ON o.gpu_id = g.gpu_id AND o.end_ns = g.reached_ns""",
+            """FROM listed_gaps AS g
+               ANTI JOIN listed_operations AS o ON o.gpu_id = g.gpu_id AND o.start_ns = g.next_ns""",
+        )
+
+    def finds_activity(self, statement: str) -> bool:
+        """Look for calls that begin in a gap or shortly before, for long ones, and by their ids for launch calls."""
+        if _CALLS not in self.source.extents or raw.has_repeats(self.connection, self.source):
+            return False
+        long = self.connection.execute(
+            f"""SELECT DISTINCT c.start
+                FROM (SELECT start, "end" FROM {self.source.relations[_CALLS]} WHERE "end" - start >= {LONG_NS}) AS c
+                JOIN listed_gaps AS g ON c.start < g.end_ns AND c."end" > g.start_ns"""
+        ).fetchmany(MOST + 1)
+        if len(long) > MOST:
+            return False
+        with self._opened() as database:
+            rows = near.Rows(database, _CALLS)
+            spans = [(rows.place(start_ns - LONG_NS), rows.place(next_ns + 1)) for start_ns, next_ns in self.gaps]
+            spans += [(rows.place(start_ns), rows.place(start_ns + 1)) for (start_ns,) in long]
+            self._fill(statement, {_CALLS: self._rows(_CALLS, spans)})
+            missing = self.connection.execute(f"SELECT DISTINCT correlation_id {_UNLAUNCHED}").fetchall()
+            if not missing:
+                return True
+            ids = near.Rows(database, _CALLS, "correlationId")
+            places = [ids.place(correlation_id) for (correlation_id,) in missing if correlation_id is not None]
+            spans += [(place - ABOUT, place + ABOUT) for place in places]
+            self.connection.execute("DELETE FROM listed_activity")
+            self._fill(statement, {_CALLS: self._rows(_CALLS, spans)})
+        return self._has_all("listed_activity", _UNLAUNCHED)
+
+    def _opened(self) -> closing[sqlite3.Connection]:
+        import sqlite3
+
+        return closing(sqlite3.connect(f"{self.file.absolute().as_uri()}?mode=ro&immutable=1", uri=True))
+
+    def _rows(self, table: str, spans: near.Spans) -> tuple[str, set[str]]:
+        columns = self.source.columns[table] & _COLUMNS
+        return near.keep(self.connection, "trace", table, columns, spans), columns
+
+    def _fill(self, statement: str, rows: Rows) -> None:
+        with raw.reading_only(self.connection, self.source, self.scope, rows):
+            self.connection.execute(statement)
+
+    def _has_all(self, table: str, *lacking: str) -> bool:
+        if not any(self.connection.execute(f"SELECT count(*) {each}").fetchall()[0][0] for each in lacking):
+            return True
+        self.connection.execute(f"DELETE FROM {table}")
+        return False
+
+
+def _read(name: str) -> str:
+    return (queries_folder() / "gaps" / f"{name}.sql").read_text(encoding="utf-8")

@@ -1,0 +1,56 @@
+"""The GPUs of a trace: which one a process means by a device number, and the times of all of them on a single line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nsys_insight import extents
+
+if TYPE_CHECKING:
+    import duckdb
+
+_WORK = [f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE")]
+
+
+def create_macros(connection: duckdb.DuckDBPyConnection, known: extents.Extents) -> None:
+    """Create what views say of GPUs over the raw relations, whose big tables begin and end as is `known`.
+
+    `gpu_of` gives the GPU of a process's device. What is to be sorted by GPU and time is sorted by its place `on_line`
+    instead, where GPU follows GPU: one number takes half the memory of two. `gpu_on_line` and `ns_on_line` lead back.
+    """
+    connection.execute(
+        f"""CREATE OR REPLACE VIEW whole.gpu_lanes AS {_lanes(known)};
+            CREATE OR REPLACE MACRO gpu_of(process_id, device_id) AS {_gpu_of(connection)};
+            CREATE OR REPLACE MACRO lane_bits() AS (SELECT bits FROM whole.gpu_lanes);
+            CREATE OR REPLACE MACRO lane_ns() AS (SELECT lane_ns FROM whole.gpu_lanes);
+            CREATE OR REPLACE MACRO line_ns() AS (SELECT first_ns FROM whole.gpu_lanes);
+            CREATE OR REPLACE MACRO on_line(gpu_id, ns) AS coalesce(gpu_id, -1) * lane_ns() + (ns - line_ns());
+            CREATE OR REPLACE MACRO gpu_on_line(place) AS nullif(place >> lane_bits(), -1);
+            CREATE OR REPLACE MACRO ns_on_line(place) AS (place & (lane_ns() - 1)) + line_ns()"""
+    )
+
+
+def _gpu_of(connection: duckdb.DuckDBPyConnection) -> str:
+    """SQL for the GPU that `process_id` means by `device_id`: with the few ids as literals, as millions of rows ask it.
+
+    Two ranks may both call their GPU device 0 (CUDA_VISIBLE_DEVICES): only newer exports say which GPU each one means.
+    """
+    others = connection.execute(
+        """SELECT pid, cudaId, min(gpuId) FROM raw.TARGET_INFO_CUDA_DEVICE
+           GROUP BY ALL HAVING min(gpuId) <> cudaId ORDER BY ALL"""
+    ).fetchall()
+    cases = " ".join(f"WHEN process_id = {pid} AND device_id = {device} THEN {gpu}" for pid, device, gpu in others)
+    return f"(CASE {cases} ELSE device_id END)::BIGINT" if cases else "device_id::BIGINT"
+
+
+def _lanes(known: extents.Extents) -> str:
+    """SQL for how long the stretch of a GPU is on the line, 2 ** bits ns, and which time is at its beginning.
+
+    Its work takes at most a quarter of it, the second: so work whose extent was not quite known stays within.
+    """
+    return f"""
+        SELECT bits, 1::BIGINT << bits AS lane_ns, start_ns - (1::BIGINT << (bits - 2)) AS first_ns
+        FROM (
+            SELECT start_ns, least(3 + floor(log2(greatest(end_ns - start_ns, 0) + 1))::INTEGER, 62) AS bits
+            FROM ({extents.select(known, schema="whole", tables=_WORK)})
+        )"""

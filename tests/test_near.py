@@ -1,0 +1,44 @@
+"""Rows of an export near given times, found without reading the others."""
+
+from __future__ import annotations
+
+import sqlite3
+from bisect import bisect_left
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nsys_insight import near
+
+
+def table(rows):
+    """A database with a table `events` of (row number, start) pairs."""
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE TABLE events (start INTEGER)")
+    database.executemany("INSERT INTO events (rowid, start) VALUES (?, ?)", rows)
+    return database
+
+
+@given(
+    starts=st.lists(st.integers(-50, 3000), min_size=1, max_size=60).map(sorted),
+    steps=st.lists(st.integers(1, 90), min_size=60, max_size=60),
+    value=st.integers(-60, 3010),
+    probes=st.integers(1, 40),
+)
+def test_a_place_is_that_of_the_first_row_that_is_not_before_the_time(starts, steps, value, probes):
+    numbers = [sum(steps[: place + 1]) for place in range(len(starts))]  # rows that were deleted leave holes
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(near, "PROBES", probes)
+        found = near.Rows(table(zip(numbers, starts, strict=True)), "events").place(value)
+    place = bisect_left(starts, value)
+    before, at = numbers[place - 1] if place else 0, numbers[place] if place < len(numbers) else numbers[-1] + 1
+    assert before < found <= at
+
+
+@given(st.lists(st.tuples(st.integers(0, 80), st.integers(-1, 12)).map(lambda pair: (pair[0], sum(pair)))))
+def test_joined_spans_hold_the_same_rows_once(spans):
+    joined = list(near.joined(spans))
+    rows = [number for first, last in joined for number in range(first, last + 1)]
+    assert rows == sorted({number for first, last in spans for number in range(first, last + 1)})
+    assert len(joined) <= len(spans)
