@@ -81,7 +81,8 @@ def write_database(trace: Trace, output: Path) -> None:
             for table in map(identifier, raw.WHOLE):
                 connection.execute(f"CREATE VIEW whole.{table} AS FROM raw.{table}")
             model.create_macros(connection, lasting=True)
-            gpus.create_macros(connection, {})
+            gpus.create_macro(connection)
+            gpus.create_line(connection, {})
             describe(connection)
             found.create_tables(connection)
             model.create_views(connection, list(model.definitions().values()), comments=True)

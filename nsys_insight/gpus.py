@@ -12,15 +12,19 @@ if TYPE_CHECKING:
 _WORK = [f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE")]
 
 
-def create_macros(connection: duckdb.DuckDBPyConnection, known: extents.Extents) -> None:
-    """Create what views say of GPUs over the raw relations, whose big tables begin and end as is `known`.
+def create_macro(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create the macro `gpu_of`, which gives the GPU of a process's device, over the relation that says so."""
+    connection.execute(f"CREATE OR REPLACE MACRO gpu_of(process_id, device_id) AS {_gpu_of(connection)}")
 
-    `gpu_of` gives the GPU of a process's device. What is to be sorted by GPU and time is sorted by its place `on_line`
-    instead, where GPU follows GPU: one number takes half the memory of two. `gpu_on_line` and `ns_on_line` lead back.
+
+def create_line(connection: duckdb.DuckDBPyConnection, known: extents.Extents) -> None:
+    """Create what lays GPU after GPU on one line of time, over their work, of which some tables' extents are `known`.
+
+    What is to be sorted by GPU and time is sorted by its place `on_line` instead: one number takes half the memory of
+    two. `gpu_on_line` and `ns_on_line` lead back; places of one GPU are the same after `>> lane_bits()`.
     """
     connection.execute(
         f"""CREATE OR REPLACE VIEW whole.gpu_lanes AS {_lanes(known)};
-            CREATE OR REPLACE MACRO gpu_of(process_id, device_id) AS {_gpu_of(connection)};
             CREATE OR REPLACE MACRO lane_bits() AS (SELECT bits FROM whole.gpu_lanes);
             CREATE OR REPLACE MACRO lane_ns() AS (SELECT lane_ns FROM whole.gpu_lanes);
             CREATE OR REPLACE MACRO line_ns() AS (SELECT first_ns FROM whole.gpu_lanes);

@@ -14,7 +14,7 @@ from nsys_insight.scope import WHOLE_TRACE, Scope, condition, cut
 from nsys_insight.sqltext import identifier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Container, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import duckdb
@@ -97,28 +97,58 @@ def _relation(connection: duckdb.DuckDBPyConnection, source: Source, table: str)
     ) = 1 THEN correlationId ELSE -correlationId END AS correlationId) FROM {rows})"""
 
 
-def create_raw_views(
-    connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope, *, as_exported: bool = False
-) -> None:
-    """Make the relations of the contract in the schema `raw`: each has its columns, and the rows in scope.
+def begin(connection: duckdb.DuckDBPyConnection, source: Source) -> None:
+    """Make the schemas of the raw relations, and the macro `gpu_of`."""
+    connection.execute("CREATE SCHEMA IF NOT EXISTS raw; CREATE SCHEMA IF NOT EXISTS whole")
+    create_relations(connection, source, WHOLE_TRACE, ["TARGET_INFO_CUDA_DEVICE"])
+    gpus.create_macro(connection)
 
-    With `as_exported`, what else the file has follows: other columns behind those of the contract, and other tables.
-    The schema `whole` holds what explains why a GPU was idle, whatever part of it the scope is about.
+
+def every_relation() -> list[str]:
+    """What `create_relations` can make: the tables of the contract, and what is made of several."""
+    return [*contract(), "wall", "on_line"]
+
+
+def read_by(words: Container[str], source: Source) -> list[str]:
+    """Those of them that a statement with these words (in small letters) may read."""
+    tables = {table for table in contract() if table.lower() in words}
+    if "wall" in words:
+        tables |= extents.EVENTS.keys() - source.extents.keys()
+    return [*tables, *(name for name in ("wall", "on_line") if name in words)]
+
+
+def create_relations(
+    connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope, names: Collection[str]
+) -> None:
+    """Make relations of the contract in the schema `raw`: each has its columns, and the rows in scope.
+
+    The schema `whole` holds what explains why a GPU was idle, whatever part of it the scope is about. To create all
+    takes a tenth of the time in which a small trace is answered: a session makes those that are read.
     """
-    statements = ["CREATE SCHEMA IF NOT EXISTS raw", "CREATE SCHEMA IF NOT EXISTS whole"]
-    others = sorted(source.columns.keys() - contract().keys()) if as_exported else []
-    for table in (*contract(), *others):
+    statements = []
+    for table in contract().keys() & set(names):
         columns = source.columns.get(table, set())
-        more = sorted(columns - contract().get(table, {}).keys()) if as_exported else []
         rows = f"FROM {_relation(connection, source, table)}" if columns else "WHERE false"
-        statements.append(_raw_view("raw", table, columns, rows, scope, more))
+        statements.append(_raw_view("raw", table, columns, rows, scope))
         if table in WHOLE:
             statements.append(_whole_view(table, columns, rows, scope))
-    # A scope has written down its own time; see `nsys_insight.scope`.
-    wall = extents.select(source.extents) if scope == WHOLE_TRACE else "FROM main.scope_windows"
-    statements.append(f"CREATE OR REPLACE VIEW raw.wall AS {wall}")
+    if "wall" in names:
+        # A scope has written down its own time; see `nsys_insight.scope`.
+        wall = extents.select(source.extents) if scope == WHOLE_TRACE else "FROM main.scope_windows"
+        statements.append(f"CREATE OR REPLACE VIEW raw.wall AS {wall}")
     connection.execute(";\n".join(statements))
-    gpus.create_macros(connection, source.extents)
+    if "on_line" in names:
+        gpus.create_line(connection, source.extents)
+
+
+def create_as_exported(connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope) -> None:
+    """Add to the relations what else the file has: columns behind those of the contract, and other tables."""
+    statements = []
+    for table, columns in sorted(source.columns.items()):
+        more = sorted(columns - contract().get(table, {}).keys())
+        rows = f"FROM {_relation(connection, source, table)}"
+        statements.append(_raw_view("raw", table, columns, rows, scope, more))
+    connection.execute(";\n".join(statements))
 
 
 @contextmanager

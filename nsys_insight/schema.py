@@ -74,7 +74,9 @@ def empty_model(mentioned_in: str | None = None, *, comments: bool = False) -> d
     """Create the views that a text mentions, or all, over a trace in which nothing happened."""
     connection = load.connect()
     model.create_macros(connection)
-    raw.create_raw_views(connection, raw.Source({}, {}), WHOLE_TRACE)
+    nothing = raw.Source({}, {})
+    raw.begin(connection, nothing)
+    raw.create_relations(connection, nothing, WHOLE_TRACE, raw.every_relation())
     describe(connection)
     found.create_tables(connection)
     views = model.needed(mentioned_in) if mentioned_in else list(model.definitions().values())

@@ -62,6 +62,7 @@ class Session:
         self.connection: duckdb.DuckDBPyConnection
         self._numbers = count(1)
         self._views: set[str] = set()
+        self._relations: set[str] = set()
         self._found: found.Found
         self._loaded: dict[str, set[str]] = {}
         self._definitions: dict[tuple[str, bool], str] = {}
@@ -187,6 +188,7 @@ class Session:
         while True:
             self._way = self._ways.pop(0)
             self._views.clear()
+            self._relations.clear()
             self._loaded.clear()
             self._cached_files = []
             try:
@@ -218,16 +220,22 @@ class Session:
 
     def _prepare(self, source: raw.Source) -> None:
         """Create the raw relations of one file, and what the views over them need in any scope."""
-        raw.create_raw_views(self.connection, source, WHOLE_TRACE, as_exported=self._as_exported)
+        raw.begin(self.connection, source)
         describe(self.connection)
         found.create_tables(self.connection)
+        if self.scope == WHOLE_TRACE and not self._as_exported:
+            return  # relations are made when a query needs them
+        self._relations.update(raw.every_relation())
+        raw.create_relations(self.connection, source, WHOLE_TRACE, self._relations)
         if self.scope != WHOLE_TRACE:
-            views = model.needed("SELECT * FROM wall, nvtx_ranges, nvtx_nesting, gpu_ops, devices")
+            views = model.needed("SELECT * FROM wall, nvtx_ranges, nvtx_nesting, gpu_ops")
             model.create_views(self.connection, views)
             self._views.update(view.name for view in views)
             prepare(self.connection, self.scope)
-            raw.create_raw_views(self.connection, source, self.scope, as_exported=self._as_exported)
+            raw.create_relations(self.connection, source, self.scope, self._relations)
             settle(self.connection, self.scope)
+        if self._as_exported:
+            raw.create_as_exported(self.connection, source, self.scope)
 
     def _create_views(self, mentioned_in: str) -> None:
         """Create the views that a query names, and where there are several files those that unite theirs."""
@@ -239,10 +247,15 @@ class Session:
             many.unite(self.connection, mentioned_in, self._parts(), labels, self._sources, self._loaded)
 
     def _create_model(self, mentioned_in: str) -> None:
+        """Create the views that a query names and has not named before, and the raw relations that they read."""
         wanted = [view for view in model.needed(mentioned_in) if view.name not in self._views]
-        for part in self._parts():
+        words = model.words(mentioned_in).union(*(model.words(view.create) for view in wanted))
+        for part, source in zip(self._parts(), self._sources, strict=True):
+            relations = [name for name in raw.read_by(words, source) if name not in self._relations]
             with many.inside(self.connection, part):
+                raw.create_relations(self.connection, source, WHOLE_TRACE, relations)
                 model.create_views(self.connection, wanted)
+        self._relations.update(relations)
         self._views.update(view.name for view in wanted)
 
     def _find(self, mentioned_in: str, wanted: Wanted) -> None:

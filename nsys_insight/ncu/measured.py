@@ -31,7 +31,8 @@ class Measured:
         self.connection = load.connect()
         source = stores.attach(self.connection, store, raw.Source({}, {}))
         model.create_macros(self.connection)
-        raw.create_raw_views(self.connection, source, WHOLE_TRACE)
+        raw.begin(self.connection, source)
+        raw.create_relations(self.connection, source, WHOLE_TRACE, raw.every_relation())
         describe(self.connection)
         model.create_views(self.connection, model.needed(f"SELECT * FROM {VIEW}, ncu_metrics, ncu_rules"))
         self.connection.execute(
