@@ -136,7 +136,8 @@ def create_relations(
         # A scope has written down its own time; see `nsys_insight.scope`.
         wall = extents.select(source.extents) if scope == WHOLE_TRACE else "FROM main.scope_windows"
         statements.append(f"CREATE OR REPLACE VIEW raw.wall AS {wall}")
-    connection.execute(";\n".join(statements))
+    if statements:
+        connection.execute(";\n".join(statements))
     if "on_line" in names:
         gpus.create_line(connection, source.extents)
 

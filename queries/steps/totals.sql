@@ -61,7 +61,7 @@ WITH gpus_used AS (
     SELECT DISTINCT gpu_of($process, device_id) AS gpu_id FROM step_launched
 ),
 intervals AS (
-    FROM gpu_busy
+    FROM gpu_busy_parts
 ),
 busy AS (
     SELECT window_ns, gpu_id, sum(end_ns - start_ns)::BIGINT AS busy_ns
