@@ -113,7 +113,7 @@ def read_by(words: Container[str], source: Source) -> list[str]:
     """Those of them that a statement with these words (in small letters) may read."""
     tables = {table for table in contract() if table.lower() in words}
     if "wall" in words:
-        tables |= extents.EVENTS.keys() - source.extents.keys()
+        tables |= {table for table in extents.EVENTS if None in source.extents.get(table, (None,))}
     return [*tables, *(name for name in ("wall", "on_line") if name in words)]
 
 

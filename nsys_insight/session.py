@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -62,7 +63,7 @@ class Session:
         self.connection: duckdb.DuckDBPyConnection
         self._numbers = count(1)
         self._views: set[str] = set()
-        self._relations: set[str] = set()
+        self._relations: defaultdict[str, set[str]] = defaultdict(set)  # of each part
         self._found: found.Found
         self._loaded: dict[str, set[str]] = {}
         self._definitions: dict[tuple[str, bool], str] = {}
@@ -200,7 +201,7 @@ class Session:
                 model.create_macros(self.connection)
                 for part, source in zip(self._parts(), sources, strict=True):
                     with many.inside(self.connection, part):
-                        self._prepare(source)
+                        self._prepare(source, self._relations[part])
                 folders = [str(file.path) for file in self.files if file.kind is Kind.PARQUET]
                 if len(self.files) > 1 or self._as_exported:
                     # DuckDB 1.5.5 takes scans of two SQLite tables that have the same columns for one, in one file or
@@ -218,21 +219,21 @@ class Session:
             else:
                 return
 
-    def _prepare(self, source: raw.Source) -> None:
-        """Create the raw relations of one file, and what the views over them need in any scope."""
+    def _prepare(self, source: raw.Source, relations: set[str]) -> None:
+        """Create what the views over one file need in any scope; `relations` are the raw ones that are made of it."""
         raw.begin(self.connection, source)
         describe(self.connection)
         found.create_tables(self.connection)
         if self.scope == WHOLE_TRACE and not self._as_exported:
             return  # relations are made when a query needs them
-        self._relations.update(raw.every_relation())
-        raw.create_relations(self.connection, source, WHOLE_TRACE, self._relations)
+        relations.update(raw.every_relation())
+        raw.create_relations(self.connection, source, WHOLE_TRACE, relations)
         if self.scope != WHOLE_TRACE:
             views = model.needed("SELECT * FROM wall, nvtx_ranges, nvtx_nesting, gpu_ops")
             model.create_views(self.connection, views)
             self._views.update(view.name for view in views)
             prepare(self.connection, self.scope)
-            raw.create_relations(self.connection, source, self.scope, self._relations)
+            raw.create_relations(self.connection, source, self.scope, relations)
             settle(self.connection, self.scope)
         if self._as_exported:
             raw.create_as_exported(self.connection, source, self.scope)
@@ -251,11 +252,11 @@ class Session:
         wanted = [view for view in model.needed(mentioned_in) if view.name not in self._views]
         words = model.words(mentioned_in).union(*(model.words(view.create) for view in wanted))
         for part, source in zip(self._parts(), self._sources, strict=True):
-            relations = [name for name in raw.read_by(words, source) if name not in self._relations]
+            relations = [name for name in raw.read_by(words, source) if name not in self._relations[part]]
             with many.inside(self.connection, part):
                 raw.create_relations(self.connection, source, WHOLE_TRACE, relations)
                 model.create_views(self.connection, wanted)
-        self._relations.update(relations)
+            self._relations[part].update(relations)
         self._views.update(view.name for view in wanted)
 
     def _find(self, mentioned_in: str, wanted: Wanted) -> None:

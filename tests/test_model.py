@@ -20,7 +20,13 @@ from nsys_insight import model
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 
 
-DISJOINT = {"wall", "gpu_busy", "gpu_busy_parts", "gpu_gaps", "longest_gaps"}  # these are made of several events, and have only what lasts
+DISJOINT = {
+    "wall",
+    "gpu_busy",
+    "gpu_busy_parts",
+    "gpu_gaps",
+    "longest_gaps",
+}  # these are made of several events, and have only what lasts
 
 
 def ask(path, query, **options):
