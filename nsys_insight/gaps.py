@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 MOST = 10_000
 # An API call that lasts longer than this is found by its length, wherever it began.
 LONG_NS = 250_000
-# The operations on either side of a gap are looked for among so many rows, and a call among so many around its
-# correlation id. Where they are not among these, all rows are read.
-BEFORE, BEHIND, ABOUT = 50, 10, 20
+# The operations on either side of a gap are looked for among so many rows before a time and after it, and a call among
+# so many around its correlation id. Where they are not among these, all rows are read.
+BEFORE, BEHIND, ABOUT = 20, 10, 20
 
 _CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
 # What the views `gpu_work` and `host_activity` read.
@@ -39,7 +39,14 @@ _COLUMNS = {
     "start", "end", "deviceId", "globalPid", "globalTid", "correlationId", "demangledName", "copyKind", "graphId",
     "nameId", "eventClass",
 }  # fmt: skip
-# Operations after a gap whose launch call is not among those found.
+# Gaps whose operation before them, or after them, is not among those found; and operations after one whose launch call
+# is not.
+_UNPRECEDED = (
+    "FROM listed_gaps ANTI JOIN listed_operations AS o ON o.gpu_id = listed_gaps.gpu_id AND o.end_ns = reached_ns"
+)
+_UNFOLLOWED = (
+    "FROM listed_gaps ANTI JOIN listed_operations AS o ON o.gpu_id = listed_gaps.gpu_id AND o.start_ns = next_ns"
+)
 _UNLAUNCHED = """
     FROM listed_operations AS o
     SEMI JOIN listed_gaps AS g ON g.gpu_id = o.gpu_id AND g.next_ns = o.start_ns
@@ -98,47 +105,47 @@ class _Lookup:
         self.connection, self.source, self.file, self.scope, self.gaps = connection, source, file, scope, gaps
 
     def finds_operations(self, statement: str) -> bool:
-        """Look around the start of the operation after each gap, in every big table of GPU work."""
-        tables = self.source.extents.keys() & set(raw.WHOLE) - {_CALLS}
-        with self._opened() as database:
+        """Look around where the operation after each gap starts and, if need be, where the gap began."""
+
+        def look(times: Sequence[int]) -> None:
             found = {}
-            for table in tables:
-                rows = near.Rows(database, table)
-                places = [rows.place(next_ns) for _, next_ns in self.gaps]
-                found[table] = self._rows(table, [(place - BEFORE, place + BEHIND) for place in places])
-        self._fill(statement, found)
-        return self._has_all(
-            "listed_operations",
-            """FROM listed_gaps AS g
-               ANTI JOIN listed_operations AS o ON o.gpu_id = g.gpu_id AND o.end_ns = g.reached_ns""",
-            """FROM listed_gaps AS g
-               ANTI JOIN listed_operations AS o ON o.gpu_id = g.gpu_id AND o.start_ns = g.next_ns""",
-        )
+            for table, rows in tables.items():
+                spans = [(place - BEFORE, place + BEHIND) for place in map(rows.place, times)]
+                found[table] = self._rows(table, spans)
+            self._fill("listed_operations", statement, found)
+
+        with self._opened() as database:
+            work = self.source.extents.keys() & set(raw.WHOLE) - {_CALLS}
+            tables = {table: near.Rows(database, table) for table in work}
+            times = [next_ns for _, next_ns in self.gaps]
+            look(times)
+            if missing := self._column(f"SELECT DISTINCT reached_ns {_UNPRECEDED}"):
+                look(times + missing)
+        return self._has_all("listed_operations", _UNPRECEDED, _UNFOLLOWED)
 
     def finds_activity(self, statement: str) -> bool:
         """Look for calls that begin in a gap or shortly before, for long ones, and by their ids for launch calls."""
         if _CALLS not in self.source.extents or raw.has_repeats(self.connection, self.source):
             return False
-        long = self.connection.execute(
+        long = self._column(
             f"""SELECT DISTINCT c.start
                 FROM (SELECT start, "end" FROM {self.source.relations[_CALLS]} WHERE "end" - start >= {LONG_NS}) AS c
-                JOIN listed_gaps AS g ON c.start < g.end_ns AND c."end" > g.start_ns"""
-        ).fetchmany(MOST + 1)
+                JOIN listed_gaps AS g ON c.start < g.end_ns AND c."end" > g.start_ns
+                LIMIT {MOST + 1}"""
+        )
         if len(long) > MOST:
             return False
         with self._opened() as database:
             rows = near.Rows(database, _CALLS)
             spans = [(rows.place(start_ns - LONG_NS), rows.place(next_ns + 1)) for start_ns, next_ns in self.gaps]
-            spans += [(rows.place(start_ns), rows.place(start_ns + 1)) for (start_ns,) in long]
-            self._fill(statement, {_CALLS: self._rows(_CALLS, spans)})
-            missing = self.connection.execute(f"SELECT DISTINCT correlation_id {_UNLAUNCHED}").fetchall()
-            if not missing:
-                return True
-            ids = near.Rows(database, _CALLS, "correlationId")
-            places = [ids.place(correlation_id) for (correlation_id,) in missing if correlation_id is not None]
-            spans += [(place - ABOUT, place + ABOUT) for place in places]
-            self.connection.execute("DELETE FROM listed_activity")
-            self._fill(statement, {_CALLS: self._rows(_CALLS, spans)})
+            spans += [(rows.place(start_ns), rows.place(start_ns + 1)) for start_ns in long]
+            self._fill("listed_activity", statement, {_CALLS: self._rows(_CALLS, spans)})
+            if missing := self._column(
+                f"SELECT DISTINCT correlation_id {_UNLAUNCHED} WHERE correlation_id IS NOT NULL"
+            ):
+                ids = near.Rows(database, _CALLS, "correlationId")
+                spans += [(place - ABOUT, place + ABOUT) for place in map(ids.place, missing)]
+                self._fill("listed_activity", statement, {_CALLS: self._rows(_CALLS, spans)})
         return self._has_all("listed_activity", _UNLAUNCHED)
 
     def _opened(self) -> closing[sqlite3.Connection]:
@@ -150,15 +157,19 @@ class _Lookup:
         columns = self.source.columns[table] & _COLUMNS
         return near.keep(self.connection, "trace", table, columns, spans), columns
 
-    def _fill(self, statement: str, rows: Rows) -> None:
+    def _fill(self, table: str, statement: str, rows: Rows) -> None:
+        self.connection.execute(f"DELETE FROM {table}")
         with raw.reading_only(self.connection, self.source, self.scope, rows):
             self.connection.execute(statement)
 
     def _has_all(self, table: str, *lacking: str) -> bool:
-        if not any(self.connection.execute(f"SELECT count(*) {each}").fetchall()[0][0] for each in lacking):
+        if not any(self._column(f"SELECT count(*) {each}")[0] for each in lacking):
             return True
         self.connection.execute(f"DELETE FROM {table}")
         return False
+
+    def _column(self, query: str) -> list[int]:
+        return [value for (value,) in self.connection.execute(query).fetchall()]
 
 
 def _read(name: str) -> str:

@@ -23,14 +23,16 @@ def create_line(connection: duckdb.DuckDBPyConnection, known: extents.Extents) -
     What is to be sorted by GPU and time is sorted by its place `on_line` instead: one number takes half the memory of
     two. `gpu_on_line` and `ns_on_line` lead back; places of one GPU are the same after `>> lane_bits()`.
     """
+    extent = extents.select(known, schema="whole", tables=_WORK)
+    start, end = connection.execute(extent).fetchall()[0]
+    # Work takes at most a quarter of its GPU's lane, the second: so what was not quite known stays within.
+    bits = min(2 + (max(end - start, 0) + 1).bit_length(), 62) if end is not None else 2
+    first, length = (start or 0) - (1 << (bits - 2)), 1 << bits
     connection.execute(
-        f"""CREATE OR REPLACE VIEW whole.gpu_lanes AS {_lanes(known)};
-            CREATE OR REPLACE MACRO lane_bits() AS (SELECT bits FROM whole.gpu_lanes);
-            CREATE OR REPLACE MACRO lane_ns() AS (SELECT lane_ns FROM whole.gpu_lanes);
-            CREATE OR REPLACE MACRO line_ns() AS (SELECT first_ns FROM whole.gpu_lanes);
-            CREATE OR REPLACE MACRO on_line(gpu_id, ns) AS coalesce(gpu_id, -1) * lane_ns() + (ns - line_ns());
-            CREATE OR REPLACE MACRO gpu_on_line(place) AS nullif(place >> lane_bits(), -1);
-            CREATE OR REPLACE MACRO ns_on_line(place) AS (place & (lane_ns() - 1)) + line_ns()"""
+        f"""CREATE OR REPLACE MACRO lane_bits() AS {bits};
+            CREATE OR REPLACE MACRO on_line(gpu_id, ns) AS coalesce(gpu_id, -1) * {length} + (ns - ({first}));
+            CREATE OR REPLACE MACRO gpu_on_line(place) AS nullif(place >> {bits}, -1);
+            CREATE OR REPLACE MACRO ns_on_line(place) AS (place & {length - 1}) + ({first})"""
     )
 
 
@@ -45,16 +47,3 @@ def _gpu_of(connection: duckdb.DuckDBPyConnection) -> str:
     ).fetchall()
     cases = " ".join(f"WHEN process_id = {pid} AND device_id = {device} THEN {gpu}" for pid, device, gpu in others)
     return f"(CASE {cases} ELSE device_id END)::BIGINT" if cases else "device_id::BIGINT"
-
-
-def _lanes(known: extents.Extents) -> str:
-    """SQL for how long the stretch of a GPU is on the line, 2 ** bits ns, and which time is at its beginning.
-
-    Its work takes at most a quarter of it, the second: so work whose extent was not quite known stays within.
-    """
-    return f"""
-        SELECT bits, 1::BIGINT << bits AS lane_ns, start_ns - (1::BIGINT << (bits - 2)) AS first_ns
-        FROM (
-            SELECT start_ns, least(3 + floor(log2(greatest(end_ns - start_ns, 0) + 1))::INTEGER, 62) AS bits
-            FROM ({extents.select(known, schema="whole", tables=_WORK)})
-        )"""

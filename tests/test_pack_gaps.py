@@ -356,6 +356,22 @@ class TestLookingUp:
         for name in ("decode_eager", "churn"):
             assert self.looked_up(sample(name))[0] == self.read(sample(name))
 
+    def test_what_other_gpus_did_meanwhile_is_passed_over(self, tmp_path, monkeypatch):
+        trace = Trace()
+        here, there = trace.thread(pid=1, tid=1), trace.thread(pid=1, tid=2)
+        here.launch("before", at=0, runs=1_000)
+        for number in range(400):
+            there.launch("other", at=10_000 * (number + 1), runs=2_000, device=1)
+        here.launch("after", at=5_000_000, runs=1_000)
+        path = trace.write(tmp_path / "t.sqlite")
+        found = []
+        looks = gaps._Lookup.finds_operations
+        monkeypatch.setattr(gaps._Lookup, "finds_operations", lambda *all_: found.append(looks(*all_)) or found[-1])
+        rows, _ = self.looked_up(path)
+        assert rows == self.read(path)
+        assert found == [True]
+        assert rows[0][7:9] == ("before", "after")
+
     def test_a_call_that_began_long_before_the_gap_is_found(self, tmp_path):
         trace = Trace()
         waiting, busy = trace.thread(pid=1, tid=1), trace.thread(pid=1, tid=2)
