@@ -27,12 +27,14 @@ def create_line(connection: duckdb.DuckDBPyConnection, known: extents.Extents) -
     start, end = connection.execute(extent).fetchall()[0]
     # Work takes at most a quarter of its GPU's lane, the second: so what was not quite known stays within.
     bits = min(2 + (max(end - start, 0) + 1).bit_length(), 62) if end is not None else 2
-    first, length = (start or 0) - (1 << (bits - 2)), 1 << bits
+    first, within = (start or 0) - (1 << (bits - 2)), (1 << bits) - 1
+    last = (1 << (63 - bits)) - 1  # the last lane, of work on no GPU that is known; higher numbers would be no BIGINT
     connection.execute(
         f"""CREATE OR REPLACE MACRO lane_bits() AS {bits};
-            CREATE OR REPLACE MACRO on_line(gpu_id, ns) AS coalesce(gpu_id, -1) * {length} + (ns - ({first}));
-            CREATE OR REPLACE MACRO gpu_on_line(place) AS nullif(place >> {bits}, -1);
-            CREATE OR REPLACE MACRO ns_on_line(place) AS (place & {length - 1}) + ({first})"""
+            CREATE OR REPLACE MACRO on_line(gpu_id, ns) AS
+                ((coalesce(gpu_id, {last}) & {last}) << {bits}) + (ns - ({first}));
+            CREATE OR REPLACE MACRO gpu_on_line(place) AS nullif(place >> {bits}, {last});
+            CREATE OR REPLACE MACRO ns_on_line(place) AS (place & {within}) + ({first})"""
     )
 
 

@@ -15,18 +15,14 @@ from synthetic import Trace
 from synthetic_schema import ENUMS
 
 import nsys_insight
-from nsys_insight import model
+from nsys_insight import gpus, model
+from nsys_insight.sqltext import literal
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 
 
-DISJOINT = {
-    "wall",
-    "gpu_busy",
-    "gpu_busy_parts",
-    "gpu_gaps",
-    "longest_gaps",
-}  # these are made of several events, and have only what lasts
+# These are made of several events, and have only what lasts.
+DISJOINT = {"wall", "gpu_busy", "gpu_busy_parts", "gpu_gaps", "longest_gaps"}
 
 
 def ask(path, query, **options):
@@ -333,3 +329,28 @@ class TestOddText:
         with nsys_insight.open(path, use_cache=use_cache) as opened:
             assert opened.top()["calls"].sum() == 3
             assert opened.info().height > 5
+
+
+class TestOneLineOfTime:
+    """GPUs' times laid one after the other, to be sorted by one number."""
+
+    @pytest.mark.parametrize("known", [{}, {"CUPTI_ACTIVITY_KIND_KERNEL": (2_005_000, 2_025_000)}])
+    @pytest.mark.parametrize("gpu", [None, 0, 1, 7])
+    def test_a_place_leads_back_to_its_gpu_and_time(self, tmp_path, gpu, known):
+        trace = Trace()
+        trace.thread().launch("k", at=2_000_000, runs=40_000).copy("H2D", 4)
+        with nsys_insight.open(trace.write(tmp_path / "t.sqlite")) as opened:
+            opened.sql("FROM gpu_reach LIMIT 0")
+            connection = opened._session.connection
+            gpus.create_line(connection, known)
+            (first, last), *_ = opened.rows("SELECT min(start_ns), max(end_ns) FROM gpu_work")
+            for ns in (first, last):
+                place = f"on_line({literal(gpu)}, {ns})"
+                found = connection.execute(f"SELECT gpu_on_line({place}), ns_on_line({place})").fetchall()
+                assert found == [(gpu, ns)]
+
+    def test_a_device_of_no_number_stops_nothing(self, tmp_path):
+        trace = Trace()
+        trace.thread().launch("k", device=4_294_967_295).launch("k", device=0, at=1 << 50)
+        path = trace.write(tmp_path / "t.sqlite")
+        assert sorted(ask(path, "SELECT gpu_id FROM gpu_reach"), key=str) == [(0,), (None,)]
