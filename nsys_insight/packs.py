@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import UsageError
 from nsys_insight.paths import queries_folder
-from nsys_insight.sql_file import flow, split
+from nsys_insight.sql_file import chosen, flow, split
 from nsys_insight.sqltext import literal
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Pack:
         for name, param in self.params.items():
             value = given.get(name)
             values[name] = param.default if value is None else param.value(value)
-        return bind(self.sql, values), values
+        return bind(chosen(self.sql, values), values), values
 
 
 def bind(sql: str, values: dict[str, Any]) -> str:

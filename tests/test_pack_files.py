@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import duckdb
 import pytest
 
-from nsys_insight import packs
+from nsys_insight import model, packs, sql_file
 from nsys_insight.errors import UsageError
 
 HEADER = '''/*
@@ -106,3 +107,38 @@ def test_nsys_own_names_of_reports_are_aliases(alias):
 def test_a_query_names_the_views_it_reads_but_not_those_it_defines():
     sql = "WITH mine AS (SELECT 1) SELECT * FROM kernels JOIN mine ON true WHERE name IN (SELECT name FROM strings)"
     assert packs.tables_read(sql) == ["kernels", "strings"]
+
+
+class TestChosen:
+    """Branches for another value of a parameter are neither planned, nor are the views that they read."""
+
+    SQL = """WITH a AS (SELECT 1 AS x UNION ALL SELECT 2),
+        b AS (
+            SELECT x FROM a WHERE $by = 'one'
+            UNION ALL
+            SELECT x + 10 FROM (SELECT x FROM a UNION ALL SELECT 3)
+            WHERE $by = 'two'
+            UNION ALL
+            SELECT x + 20 FROM a WHERE $by = 'three'
+            UNION ALL
+            SELECT 99 FROM a WHERE $by = 'three' AND x = 1
+        )
+        SELECT x FROM b ORDER BY x"""
+
+    @pytest.mark.parametrize("by", ["one", "two", "three", "four"])
+    def test_the_answer_is_that_of_all_branches(self, by):
+        whole = packs.bind(self.SQL, {"by": by})
+        some = packs.bind(sql_file.chosen(self.SQL, {"by": by}), {"by": by})
+        assert duckdb.sql(some).fetchall() == duckdb.sql(whole).fetchall()
+
+    def test_what_is_for_another_value_is_left_out(self):
+        assert "x + 20" in sql_file.chosen(self.SQL, {"by": "three"})
+        assert "x + 20" not in sql_file.chosen(self.SQL, {"by": "one"})
+        assert sql_file.chosen(self.SQL, {}) == self.SQL
+
+    def test_reports_read_what_their_choice_needs(self):
+        def views(by):
+            return {view.name for view in model.needed(packs.find("top").statement({"group_by": by})[0])}
+
+        assert "kernels_in_nvtx" in views("nvtx")
+        assert "kernels_in_nvtx" not in views("full")
