@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight import cache_folder, load, raw
 from nsys_insight.errors import TraceError
+from nsys_insight.sqlite_file import uri
 from nsys_insight.sqltext import identifier, literal
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _copy(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
 
     try:
         with (
-            adbc_driver_sqlite.connect(f"{file.absolute().as_uri()}?mode=ro&immutable=1") as database,
+            adbc_driver_sqlite.connect(uri(file)) as database,
             adbc_driver_manager.AdbcConnection(database) as reader,
         ):
             for table, types in _present(load.sqlite_columns(file)).items():

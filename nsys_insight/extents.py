@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nsys_insight import near
+from nsys_insight.sqlite_file import opened
 from nsys_insight.sqltext import identifier
 
 if TYPE_CHECKING:
@@ -25,19 +27,16 @@ NEEDED = {
 }
 Extents = dict[str, tuple[int | None, int | None]]
 
-# nsys writes the rows of a table in order of start. Where a table has more than BIG rows and PROBES of them,
+# nsys writes the rows of a table in order of start. Where a table has more than BIG rows and near.PROBES of them,
 # evenly spread, are in that order, the first FIRST rows hold the first start, the last LAST rows the last end: unless a
 # call lasts longer than the LAST calls after it, and then ends after everything else in the trace.
-BIG, PROBES, FIRST, LAST = 1_000_000, 1_000, 10_000, 250_000
+BIG, FIRST, LAST = 1_000_000, 10_000, 250_000
 
 
 def known(path: Path, columns: dict[str, set[str]]) -> Extents:
     """First start and last end of the events in each big table of a SQLite export whose rows are in order."""
-    import sqlite3
-
     found: Extents = {}
-    database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
-    try:
+    with opened(path) as database:
         for table, condition in EVENTS.items():
             if NEEDED[table] <= columns.get(table, set()) and _is_big_and_in_order(database, table):
                 name = identifier(table)
@@ -46,21 +45,12 @@ def known(path: Path, columns: dict[str, set[str]]) -> Extents:
                     f'SELECT max("end") FROM (SELECT * FROM {name} ORDER BY rowid DESC LIMIT {LAST}) WHERE {condition}'
                 )
                 found[table] = (database.execute(first).fetchone()[0], database.execute(last).fetchone()[0])
-    finally:
-        database.close()
     return found
 
 
 def _is_big_and_in_order(database: sqlite3.Connection, table: str) -> bool:
-    name = identifier(table)
-    # One aggregate a query: SQLite looks up a single min or max, but scans the table for two.
-    low, high = (database.execute(f"SELECT {edge}(rowid) FROM {name}").fetchone()[0] for edge in ("min", "max"))
-    if low is None or high - low < BIG:
-        return False
-    probe = f"SELECT start FROM {name} WHERE rowid >= ? ORDER BY rowid LIMIT 1"
-    places = range(low, high + 1, max(1, (high - low) // PROBES))
-    starts = [database.execute(probe, (place,)).fetchone()[0] for place in places]
-    return starts == sorted(starts)
+    rows = near.Rows(database, table)
+    return len(rows.numbers) > BIG and rows.are_in_order
 
 
 def select(known_extents: Extents, *, schema: str = "raw", tables: Iterable[str] = EVENTS) -> str:

@@ -55,7 +55,7 @@ class Found:
         self._connection, self._sources, self._scope, self._prepare = connection, sources, scope, prepare
         self._idle = self._fusions = False
         self._steps: steps.StepOptions | None = None
-        self._gaps: Wanted | None = None
+        self._gaps: tuple[int | None] | None = None  # of which length
 
     def find(self, queries: Sequence[str], wanted: Wanted) -> None:
         """Find what the queries read.
@@ -72,9 +72,10 @@ class Found:
                 with many.inside(self._connection, part):
                     idle.find(self._connection)
             self._idle = True
-        if self._gaps != wanted and any(map(gaps.needed, queries)):
+        length = (wanted.min_gap_ns,)
+        if self._gaps != length and any(map(gaps.needed, queries)):
             gaps.find(self._connection, self._sources[0], self._scope, wanted.min_gap_ns, self._prepare)
-            self._gaps = wanted
+            self._gaps = length
         if any(map(steps.needed, queries)):
             self._find_steps(queries, wanted)
 

@@ -6,15 +6,14 @@ what lies around the gaps is looked up, and not searched for among all rows.
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 from nsys_insight import model, near, raw
 from nsys_insight.packs import bind
 from nsys_insight.paths import queries_folder
+from nsys_insight.sqlite_file import opened
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
@@ -114,7 +113,7 @@ class _Lookup:
                 found[table] = self._rows(table, spans)
             self._fill("listed_operations", statement, found)
 
-        with self._opened() as database:
+        with opened(self.file) as database:
             work = self.source.extents.keys() & set(raw.WHOLE) - {_CALLS}
             tables = {table: near.Rows(database, table) for table in work}
             times = [next_ns for _, next_ns in self.gaps]
@@ -135,7 +134,7 @@ class _Lookup:
         )
         if len(long) > MOST:
             return False
-        with self._opened() as database:
+        with opened(self.file) as database:
             rows = near.Rows(database, _CALLS)
             spans = [(rows.place(start_ns - LONG_NS), rows.place(next_ns + 1)) for start_ns, next_ns in self.gaps]
             spans += [(rows.place(start_ns), rows.place(start_ns + 1)) for start_ns in long]
@@ -147,11 +146,6 @@ class _Lookup:
                 spans += [(place - ABOUT, place + ABOUT) for place in map(ids.place, missing)]
                 self._fill("listed_activity", statement, {_CALLS: self._rows(_CALLS, spans)})
         return self._has_all("listed_activity", _UNLAUNCHED)
-
-    def _opened(self) -> closing[sqlite3.Connection]:
-        import sqlite3
-
-        return closing(sqlite3.connect(f"{self.file.absolute().as_uri()}?mode=ro&immutable=1", uri=True))
 
     def _rows(self, table: str, spans: near.Spans) -> tuple[str, set[str]]:
         columns = self.source.columns[table] & _COLUMNS

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from nsys_insight import extents
 from nsys_insight.errors import TraceError
 from nsys_insight.raw import Source
+from nsys_insight.sqlite_file import opened
 from nsys_insight.sqltext import identifier, literal
 
 if TYPE_CHECKING:
@@ -127,8 +128,7 @@ def sqlite_columns(path: Path, *, views: bool = True) -> dict[str, set[str]]:
 
     found: dict[str, set[str]] = {}
     try:
-        database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
-        try:
+        with opened(path) as database:
             for table, column in database.execute(
                 "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table'"
             ):
@@ -138,8 +138,6 @@ def sqlite_columns(path: Path, *, views: bool = True) -> dict[str, set[str]]:
                 with suppress(sqlite3.OperationalError):
                     columns = database.execute("SELECT name FROM pragma_table_info(?)", (view,)).fetchall()
                     found[view] = {column for (column,) in columns}
-        finally:
-            database.close()
     except sqlite3.Error as error:
         raise TraceError(f"{path} cannot be read: {error}", "export it again: nsys export --type sqlite") from None
     return found

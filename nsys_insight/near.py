@@ -1,11 +1,12 @@
 """Rows of a big SQLite export that lie near given times, found by halving instead of reading the whole table.
 
-nsys writes the rows of a table in order of start; only tables whose rows are (see `nsys_insight.extents`) come here.
+nsys writes the rows of a table in order of start; whoever looks rows up must know that they are.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from nsys_insight.sqltext import identifier, literal
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     import duckdb
 
 Spans = list[tuple[int, int]]
-# So many rows are looked at once, to halve less often for each time.
+# So many rows, evenly spread, tell whether all are in order; with them at hand, less is to be halved for each time.
 PROBES = 1_000
 _NEVER = -(1 << 63)
 
@@ -31,16 +32,27 @@ class Rows:
         self._probe = f"SELECT {identifier(column)} FROM {name} WHERE rowid >= ? ORDER BY rowid LIMIT 1"
         # One aggregate a query: SQLite looks up a single min or max, but scans the table for two.
         low, high = (database.execute(f"SELECT {edge}(rowid) FROM {name}").fetchone()[0] for edge in ("min", "max"))
-        self._numbers = range(low, high + 1)
-        self._some = self._numbers[:: max(1, len(self._numbers) // PROBES)]
-        self._values = [self._at(number) for number in self._some]
+        self.numbers = range(0) if low is None else range(low, high + 1)
+
+    @property
+    def are_in_order(self) -> bool:
+        """Whether those of the rows that are looked at, evenly spread, are."""
+        return self._values == sorted(self._values)
 
     def place(self, value: int) -> int:
         """The number of the first row with this value or a higher one; one past the last row if there is none."""
         after = bisect_left(self._values, value)
-        low = self._some[after - 1] if after else self._numbers.start
-        high = self._some[after] if after < len(self._some) else self._numbers.stop
+        low = self._some[after - 1] if after else self.numbers.start
+        high = self._some[after] if after < len(self._some) else self.numbers.stop
         return bisect_left(range(high), value, lo=low, key=self._at)
+
+    @cached_property
+    def _some(self) -> range:
+        return self.numbers[:: max(1, len(self.numbers) // PROBES)]
+
+    @cached_property
+    def _values(self) -> list[int]:
+        return [self._at(number) for number in self._some]
 
     def _at(self, number: int) -> int:
         row = self._database.execute(self._probe, (number,)).fetchone()

@@ -285,8 +285,8 @@ class Session:
 
     def _failed(self, error: Exception, line: int) -> QueryError:
         tables = [f"raw.{table}" for source in self._sources for table in source.columns]
-        found = "SELECT DISTINCT column_name FROM duckdb_columns() WHERE schema_name = 'main' ORDER BY ALL"
-        columns = [name for (name,) in self.connection.cursor().execute(found).fetchall()]
+        named = "SELECT DISTINCT column_name FROM duckdb_columns() WHERE schema_name = 'main' ORDER BY ALL"
+        columns = [name for (name,) in self.connection.cursor().execute(named).fetchall()]
         return failed(error, line=line, names=(*model.views(), *tables), columns=columns)
 
     def _get_over(self, error: Exception) -> None:

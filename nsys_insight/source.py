@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight import cache_folder
 from nsys_insight.errors import TraceError
+from nsys_insight.sqlite_file import opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -182,17 +183,14 @@ def _check_export(path: Path, head: bytes) -> None:
 def _tables(path: Path) -> set[str]:
     import sqlite3
 
-    # Immutable: SQLite neither locks nor looks for journals, so nothing appears beside the file.
-    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
-    connection.text_factory = lambda text: text.decode("utf-8", "replace")
     try:
-        return {
-            name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
-        }
+        with opened(path) as connection:
+            connection.text_factory = lambda text: text.decode("utf-8", "replace")
+            return {
+                name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
+            }
     except sqlite3.DatabaseError as error:
         raise TraceError(f"{path} is a damaged SQLite file: {error}", _EXPORT_HINT) from error
-    finally:
-        connection.close()
 
 
 def _foreign(path: Path, head: bytes) -> tuple[str, str]:

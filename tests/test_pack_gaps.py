@@ -11,7 +11,7 @@ import pytest
 from synthetic import Trace
 
 import nsys_insight
-from nsys_insight import extents, gaps, load
+from nsys_insight import extents, gaps, load, near
 
 REPOSITORY = Path(__file__).parents[1]
 SAMPLES = sorted((REPOSITORY / "sample_traces").glob("*.sqlite"))
@@ -313,7 +313,7 @@ class TestLookingUp:
     @pytest.fixture(autouse=True)
     def _everything_is_big(self, monkeypatch):
         monkeypatch.setattr(extents, "BIG", 100)
-        monkeypatch.setattr(extents, "PROBES", 50)
+        monkeypatch.setattr(near, "PROBES", 50)
 
     @staticmethod
     def looked_up(path, scope=None, **params):
