@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight import steps
 from nsys_insight.findings import all_rules, reports_of
 from nsys_insight.packs import find
-from nsys_insight.paths import queries_folder
+from nsys_insight.paths import query
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,9 +120,7 @@ class Diagnosis:
 def diagnose(trace: Trace, asked: dict[str, Any]) -> Diagnosis:
     """Diagnose a trace; `asked` are options about steps (`nsys_insight.steps.StepOptions`)."""
     rules = all_rules()
-    headline = {
-        name: (queries_folder() / "diagnosis" / f"{name}.sql").read_text(encoding="utf-8") for name in _HEADLINE
-    }
+    headline = {name: query(f"diagnosis/{name}") for name in _HEADLINE}
     queries = [*(rule.sql for rule in rules), *headline.values()]
     with trace.kept("step_budget", asked):
         answers = _asked(trace, {report for sql in queries for report in reports_of(sql)}, asked)

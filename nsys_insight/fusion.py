@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight import model
 from nsys_insight.packs import bind
-from nsys_insight.paths import queries_folder
+from nsys_insight.paths import query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -73,14 +73,14 @@ def needed(sql: str) -> bool:
 
 def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
     """Create the tables that the views read, without rows."""
-    connection.execute((queries_folder() / "fusion" / "tables.sql").read_text(encoding="utf-8"))
+    connection.execute(query("fusion/tables"))
 
 
 def find(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None]) -> None:
     """Fill the tables; `prepare` creates the views that a statement names."""
 
     def run(name: str, **values: Any) -> list[Any]:
-        sql = (queries_folder() / "fusion" / f"{name}.sql").read_text(encoding="utf-8")
+        sql = query(f"fusion/{name}")
         prepare(sql)
         return connection.execute(bind(sql, values)).fetchall()
 

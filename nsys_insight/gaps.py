@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight import model, near, raw
 from nsys_insight.packs import bind
-from nsys_insight.paths import queries_folder
+from nsys_insight.paths import query
 from nsys_insight.sqlite_file import opened
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def needed(sql: str) -> bool:
 
 def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
     """Create the tables, without rows."""
-    connection.execute(_read("tables"))
+    connection.execute(query("gaps/tables"))
 
 
 def find(
@@ -74,8 +74,8 @@ def find(
         min_gap_ns: How long a gap is at least that is listed; None is for the 1,000 longest.
         prepare: Creates the views that a statement names.
     """
-    gaps_sql = bind(_read("longest" if min_gap_ns is None else "at_least"), {"min_gap_ns": min_gap_ns})
-    operations, activity = _read("operations"), _read("activity")
+    gaps_sql = bind(query("gaps/longest" if min_gap_ns is None else "gaps/at_least"), {"min_gap_ns": min_gap_ns})
+    operations, activity = query("gaps/operations"), query("gaps/activity")
     prepare(gaps_sql + operations + activity)
     create_tables(connection)
     connection.execute(gaps_sql)
@@ -162,9 +162,5 @@ class _Lookup:
         self.connection.execute(f"DELETE FROM {table}")
         return False
 
-    def _column(self, query: str) -> list[int]:
-        return [value for (value,) in self.connection.execute(query).fetchall()]
-
-
-def _read(name: str) -> str:
-    return (queries_folder() / "gaps" / f"{name}.sql").read_text(encoding="utf-8")
+    def _column(self, sql: str) -> list[int]:
+        return [value for (value,) in self.connection.execute(sql).fetchall()]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nsys_insight import model
-from nsys_insight.paths import queries_folder
+from nsys_insight.paths import query
 
 if TYPE_CHECKING:
     import duckdb
@@ -21,19 +21,15 @@ def needed(sql: str) -> bool:
 
 def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
     """Create the tables that the views read, without rows."""
-    connection.execute(_read("tables"))
+    connection.execute(query("idle/tables"))
 
 
 def statements() -> str:
     """What fills the tables, for the views that it names to be created first."""
-    return _read("find")
+    return query("idle/find")
 
 
 def find(connection: duckdb.DuckDBPyConnection) -> None:
     """Fill `idle_time` and `idle_calls`."""
     create_tables(connection)
     connection.execute(statements())
-
-
-def _read(name: str) -> str:
-    return (queries_folder() / "idle" / f"{name}.sql").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.catalog import macros
 from nsys_insight.catalog_tables import table_macros
-from nsys_insight.paths import queries_folder
+from nsys_insight.paths import queries_folder, query
 
 if TYPE_CHECKING:
     import duckdb
@@ -58,7 +58,7 @@ def create_macros(connection: duckdb.DuckDBPyConnection, *, lasting: bool = Fals
 
 def macro_statements() -> list[str]:
     """The SQL that creates the macros, for a connection's life."""
-    text = (queries_folder() / "model" / "0_macros.sql").read_text(encoding="utf-8")
+    text = query("model/0_macros")
     return [text.replace("CREATE MACRO", "CREATE TEMP MACRO"), *macros(), *table_macros()]
 
 

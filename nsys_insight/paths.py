@@ -16,6 +16,11 @@ def queries_folder() -> Path:
     return packaged if packaged.is_dir() else _PACKAGE.parent / "queries"
 
 
+def query(name: str) -> str:
+    """The SQL of a file below it: ``query("steps/totals")``."""
+    return (queries_folder() / f"{name}.sql").read_text(encoding="utf-8")
+
+
 def demo_trace() -> Path:
     """The sample trace that ``nsys-insight demo`` reads."""
     packaged = _PACKAGE / "demo" / "decode_eager.sqlite"

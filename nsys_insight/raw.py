@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from nsys_insight import extents, gpus
-from nsys_insight.paths import queries_folder
+from nsys_insight.paths import query
 from nsys_insight.scope import WHOLE_TRACE, Scope, condition, cut
 from nsys_insight.sqltext import identifier
 
@@ -34,7 +34,7 @@ WHOLE = (
 @cache
 def contract() -> dict[str, dict[str, str]]:
     """The tables that the model reads, each with its columns and their DuckDB types, from `queries/model/0_raw.sql`."""
-    text = re.sub(r"--[^\n]*", "", (queries_folder() / "model" / "0_raw.sql").read_text(encoding="utf-8"))
+    text = re.sub(r"--[^\n]*", "", query("model/0_raw"))
     return {
         table: {name.strip('"'): kind for name, kind in (column.split() for column in body.split(","))}
         for table, body in re.findall(r"CREATE TABLE (\w+) \(([^)]*)\)", text)

@@ -11,7 +11,7 @@ from nsys_insight.kernel_identity import Kernel
 from nsys_insight.kernel_text import fit, readable
 from nsys_insight.noise import Samples
 from nsys_insight.packs import bind
-from nsys_insight.paths import queries_folder
+from nsys_insight.paths import query
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,7 +87,7 @@ def _nothing(trace: Trace) -> TraceError:
 
 def _measure(trace: Trace, options: dict[str, Any], unit: str) -> Run | None:
     def rows(name: str) -> list[tuple[Any, ...]]:
-        sql = (queries_folder() / "compare" / f"{name}.sql").read_text(encoding="utf-8")
+        sql = query(f"compare/{name}")
         return trace.rows(bind(sql, {"most": MOST_SAMPLES}), **options)
 
     method = trace.rows("SELECT method, pattern, steady_count, tokens_per_step FROM step_method", **options)

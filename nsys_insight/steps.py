@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight import model, step_ranges, step_sequence
 from nsys_insight.errors import UsageError
 from nsys_insight.packs import Param, bind
-from nsys_insight.paths import queries_folder
+from nsys_insight.paths import query
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,7 +87,7 @@ def params_of(sql: str) -> dict[str, Param]:
 
 def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
     """Create the tables that the views read, without rows."""
-    connection.execute((queries_folder() / "steps" / "tables.sql").read_text(encoding="utf-8"))
+    connection.execute(query("steps/tables"))
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def find(connection: duckdb.DuckDBPyConnection, asked: StepOptions, prepare: Cal
     """
 
     def run(name: str, **values: Any) -> list[Any]:
-        sql = (queries_folder() / "steps" / f"{name}.sql").read_text(encoding="utf-8")
+        sql = query(f"steps/{name}")
         prepare(sql)
         return connection.execute(bind(sql, values)).fetchall()
 

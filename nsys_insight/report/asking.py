@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.packs import bind
-from nsys_insight.paths import queries_folder
+from nsys_insight.paths import query
 
 if TYPE_CHECKING:
     from nsys_insight.trace import Trace
@@ -19,4 +19,4 @@ def ask(trace: Trace, name: str, asked: dict[str, Any], **values: Any) -> list[t
 
 @cache
 def _statement(name: str) -> str:
-    return (queries_folder() / "report" / f"{name}.sql").read_text(encoding="utf-8")
+    return query(f"report/{name}")
