@@ -157,7 +157,7 @@ def compare(bench: Bench, trace: Path) -> None:
 
 
 def every_report(bench: Bench, traces: dict[str, Path]) -> None:
-    from nsys_insight.packs import built_in
+    from nsys_insight.packs.built_in import built_in
 
     print(f"\n| report | {' | '.join(f'{name} | memory' for name in traces)} |")
     print("|---|" + "---|---|" * len(traces))

@@ -58,7 +58,7 @@ def refreshed(text: str) -> str:
 
 def model_page() -> str:
     """Return the page about the views, from the comments in queries/model."""
-    from nsys_insight.schema import described
+    from nsys_insight.session.schema import described
 
     lines = ["# The views", "", "What `nsys-insight sql` and your own packs query. Generated from `queries/model`.", ""]
     for view, meaning in described().rows():
@@ -90,7 +90,7 @@ def findings_page() -> str:
     """Return the page about what `diagnose` looks for, from the headers in queries/findings."""
     import tomllib
 
-    from nsys_insight.findings import all_rules
+    from nsys_insight.diagnose.findings import all_rules
     from nsys_insight.paths import queries_folder
 
     lines = ["# Findings", "", "What `nsys-insight diagnose` looks for. Generated from `queries/findings`.", ""]

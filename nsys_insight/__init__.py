@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.version import __version__
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from nsys_insight.trace import Trace
 
-__all__ = ["open"]
-__version__ = "0.1.0"
+__all__ = ["__version__", "open"]
 
 
 def open(path: str | Path, **options: Any) -> Trace:  # noqa: A001 - nsys_insight.open reads as gzip.open does

@@ -1,5 +1,5 @@
 """``python -m nsys_insight`` is ``nsys-insight``."""
 
-from nsys_insight.cli import main
+from nsys_insight.cli.main import main
 
 main()

@@ -49,3 +49,8 @@ class ToolError(InsightError):
     """Running nsys or ncu was not possible, or failed."""
 
     exit_code = Exit.TOOL
+
+
+def cannot_write(path: object, error: OSError) -> UsageError:
+    """The error of a file that cannot be written."""
+    return UsageError(f"cannot write {path}: {error.strerror or error}", "name a file in a folder that exists")

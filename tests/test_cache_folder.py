@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from nsys_insight import cache_folder
+from nsys_insight.ingest import cache_folder
 
 DAY_S = 24 * 60 * 60
 
@@ -126,7 +126,7 @@ class TestBuilding:
     @pytest.mark.skipif(sys.platform == "win32", reason="locks are told by age alone")
     def test_what_a_killed_process_left_is_removed_by_the_next_and_what_a_live_one_builds_is_not(self, cache):
         code = (
-            "import sys, time; from nsys_insight.cache_folder import building, folder\n"
+            "import sys, time; from nsys_insight.ingest.cache_folder import building, folder\n"
             "with building(folder() / 'x') as path: print(path.parent, flush=True); time.sleep(60)"
         )
         with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from nsys_insight import nsys
-from nsys_insight.capture import Capture, free_name
+from nsys_insight.ingest import nsys
+from nsys_insight.ingest.capture import Capture, free_name
 from nsys_insight.errors import ToolError
 
 REPOSITORY = Path(__file__).parents[1]

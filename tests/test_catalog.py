@@ -6,9 +6,9 @@ import duckdb
 import pytest
 
 import nsys_insight
-from nsys_insight.catalog import families, macros, provenances, words_pattern
+from nsys_insight.model.kernel_catalog import families, macros, provenances, words_pattern
 from nsys_insight.errors import UsageError
-from nsys_insight.sqltext import literal
+from nsys_insight.sql.quoting import literal
 
 FAMILIES = {
     "gemm", "attention", "norm", "rope", "activation", "elementwise", "reduction", "copy/cast", "gather/scatter",

@@ -9,14 +9,14 @@ import pytest
 from synthetic import Trace
 
 import nsys_insight
-from nsys_insight import runs
-from nsys_insight.comparison import MOVED, compare
-from nsys_insight.comparison_answer import answer, notes, tables
-from nsys_insight.comparison_words import needs, sentence
+from nsys_insight.compare import runs
+from nsys_insight.compare.comparison import MOVED, compare
+from nsys_insight.compare.answer import answer, notes, tables
+from nsys_insight.compare.sentences import needs, sentence
 from nsys_insight.errors import TraceError, UsageError
-from nsys_insight.kernel_identity import Kernel
-from nsys_insight.noise import Samples
-from nsys_insight.runs import Run
+from nsys_insight.compare.kernel_identity import Kernel
+from nsys_insight.compare.noise import Samples
+from nsys_insight.compare.runs import Run
 
 CHAIN = ("scale(float *)", "shift(float *)", "clamp(float *)")
 

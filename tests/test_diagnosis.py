@@ -17,10 +17,14 @@ from strategies import traces as random_traces
 from synthetic import Trace
 
 import nsys_insight
-from nsys_insight import diagnosis, model, packs, steps
-from nsys_insight.diagnosis import Finding, Share, ranked
-from nsys_insight.diagnosis_text import markdown, tenths
-from nsys_insight.findings import all_rules, reports_of
+from nsys_insight.diagnose import diagnosis
+from nsys_insight.model import views
+from nsys_insight.packs import built_in, step_options
+from nsys_insight.sql import names, parameters
+from nsys_insight.diagnose.result import Finding, Share
+from nsys_insight.diagnose.diagnosis import ranked
+from nsys_insight.diagnose.text import markdown, tenths
+from nsys_insight.diagnose.findings import all_rules, reports_of
 
 SAMPLES = ("churn", "decode_eager", "decode_fresh", "decode_graph_node", "decode_graph_whole")
 RULES = {rule.name: rule for rule in all_rules()}
@@ -274,10 +278,10 @@ def test_a_finding_is_silent_where_there_is_nothing_to_find(name, diagnosed):
 def test_a_finding_reads_views_and_reports_and_shows_one_that_it_reads(name):
     rule = RULES[name]
     reports = reports_of(rule.sql)
-    assert set(reports) <= set(packs.built_in())
-    tables = {table for table in packs.tables_read(rule.statement()) if not table.endswith("_report")}
-    assert tables <= {*model.views(), "scope"}
-    assert packs.parameters(rule.sql) - {"per"} == set(rule.params)
+    assert set(reports) <= set(built_in.built_in())
+    tables = {table for table in names.tables_read(rule.statement()) if not table.endswith("_report")}
+    assert tables <= {*views.views(), "scope"}
+    assert parameters.parameters(rule.sql) - {"per"} == set(rule.params)
     assert rule.report.split()[0] in (*reports, "steps" if "steps" in tables else "", "sql")
 
 
@@ -505,7 +509,7 @@ def test_a_diagnosis_leaves_the_trace_as_it_was(sample):
         after = trace.answer("classify", **asked).rows()
         with nsys_insight.open(sample("churn")) as fresh:
             assert after == fresh.answer("classify", **asked).rows()
-        assert set(steps.PARAMS) >= set(asked)
+        assert set(step_options.PARAMS) >= set(asked)
 
 
 def test_several_traces_have_no_diagnosis(sample):

@@ -34,7 +34,7 @@ def test_python_in_the_readme_runs(monkeypatch):
 
 
 def test_every_report_is_in_the_readme_and_every_report_of_the_readme_exists():
-    from nsys_insight.packs import built_in
+    from nsys_insight.packs.built_in import built_in
 
     table = README.partition("## What it answers")[2].partition("nsys's own names")[0]
     assert {name.partition(" ")[0] for name in re.findall(r"^\| `([^`]+)`", table, re.MULTILINE)} == set(built_in())
@@ -45,7 +45,7 @@ def test_the_page_about_the_views_is_what_the_model_says():
 
 
 def test_every_view_and_every_column_is_documented():
-    from nsys_insight.schema import described
+    from nsys_insight.session.schema import described
 
     for view, meaning in described().rows():
         assert meaning, view

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from nsys_insight import cache_folder, nsys
+from nsys_insight.ingest import cache_folder, nsys
 from nsys_insight.errors import Exit, ToolError, UsageError
-from nsys_insight.export import export, exported
-from nsys_insight.source import is_export
+from nsys_insight.ingest.export import export, exported
+from nsys_insight.ingest.identify import is_export
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the stand-ins for nsys are shell scripts")
 
@@ -132,7 +132,7 @@ def spawned(report):
     code = (
         f"import signal, sys; sys.path.insert(0, {str(ROOT)!r})\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's background job ignores it
-        "from pathlib import Path; from nsys_insight.export import exported; print(exported(Path(sys.argv[1])))"
+        "from pathlib import Path; from nsys_insight.ingest.export import exported; print(exported(Path(sys.argv[1])))"
     )
     return subprocess.Popen(
         [sys.executable, "-c", code, report], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

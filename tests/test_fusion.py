@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from synthetic import Trace
 
 import nsys_insight
-from nsys_insight.fusion_layers import layers_of
-from nsys_insight.fusion_patterns import catalog, over_words, text_of
+from nsys_insight.facts.fusion.layers import layers_of
+from nsys_insight.facts.fusion.patterns import catalog, over_words, text_of
 
 CHAIN = ("scale_mul(float *)", "shift_add(float *)", "clip_relu(float *)")
 API, THINK, RUNS = 4_000, 5_000, 2_000
@@ -282,7 +282,7 @@ def test_every_word_of_a_pattern_is_an_operation_or_a_family():
     import re
     import tomllib
 
-    from nsys_insight.catalog import families
+    from nsys_insight.model.kernel_catalog import families
     from nsys_insight.paths import queries_folder
 
     facts = tomllib.loads((queries_folder() / "catalog" / "fusion_patterns.toml").read_text(encoding="utf-8"))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from nsys_insight.kernel_text import fit, fit_all, readable, readable_all
+from nsys_insight.text.kernel_names import fit, fit_all, readable, readable_all
 
 SAMPLES = Path(__file__).parent.parent / "sample_traces"
 

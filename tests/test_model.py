@@ -15,14 +15,15 @@ from synthetic import Trace
 from synthetic_schema import ENUMS
 
 import nsys_insight
-from nsys_insight import gpus, model
-from nsys_insight.sqltext import literal
+from nsys_insight.ingest import gpus
+from nsys_insight.model import views
+from nsys_insight.sql.quoting import literal
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 
 
 # These are made of several events, and have only what lasts.
-DISJOINT = {"wall", "gpu_busy", "gpu_busy_parts", "gpu_gaps", "longest_gaps"}
+DISJOINT = {"wall", "gpu_busy", "_gpu_busy_parts", "gpu_gaps", "longest_gaps"}
 
 
 def ask(path, query, **options):
@@ -288,7 +289,7 @@ class TestOddTimes:
         path = trace.write(tmp_path / "trace.sqlite")
         timed = []
         with nsys_insight.open(path) as opened:
-            for view in model.views():
+            for view in views.views():
                 columns = {*opened.sql(f"FROM {view} LIMIT 0").columns}
                 if view not in DISJOINT and columns >= {"start_ns", "end_ns", "duration_ns"}:
                     timed.append(view)
@@ -340,10 +341,10 @@ class TestOneLineOfTime:
         trace = Trace()
         trace.thread().launch("k", at=2_000_000, runs=40_000).copy("H2D", 4)
         with nsys_insight.open(trace.write(tmp_path / "t.sqlite")) as opened:
-            opened.sql("FROM gpu_reach LIMIT 0")
+            opened.sql("FROM _gpu_reach LIMIT 0")
             connection = opened._session.connection
             gpus.create_line(connection, known)
-            (first, last), *_ = opened.rows("SELECT min(start_ns), max(end_ns) FROM gpu_work")
+            (first, last), *_ = opened.rows("SELECT min(start_ns), max(end_ns) FROM _gpu_work")
             for ns in (first, last):
                 place = f"on_line({literal(gpu)}, {ns})"
                 found = connection.execute(f"SELECT gpu_on_line({place}), ns_on_line({place})").fetchall()
@@ -353,4 +354,4 @@ class TestOneLineOfTime:
         trace = Trace()
         trace.thread().launch("k", device=4_294_967_295).launch("k", device=0, at=1 << 50)
         path = trace.write(tmp_path / "t.sqlite")
-        assert sorted(ask(path, "SELECT gpu_id FROM gpu_reach"), key=str) == [(0,), (None,)]
+        assert sorted(ask(path, "SELECT gpu_id FROM _gpu_reach"), key=str) == [(0,), (None,)]

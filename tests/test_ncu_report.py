@@ -11,9 +11,10 @@ import pytest
 
 import nsys_insight
 from nsys_insight.errors import ToolError, TraceError
-from nsys_insight.ncu import diff, report, store, tool
+from nsys_insight.ncu import diff, report
+from nsys_insight.ingest.ncu import store, tool
 from nsys_insight.ncu.measured import Measured
-from nsys_insight.ncu.read import Launch, Metric, read
+from nsys_insight.ingest.ncu.pages import Launch, Metric, read
 
 REPOSITORY = Path(__file__).parents[1]
 DATA = Path(__file__).parent / "data" / "ncu"

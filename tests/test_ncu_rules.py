@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from nsys_insight.ncu import store
+from nsys_insight.ingest.ncu import store
 from nsys_insight.ncu.measured import Measured, metrics_of
-from nsys_insight.ncu.read import Launch, read
+from nsys_insight.ingest.ncu.pages import Launch, read
 from nsys_insight.ncu.rules import SEVERITIES, all_rules, judge
-from nsys_insight.sqltext import literal
+from nsys_insight.sql.quoting import literal
 
 DATA = Path(__file__).parent / "data" / "ncu"
 CASES = list(csv.DictReader((DATA / "rules.csv").read_text(encoding="utf-8").splitlines()))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nsys_insight import near
+from nsys_insight.ingest import row_search
 
 
 def table(rows):
@@ -30,7 +30,7 @@ def test_a_place_is_that_of_the_first_row_that_is_not_before_the_time(starts, st
     numbers = [sum(steps[: place + 1]) for place in range(len(starts))]  # rows that were deleted leave holes
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(near, "PROBES", probes)
-        found = near.Rows(table(zip(numbers, starts, strict=True)), "events").place(value)
+        found = row_search.Rows(table(zip(numbers, starts, strict=True)), "events").place(value)
     place = bisect_left(starts, value)
     before, at = numbers[place - 1] if place else 0, numbers[place] if place < len(numbers) else numbers[-1] + 1
     assert before < found <= at
@@ -38,7 +38,7 @@ def test_a_place_is_that_of_the_first_row_that_is_not_before_the_time(starts, st
 
 @given(st.lists(st.tuples(st.integers(0, 80), st.integers(-1, 12)).map(lambda pair: (pair[0], sum(pair)))))
 def test_joined_spans_hold_the_same_rows_once(spans):
-    joined = list(near.joined(spans))
+    joined = list(row_search.joined(spans))
     rows = [number for first, last in joined for number in range(first, last + 1)]
     assert rows == sorted({number for first, last in spans for number in range(first, last + 1)})
     assert len(joined) <= len(spans)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsys_insight.noise import Samples, differences, runs_needed, student
+from nsys_insight.compare.noise import Samples, differences, runs_needed, student
 
 
 def related(draw, count, neighbour, spread=0.01):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from nsys_insight import nsys
+from nsys_insight.ingest import nsys
 from nsys_insight.errors import Exit, ToolError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the stand-ins for nsys are shell scripts")

@@ -10,9 +10,9 @@ from classified import METRICS, PAGE, PERIOD, ask, classes, replayed, runs, samp
 from synthetic import Trace
 
 import nsys_insight
-from nsys_insight.ncu import store
+from nsys_insight.ingest.ncu import store
 from nsys_insight.ncu.measured import Measured
-from nsys_insight.ncu.read import Launch, Metric
+from nsys_insight.ingest.ncu.pages import Launch, Metric
 
 RULES = Path(__file__).parents[1] / "queries" / "catalog" / "kernel_bounds.toml"
 

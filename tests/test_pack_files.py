@@ -5,7 +5,9 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from nsys_insight import model, packs, sql_file
+from nsys_insight.model import views
+from nsys_insight.packs import pack, library
+from nsys_insight.sql import parameters, names, headers
 from nsys_insight.errors import UsageError
 
 HEADER = '''/*
@@ -34,7 +36,7 @@ name = "Its name"
 @pytest.fixture
 def pack(tmp_path):
     (tmp_path / "things.sql").write_text(HEADER + "SELECT $least, $min_gap_ns, $by;\n", encoding="utf-8")
-    return packs.parse(tmp_path / "things.sql")
+    return pack.parse(tmp_path / "things.sql")
 
 
 def test_the_file_says_everything(pack):
@@ -70,21 +72,21 @@ def test_a_wrong_parameter_is_a_usage_error_with_a_hint(pack, given):
     ],
 )
 def test_only_what_duckdb_takes_for_a_parameter_is_replaced(sql, bound):
-    assert packs.bind(sql, {"a": "it's"}) == bound
+    assert parameters.bind(sql, {"a": "it's"}) == bound
 
 
 @pytest.mark.parametrize("text", ["SELECT 1", "/* title = */ SELECT 1", '/* title = "x" */ SELECT 1'])
 def test_a_file_without_a_whole_header_is_refused(tmp_path, text):
     (tmp_path / "bad.sql").write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match=r"bad\.sql"):
-        packs.parse(tmp_path / "bad.sql")
+        pack.parse(tmp_path / "bad.sql")
 
 
 def test_packs_are_found_by_name_by_alias_and_with_underscores():
-    assert packs.find("per_token") is packs.find("per-token")
-    assert packs.find("cuda_gpu_kern_sum") is packs.find("top")
+    assert library.find("per_token") is library.find("per-token")
+    assert library.find("cuda_gpu_kern_sum") is library.find("top")
     with pytest.raises(UsageError) as caught:
-        packs.find("tpo")
+        library.find("tpo")
     assert caught.value.hint == "did you mean top?"
 
 
@@ -101,12 +103,12 @@ def test_packs_are_found_by_name_by_alias_and_with_underscores():
     ],
 )
 def test_nsys_own_names_of_reports_are_aliases(alias):
-    assert packs.find(alias)
+    assert library.find(alias)
 
 
 def test_a_query_names_the_views_it_reads_but_not_those_it_defines():
     sql = "WITH mine AS (SELECT 1) SELECT * FROM kernels JOIN mine ON true WHERE name IN (SELECT name FROM strings)"
-    assert packs.tables_read(sql) == ["kernels", "strings"]
+    assert names.tables_read(sql) == ["kernels", "strings"]
 
 
 class TestChosen:
@@ -127,18 +129,18 @@ class TestChosen:
 
     @pytest.mark.parametrize("by", ["one", "two", "three", "four"])
     def test_the_answer_is_that_of_all_branches(self, by):
-        whole = packs.bind(self.SQL, {"by": by})
-        some = packs.bind(sql_file.chosen(self.SQL, {"by": by}), {"by": by})
+        whole = parameters.bind(self.SQL, {"by": by})
+        some = parameters.bind(headers.chosen(self.SQL, {"by": by}), {"by": by})
         assert duckdb.sql(some).fetchall() == duckdb.sql(whole).fetchall()
 
     def test_what_is_for_another_value_is_left_out(self):
-        assert "x + 20" in sql_file.chosen(self.SQL, {"by": "three"})
-        assert "x + 20" not in sql_file.chosen(self.SQL, {"by": "one"})
-        assert sql_file.chosen(self.SQL, {}) == self.SQL
+        assert "x + 20" in headers.chosen(self.SQL, {"by": "three"})
+        assert "x + 20" not in headers.chosen(self.SQL, {"by": "one"})
+        assert headers.chosen(self.SQL, {}) == self.SQL
 
     def test_reports_read_what_their_choice_needs(self):
         def views(by):
-            return {view.name for view in model.needed(packs.find("top").statement({"group_by": by})[0])}
+            return {view.name for view in views.needed(library.find("top").statement({"group_by": by})[0])}
 
         assert "kernels_in_nvtx" in views("nvtx")
         assert "kernels_in_nvtx" not in views("full")

@@ -11,7 +11,8 @@ import pytest
 from synthetic import Trace
 
 import nsys_insight
-from nsys_insight import extents, gaps, load, near
+from nsys_insight.ingest import extents, attach, row_search
+from nsys_insight.facts import gaps
 
 REPOSITORY = Path(__file__).parents[1]
 SAMPLES = sorted((REPOSITORY / "sample_traces").glob("*.sqlite"))
@@ -332,7 +333,7 @@ class TestLookingUp:
     def test_it_gives_the_same_answer(self, path):
         rows, tables = self.looked_up(path)
         assert rows == self.read(path)
-        big = extents.known(path, load.sqlite_columns(path, views=False))
+        big = extents.known(path, attach.sqlite_columns(path, views=False))
         assert ("near_CUPTI_ACTIVITY_KIND_RUNTIME" in tables) == ("CUPTI_ACTIVITY_KIND_RUNTIME" in big)
 
     @pytest.mark.parametrize(

@@ -13,9 +13,14 @@ import typer
 from many_traces import EARLIER, LATER
 
 import nsys_insight
-from nsys_insight import flags, load, model, packs, units
+from nsys_insight.cli import flags
+from nsys_insight.ingest import database
+from nsys_insight.model import views
+from nsys_insight.packs import built_in
+from nsys_insight.sql import names, parameters
+from nsys_insight.text import units
 
-PACKS = packs.built_in()
+PACKS = built_in.built_in()
 TYPES = {"BIGINT", "INTEGER", "DOUBLE", "VARCHAR", "BOOLEAN"}
 EXAMPLES = {int: 3, float: 0.5, str: "norm"}
 SCOPES = {
@@ -164,18 +169,18 @@ class TestHeader:
 
     @every_pack
     def test_it_reads_views_alone(self, pack):
-        views = {*model.views(), "scope"}
+        views = {*views.views(), "scope"}
         for question in questions(pack):
             statement, values = pack.statement(question)
-            assert set(packs.tables_read(statement)) <= views
+            assert set(names.tables_read(statement)) <= views
             assert "raw." not in statement
             for note in pack.notes.values():
-                assert set(packs.tables_read(packs.bind(note, values))) <= {*views, "answer"}
+                assert set(names.tables_read(parameters.bind(note, values))) <= {*views, "answer"}
 
     @every_pack
     def test_no_window_is_over_everything(self, pack):
         # DuckDB 1.5.5 fails on these now and then, over few rows of a UNION (duckdb#25713); a scalar subquery does not.
-        for sql in (pack.sql, *pack.notes.values(), *(view.create for view in model.views().values())):
+        for sql in (pack.sql, *pack.notes.values(), *(view.create for view in views.views().values())):
             assert "OVER ()" not in sql
 
 

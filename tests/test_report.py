@@ -24,11 +24,11 @@ from markdown_it import MarkdownIt
 from synthetic import Trace
 
 import nsys_insight
-from nsys_insight import packs
+from nsys_insight.packs import built_in
 from nsys_insight.errors import UsageError
-from nsys_insight.report import agent, content, file, html, looks, markdown, pictures
-from nsys_insight.report import layer as layers
-from nsys_insight.report import strip as strips
+from nsys_insight.page import agent, content, file, html, looks, markdown, pictures
+from nsys_insight.page import layer as layers
+from nsys_insight.page import strip as strips
 
 REPOSITORY = Path(__file__).parents[1]
 SAMPLES = sorted(path.stem for path in (REPOSITORY / "sample_traces").glob("*.sqlite"))
@@ -143,7 +143,7 @@ class TestContent:
     def test_every_report_is_in_it_once(self):
         named = [name for topic in content.TOPICS for name in topic.reports]
         assert len(named) == len(set(named))
-        assert set(named) | ELSEWHERE == set(packs.built_in())
+        assert set(named) | ELSEWHERE == set(built_in.built_in())
 
     def test_the_numbers_are_those_of_the_reports(self, opened, gathered):
         for name, entry in gathered("churn").entries.items():
@@ -169,13 +169,13 @@ class TestContent:
                 return answer(report, **params)
 
             monkeypatch.setattr(trace, "answer", failing)
-            entry = content._entry(trace, packs.built_in()["streams"], {}, None)
+            entry = content._entry(trace, built_in.built_in()["streams"], {}, None)
         assert (entry.is_empty, entry.answer.empty) == (True, "no")
 
     def test_the_first_sentences_of_a_reading(self):
         assert content.sentences("One: a b. Two. Three.", 2) == "One: a b. Two."
         assert content.sentences("Only one.", 2) == "Only one."
-        for pack in packs.built_in().values():
+        for pack in built_in.built_in().values():
             assert pack.reading.startswith(content.sentences(pack.reading, 2))
 
 
@@ -439,7 +439,7 @@ class TestHtml:
 
 
 def _imported(files, folder):
-    from nsys_insight.ncu import store
+    from nsys_insight.ingest.ncu import store
 
     target = folder / "data.ncu.duckdb"
     store.write(store.read_all(list(files)), target, None)
@@ -482,14 +482,14 @@ class TestAgent:
 
     def test_its_columns_exist(self):
         for name, _, columns in agent._TABLES:
-            assert set(columns) <= set(packs.built_in()[name].columns), name
+            assert set(columns) <= set(built_in.built_in()[name].columns), name
 
     def test_its_commands_run(self, sample, pages):
         commands = set(re.findall(r"`nsys-insight ([^`]+)`", pages("churn", "agent")))
         assert len(commands) > 5
         for command in commands:
             report, path, *_ = shlex.split(command)
-            assert report in packs.built_in()
+            assert report in built_in.built_in()
             assert Path(path) == sample("churn")
 
     def test_the_diagnosis_comes_first(self, gathered, pages):
@@ -581,7 +581,7 @@ class TestCommand:
         assert list(tmp_path.iterdir()) == []
 
     def test_the_template_engine_is_imported_by_a_page_alone(self):
-        code = "import sys, nsys_insight.cli; print(sorted({'jinja2', 'nsys_insight.report.html'} & set(sys.modules)))"
+        code = "import sys, nsys_insight.cli.main; print(sorted({'jinja2', 'nsys_insight.page.html'} & set(sys.modules)))"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY)
         assert done.stdout.strip() == "[]"
 

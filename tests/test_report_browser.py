@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 import nsys_insight
-from nsys_insight.report import file
+from nsys_insight.page import file
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 

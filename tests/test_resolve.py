@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nsys_insight.errors import Exit, TraceError, UsageError
-from nsys_insight.resolve import candidates, remember, resolve
+from nsys_insight.cli.trace_argument import candidates, remember, resolve
 
 
 @pytest.fixture(autouse=True)

@@ -17,9 +17,11 @@ import duckdb
 import pytest
 
 import nsys_insight
-from nsys_insight import load, packs, raw, sandbox
+from nsys_insight.ingest import database, attach, raw
+from nsys_insight.packs import pack
+from nsys_insight.session import sandbox
 from nsys_insight.errors import InsightError, QueryError
-from nsys_insight.statements import split
+from nsys_insight.sql.statements import split
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -46,8 +48,8 @@ HOSTILE = [
     "FROM cut_to('SECRET', 'wall')",
     "FROM cut_to('HERE/other.sqlite', 'wall')",
     "FROM in_scope('SECRET')",
-    "FROM idle_of('HERE/secret.csv')",
-    "CREATE TEMP MACRO idle_of(w) AS TABLE SELECT 1 AS x; FROM idle_of(1)",
+    "FROM _idle_of('HERE/secret.csv')",
+    "CREATE TEMP MACRO _idle_of(w) AS TABLE SELECT 1 AS x; FROM _idle_of(1)",
     "SELECT * FROM json_execute_serialized_sql(json_serialize_sql('FROM sqlite_scan(''TRACE'', ''StringIds'')'))",
     "FROM sqlite_attach('HERE/other.sqlite')",
     "FROM read_duckdb('HERE/x.duckdb', table_name := 't')",
@@ -165,8 +167,8 @@ def opened(request, tmp_path_factory):
 def as_folder(trace, folder):
     """Write an export as the folder of Parquet files that nsys would write."""
     folder.mkdir()
-    with load.connect() as connection:
-        source = load.attach_sqlite(connection, trace)
+    with database.connect() as connection:
+        source = attach.attach_sqlite(connection, trace)
         for table, relation in source.relations.items():
             connection.execute(f"COPY (FROM {relation}) TO '{folder / table}.parquet'")
     return folder
@@ -213,7 +215,7 @@ def test_an_endless_query_is_stopped_and_the_next_one_answers(query, sample, tmp
 
 def test_traces_that_are_open_at_once_spill_to_folders_of_their_own(sample):
     """DuckDB numbers its files from 0 in each database: in one folder, two would write over each other's."""
-    with nsys_insight.open(sample("churn")) as trace, trace.scope(stream=7) as scoped, load.connect() as other:
+    with nsys_insight.open(sample("churn")) as trace, trace.scope(stream=7) as scoped, database.connect() as other:
         folders = {
             one.execute("SELECT current_setting('temp_directory')").fetchone()
             for one in (trace._session.connection, scoped._session.connection, other)
@@ -241,8 +243,8 @@ def test_the_command_ends_when_told_to(sample, sent, code):
 
 
 def test_every_table_function_of_duckdb_is_either_allowed_or_refused(sample):
-    with load.connect() as connection:
-        load.attach_sqlite(connection, sample("churn"))
+    with database.connect() as connection:
+        attach.attach_sqlite(connection, sample("churn"))
         found = connection.execute(
             "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type IN ('table', 'table_macro')"
         ).fetchall()
@@ -260,13 +262,13 @@ def test_a_pack_is_held_to_the_same(sample, tmp_path):
     header = 'title="a"\ndescription="b"\nreading="c"\nempty="d"\n[columns]\ncontent="e"\n'
     pack.write_text(f"/*\n{header}*/\nSELECT content FROM read_text('/etc/hostname')")
     with nsys_insight.open(sample("churn")) as trace, pytest.raises(QueryError, match="read_text is not available"):
-        trace.answer(packs.parse(pack))
+        trace.answer(pack.parse(pack))
 
 
 def test_tables_of_the_contract_differ_in_their_columns(sample):
     """DuckDB 1.5.5 takes two SQLite tables with the same columns for one; nothing counts the rows of these."""
     for name in ("churn", "decode_eager", "decode_fresh", "decode_graph_whole"):
-        columns = load.sqlite_columns(sample(name))
+        columns = attach.sqlite_columns(sample(name))
         alike = [
             {left, right}
             for left in raw.contract().keys() & columns.keys()

@@ -11,8 +11,8 @@ from prompt_toolkit.document import Document
 
 import nsys_insight
 from nsys_insight.errors import UsageError
-from nsys_insight.prompt import Suggestions
-from nsys_insight.shell import Shell, commands, entries, is_complete
+from nsys_insight.cli.prompt import Suggestions
+from nsys_insight.cli.shell import Shell, commands, entries, is_complete
 
 REPOSITORY = Path(__file__).parents[1]
 EAGER = REPOSITORY / "sample_traces" / "decode_eager.sqlite"

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nsys_insight.errors import Exit, TraceError
-from nsys_insight.source import Kind, identify, is_export, settled
+from nsys_insight.ingest.identify import Kind, identify, is_export, settled
 
 REPORT = b"NVIDIA Tegra Profiler Report 2023@4@4@54-234433681190v0.\n"
 EXPORT_TABLES = ("StringIds", "CUPTI_ACTIVITY_KIND_KERNEL", "META_DATA_EXPORT")

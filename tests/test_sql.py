@@ -16,8 +16,8 @@ from synthetic import Trace
 
 import nsys_insight
 from nsys_insight.errors import QueryError, UsageError
-from nsys_insight.many import labels_of
-from nsys_insight.statements import split, value_of
+from nsys_insight.ingest.files import labels_of
+from nsys_insight.sql.statements import split, value_of
 
 REPOSITORY = Path(__file__).parents[1]
 CHURN = str(REPOSITORY / "sample_traces" / "churn.sqlite")
@@ -286,7 +286,7 @@ def test_what_ncu_measured_is_asked_beside_the_trace(tmp_path):
     ncu = REPOSITORY / "tests" / "data" / "ncu" / "decode_eager.ncu.raw.csv"
     done = run(
         "sql", EAGER, "--ncu", ncu, "--format", "json",
-        """SELECT count(DISTINCT l.launch) AS launches, count(*) AS metrics, (SELECT count(*) FROM ncu_shapes) AS shapes
+        """SELECT count(DISTINCT l.launch) AS launches, count(*) AS metrics, (SELECT count(*) FROM _ncu_shapes) AS shapes
            FROM ncu_launches AS l JOIN ncu_metrics USING (launch)""",
     )  # fmt: skip
     (row,) = json.loads(done.stdout)["rows"]

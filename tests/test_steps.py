@@ -14,7 +14,7 @@ from synthetic import Trace
 
 import nsys_insight
 from nsys_insight.errors import UsageError
-from nsys_insight.step_sequence import Rhythm, choose
+from nsys_insight.facts.steps.sequence import Rhythm, choose
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 NAMES = sorted(path.stem for path in SAMPLES.glob("*.sqlite"))

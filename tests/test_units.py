@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsys_insight.errors import UsageError
-from nsys_insight.units import label_of, parse_bytes, parse_duration, scale_for, unit_of
+from nsys_insight.text.units import label_of, parse_bytes, parse_duration, scale_for, unit_of
 
 COLUMNS = ["total_ns", "start_ns", "free_bytes", "bytes_per_s", "tokens_per_s", "wall_pct", "hit_ratio", "calls"]
 # No quantity of a trace lies outside; there a change of the unit would leave what a float can hold.

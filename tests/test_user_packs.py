@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 import nsys_insight
-from nsys_insight import commands, pack_check, pack_commands, packs, user_packs
+from nsys_insight.cli import registry, packs
+from nsys_insight.session import pack_check
+from nsys_insight.packs import built_in, user_packs
 
 REPOSITORY = Path(__file__).parents[1]
 CHURN = str(REPOSITORY / "sample_traces" / "churn.sqlite")
@@ -49,7 +51,7 @@ def test_a_new_pack_is_a_command_with_flags_help_and_nothing_wrong(folder):
 
 def test_a_file_runs_without_being_installed(tmp_path):
     path = tmp_path / "mine.sql"
-    path.write_text(pack_commands.TEMPLATE.replace("{title}", "Mine"))
+    path.write_text(packs.TEMPLATE.replace("{title}", "Mine"))
     result = run("run", path, CHURN, "--least", "100", "-f", "csv")
     assert result.returncode == 0, result.stderr
     assert result.stdout.count("\n") == 4
@@ -62,21 +64,21 @@ def test_a_file_runs_without_being_installed(tmp_path):
 def test_a_wrong_pack_is_told_of_and_disturbs_nobody(folder):
     (folder / "broken.sql").write_text("SELECT 1")
     (folder / "top.sql").write_text((REPOSITORY / "queries" / "top.sql").read_text(encoding="utf-8"), encoding="utf-8")
-    (folder / "Bad Name.sql").write_text(pack_commands.TEMPLATE)
+    (folder / "Bad Name.sql").write_text(packs.TEMPLATE)
     listed = run("packs")
     assert listed.returncode == 0
     assert listed.stderr.count("is not used") == 3
     assert run("top", CHURN, "-n", "1").stderr.startswith("note: 1 of 4 rows")
 
 
-@pytest.mark.parametrize("name", sorted(commands.COMMANDS))
+@pytest.mark.parametrize("name", sorted(registry.COMMANDS))
 def test_what_is_listed_of_a_command_leads_to_it(name):
     told = run(name, "--help")
     assert told.returncode == 0, told.stderr
     assert name in told.stdout.partition("\n\n")[0]  # the line of its usage
 
 
-@pytest.mark.parametrize("pack", packs.built_in().values(), ids=packs.built_in().keys())
+@pytest.mark.parametrize("pack", built_in.built_in().values(), ids=built_in.built_in().keys())
 def test_nothing_is_wrong_with_ours(pack):
     assert pack_check.problems(pack.path) == []
 
@@ -101,7 +103,7 @@ def test_nothing_is_wrong_with_ours(pack):
     ],
 )
 def test_check_says_what_is_wrong(tmp_path, old, new, problem):
-    text = pack_commands.TEMPLATE.replace("{title}", "T")
+    text = packs.TEMPLATE.replace("{title}", "T")
     assert old in text
     path = tmp_path / "mine.sql"
     path.write_text(text.replace(old, new, 1))

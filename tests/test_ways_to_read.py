@@ -14,9 +14,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import nsys_insight
-from nsys_insight import load, nsys
+from nsys_insight.ingest import database, nsys
 from nsys_insight.errors import ToolError
-from nsys_insight.session import Session
+from nsys_insight.session.connection import Session
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 

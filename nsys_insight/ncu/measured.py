@@ -6,9 +6,11 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
-from nsys_insight import load, model, raw
-from nsys_insight.ncu import store as stores
-from nsys_insight.scope import WHOLE_TRACE, describe
+from nsys_insight.ingest import raw
+from nsys_insight.ingest.database import connect
+from nsys_insight.ingest.ncu import store as stores
+from nsys_insight.model import views
+from nsys_insight.session.build import Model
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,13 +30,10 @@ class Measured:
 
     def __init__(self, store: Path) -> None:
         """Open the store and work out `ncu_kernels` once: every rule asks for it."""
-        self.connection = load.connect()
+        self.connection = connect()
         source = stores.attach(self.connection, store, raw.Source({}, {}))
-        model.create_macros(self.connection)
-        raw.begin(self.connection, source)
-        raw.create_relations(self.connection, source, WHOLE_TRACE, raw.every_relation())
-        describe(self.connection)
-        model.create_views(self.connection, model.needed(f"SELECT * FROM {VIEW}, ncu_metrics, ncu_rules"))
+        views.create_macros(self.connection)
+        Model(self.connection, source).create(f"SELECT * FROM {VIEW}, ncu_stalls, ncu_metrics, ncu_rules")
         self.connection.execute(
             f"""CREATE TABLE worked_out AS FROM {VIEW};
                 DROP VIEW {VIEW};
@@ -62,6 +61,6 @@ def metrics_of() -> dict[str, tuple[str, ...]]:
     return {
         column: tuple(re.findall(r"`(\w+__[\w.]+)`", text))
         for column, text in re.findall(
-            rf"COMMENT ON COLUMN {VIEW}\.(\w+) IS '((?:[^']|'')*)'", model.views()[VIEW].comments
+            rf"COMMENT ON COLUMN {VIEW}\.(\w+) IS '((?:[^']|'')*)'", views.definitions()[VIEW].comments
         )
     }

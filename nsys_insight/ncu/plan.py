@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.ncu import captured
-from nsys_insight.ncu.captured import rows
-from nsys_insight.sqltext import literal
+from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
-    from nsys_insight.answer import Answer
-    from nsys_insight.trace import Trace
+    from nsys_insight.session.answer import Answer
+    from nsys_insight.session.session import Session
 
 # Replays of each launch that a section set takes (ncu 2025.3, H200); more sections on older GPUs take more.
 BOUNDS = ("compute", "memory", "latency", "balanced", "unknown")
@@ -57,7 +56,7 @@ class Plan:
 
 
 def make(  # noqa: PLR0913 - what can be asked for
-    trace: Trace,
+    trace: Session,
     *,
     kernels: tuple[str, ...] = (),
     bound: str | None = None,
@@ -114,7 +113,7 @@ def make(  # noqa: PLR0913 - what can be asked for
     return Plan(tuple(options), answer, sections, count, tuple(notes), app)
 
 
-def _options(trace: Trace, scope: str, targets: list[dict[str, Any]], sections: str) -> tuple[list[str], list[str]]:
+def _options(trace: Session, scope: str, targets: list[dict[str, Any]], sections: str) -> tuple[list[str], list[str]]:
     """The options that make ncu see the launches that the trace has, and notes about them."""
     notes = captured.doubts(trace, targets[0]["process_id"])
     options = ["--target-processes", "all", "--set", sections, "--clock-control", "none"]
@@ -130,7 +129,7 @@ def _options(trace: Trace, scope: str, targets: list[dict[str, Any]], sections: 
     return options, notes
 
 
-def _configured(trace: Trace) -> str:
+def _configured(trace: Session) -> str:
     """Make a table of the kernels by configuration, and return its name."""
     return trace.query(
         """SELECT process_id, name_id, short_name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z,
@@ -140,7 +139,7 @@ def _configured(trace: Trace) -> str:
 
 
 def _targets(
-    trace: Trace, configured: str, kernels: tuple[str, ...], bound: str | None, top: int
+    trace: Session, configured: str, kernels: tuple[str, ...], bound: str | None, top: int
 ) -> list[dict[str, Any]]:
     """The kernels to profile, each in the configuration that takes most time, the hottest first.
 
@@ -151,8 +150,7 @@ def _targets(
         wanted = f"""({wanted}) AND (
             s.name, grid_x || 'x' || grid_y || 'x' || grid_z, block_x || 'x' || block_y || 'x' || block_z
         ) IN (SELECT name, grid, block FROM {trace.answer("classify-kernels").table} WHERE bound = {literal(bound)})"""
-    return rows(
-        trace,
+    return trace.dicts(
         f"""
         WITH shared AS (
             SELECT c.*, s.name, b.name AS short_name,
@@ -171,7 +169,7 @@ def _targets(
     )
 
 
-def _counted(trace: Trace, targets: list[dict[str, Any]]) -> str:
+def _counted(trace: Session, targets: list[dict[str, Any]]) -> str:
     """Make a table of the launches that the filters let through, numbered as ncu numbers them; return its name."""
     names = ", ".join(str(target["short_name_id"]) for target in targets)
     which = " ".join(f"WHEN {_is(target)} THEN {place}" for place, target in enumerate(targets))
@@ -190,7 +188,7 @@ def _is(target: dict[str, Any]) -> str:
     return "(" + " AND ".join(f"{column} = {target[column]}" for column in columns) + ")"
 
 
-def _window(trace: Trace, counted: str, targets: int, settled: tuple[int, int] | None) -> tuple[int, int]:
+def _window(trace: Session, counted: str, targets: int, settled: tuple[int, int] | None) -> tuple[int, int]:
     """The shortest run of counted launches that has all targets: if it can be, where the program has settled.
 
     Without steps that is the second half of all launches.
@@ -198,8 +196,7 @@ def _window(trace: Trace, counted: str, targets: int, settled: tuple[int, int] |
     has_settled = f"correlation_id >= (SELECT (min(correlation_id) + max(correlation_id)) / 2 FROM {counted})"
     if settled:
         has_settled = f"start_ns >= {settled[0]} AND start_ns < {settled[1]}"
-    found = rows(
-        trace,
+    found = trace.dicts(
         f"""
         WITH marked AS (
             SELECT match_index, target, {has_settled} AS has_settled FROM {counted} WHERE target IS NOT NULL
@@ -246,9 +243,9 @@ def _name_filter(targets: list[dict[str, Any]]) -> str:
     return f"regex:^{names[0]}$" if len(names) == 1 else f"regex:^({'|'.join(names)})$"
 
 
-def _nothing(trace: Trace, kernels: tuple[str, ...], bound: str | None) -> UsageError | TraceError:
+def _nothing(trace: Session, kernels: tuple[str, ...], bound: str | None) -> UsageError | TraceError:
     names = [
-        row["name"] for row in rows(trace, "SELECT DISTINCT short_name AS name FROM kernels ORDER BY name LIMIT 8")
+        row["name"] for row in trace.dicts("SELECT DISTINCT short_name AS name FROM kernels ORDER BY name LIMIT 8")
     ]
     if not names:
         return TraceError(f"{trace.path} has no kernels", "capture with: nsys profile -t cuda --cuda-graph-trace=node")

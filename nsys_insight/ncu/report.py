@@ -6,9 +6,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.ncu.rules import SEVERITIES, Finding, judge
-from nsys_insight.ncu.shown import shown, value
-from nsys_insight.sqltext import literal
+from nsys_insight.ncu.rules import KernelFinding, judge
+from nsys_insight.packs.rules import SEVERITIES
+from nsys_insight.sql.quoting import literal
+from nsys_insight.text.quantities import shown, value
 
 if TYPE_CHECKING:
     from nsys_insight.ncu.measured import Measured
@@ -37,7 +38,7 @@ class KernelReport:
     total_ns: float
     share_pct: float
     diagnostics: dict[str, str]
-    findings: list[Finding]
+    findings: list[KernelFinding]
     unjudged: dict[str, list[str]]
     remarks: list[dict[str, Any]]
     conclusion: dict[str, str]
@@ -57,14 +58,14 @@ class Priority:
     """
 
     kernel: KernelReport
-    finding: Finding
+    finding: KernelFinding
     saving_pct: float | None
     saving_ns: float | None
     basis: str
 
 
 @dataclass(frozen=True)
-class Report:
+class NcuReport:
     """The whole report."""
 
     name: str
@@ -74,7 +75,7 @@ class Report:
     notes: list[str] = field(default_factory=list)
 
 
-def build(measured: Measured, name: str, trace_rows: list[dict[str, Any]] | None = None) -> Report:
+def build(measured: Measured, name: str, trace_rows: list[dict[str, Any]] | None = None) -> NcuReport:
     """Judge everything in a store; `trace_rows` are those of the report `headroom`, to rank by the trace's time."""
     findings, unjudged = judge(measured)
     rows = measured.rows("FROM ncu_kernels ORDER BY launch")
@@ -117,7 +118,7 @@ def build(measured: Measured, name: str, trace_rows: list[dict[str, Any]] | None
     gpus = Counter(
         f"{row['gpu'] or 'a GPU'} (sm_{(row['compute_capability'] or '?').replace('.', '')})" for row in rows
     )
-    return Report(name, ", ".join(gpus), kernels, prioritise(kernels))
+    return NcuReport(name, ", ".join(gpus), kernels, prioritise(kernels))
 
 
 def prioritise(kernels: list[KernelReport]) -> list[Priority]:
@@ -131,7 +132,7 @@ def prioritise(kernels: list[KernelReport]) -> list[Priority]:
         total = kernel.trace["total_ns"] if kernel.trace else kernel.total_ns
         ceiling = kernel.trace["recoverable_ns"] if kernel.trace else None
         for finding in kernel.findings:
-            if finding.severity == "INFO":
+            if finding.severity == "info":
                 continue
             pct, saving, basis = None, None, "not estimated"
             if finding.saving_pct is not None:
@@ -148,7 +149,7 @@ def prioritise(kernels: list[KernelReport]) -> list[Priority]:
     return sorted(
         found,
         key=lambda one: (
-            SEVERITIES.index(one.finding.severity) if one.finding.severity == "CRITICAL" else 1,
+            SEVERITIES.index(one.finding.severity) if one.finding.severity == "critical" else 1,
             -(one.saving_ns or 0),
             one.saving_ns is None,
             -one.kernel.total_ns,
@@ -161,7 +162,7 @@ def _carried(kernel: KernelReport, remark: dict[str, Any], total: float) -> Prio
     """Make a remark of ncu's own a priority, for a kernel about which no finding has an estimate."""
     name, pct = remark["rule"], remark["speedup_pct"]
     said = remark["description"].partition(". ")[0]
-    finding = Finding(kernel.row["launch"], name, "INFO", f"ncu: {said}", {}, remark["description"], pct, name)
+    finding = KernelFinding(kernel.row["launch"], name, "info", f"ncu: {said}", {}, remark["description"], pct, name)
     return Priority(kernel, finding, pct, total * pct / 100, f"ncu: {name}")
 
 

@@ -9,10 +9,10 @@ from nsys_insight.render.json_ import SCHEMA
 from nsys_insight.render.plain import plain
 
 if TYPE_CHECKING:
-    from nsys_insight.ncu.report import KernelReport, Report
+    from nsys_insight.ncu.report import KernelReport, NcuReport
 
 
-def write(report: Report, stream: TextIO) -> None:
+def write(report: NcuReport, stream: TextIO) -> None:
     """Write the whole report: every kernel with all its values, findings and remarks."""
     object_ = {
         "schema": SCHEMA,

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO
 
-from nsys_insight.answer import Answer, Column, store
-from nsys_insight.kernel_text import fit, readable
 from nsys_insight.ncu.report import dimensions
-from nsys_insight.ncu.shown import label, value
 from nsys_insight.render import table
-from nsys_insight.render.cells import printable, wrap
 from nsys_insight.render.markdown import write as write_markdown
-from nsys_insight.sqltext import identifier, literal
+from nsys_insight.session.answer import Answer, Column, of_rows
+from nsys_insight.text.cells import printable, wrap
+from nsys_insight.text.kernel_names import fit, readable
+from nsys_insight.text.quantities import label, value
 
 if TYPE_CHECKING:
     from nsys_insight.ncu.diff import Compared
-    from nsys_insight.ncu.measured import Measured
-    from nsys_insight.ncu.report import KernelReport, Priority, Report
-    from nsys_insight.ncu.rules import Finding
+    from nsys_insight.ncu.report import KernelReport, NcuReport, Priority
+    from nsys_insight.ncu.rules import KernelFinding
 
 _REMARKS = 3
 _PRIORITIES = 10
@@ -38,7 +35,7 @@ _TO_DO = (
 )  # fmt: skip
 
 
-def text(report: Report, measured: Measured, stream: TextIO, width: int | None, detailed: int) -> None:
+def text(report: NcuReport, stream: TextIO, width: int | None, detailed: int) -> None:
     """Write the report for a terminal: all kernels in one table, the first `detailed` of them at length."""
 
     def paragraph(words: str, indent: str = "") -> None:
@@ -58,7 +55,7 @@ def text(report: Report, measured: Measured, stream: TextIO, width: int | None, 
 
     paragraph(_headline(report))
     stream.write("\n")
-    rows(_summary(report, measured))
+    rows(_summary(report))
     for place, kernel in enumerate(report.kernels[:detailed], 1):
         name = readable(kernel.row["kernel"])
         paragraph(f"{place}. {name if width is None else fit(name, width - 4)}")
@@ -66,7 +63,7 @@ def text(report: Report, measured: Measured, stream: TextIO, width: int | None, 
         stream.write("\n")
         facts(kernel.diagnostics)
         for finding in kernel.findings:
-            paragraph(f"{finding.severity}: {finding.title} [{finding.rule}]", "   ")
+            paragraph(f"{finding.severity.upper()}: {finding.title} [{finding.rule}]", "   ")
             paragraph(f"because {_proof(finding)}{_estimate(finding)}", "     ")
             paragraph(f"do: {finding.action}", "     ")
         if not kernel.findings:
@@ -76,20 +73,20 @@ def text(report: Report, measured: Measured, stream: TextIO, width: int | None, 
         stream.write("\n")
         paragraph("Conclusion", "   ")
         facts(kernel.conclusion)
-    rows(_to_do(report, measured))
+    rows(_to_do(report))
 
 
-def markdown(report: Report, measured: Measured, stream: TextIO, detailed: int) -> None:
+def markdown(report: NcuReport, stream: TextIO, detailed: int) -> None:
     """Write the report as Markdown, to be kept beside the code."""
     stream.write(f"# ncu report: {_escaped(report.name)}\n\n{_escaped(_headline(report))}\n\n")
-    _plain_table(_summary(report, measured), stream)
+    _plain_table(_summary(report), stream)
     for place, kernel in enumerate(report.kernels[:detailed], 1):
         stream.write(f"\n## {place}. {_escaped(fit(readable(kernel.row['kernel']), 100))}\n\n{_subject(kernel)}\n\n")
         stream.write("| diagnostic | |\n|---|---|\n")
         stream.writelines(f"| {name} | {_escaped(said)} |\n" for name, said in kernel.diagnostics.items())
         stream.write("\n")
         for finding in kernel.findings:
-            stream.write(f"- **{finding.severity}: {finding.title}** (`{finding.rule}`)\n")
+            stream.write(f"- **{finding.severity.upper()}: {finding.title}** (`{finding.rule}`)\n")
             stream.write(
                 f"  because {_escaped(_proof(finding))}{_estimate(finding)}.\n  *Do:* {_escaped(finding.action)}\n"
             )
@@ -99,10 +96,10 @@ def markdown(report: Report, measured: Measured, stream: TextIO, detailed: int) 
         stream.write("\n| conclusion | |\n|---|---|\n")
         stream.writelines(f"| {key} | {_escaped(said)} |\n" for key, said in kernel.conclusion.items())
     stream.write("\n")
-    _plain_table(_to_do(report, measured), stream)
+    _plain_table(_to_do(report), stream)
 
 
-def diff(compared: list[Compared], measured: Measured) -> Answer:
+def diff(compared: list[Compared]) -> Answer:
     """Make a comparison an answer, a row a kernel."""
     rows = [
         (
@@ -111,10 +108,10 @@ def diff(compared: list[Compared], measured: Measured) -> Answer:
         )
         for one in compared
     ]  # fmt: skip
-    return replace(_answer(measured, "Before and after", _DIFF, rows), report="ncu diff")
+    return _answer("Before and after", _DIFF, rows, "ncu diff")
 
 
-def _headline(report: Report) -> str:
+def _headline(report: NcuReport) -> str:
     launches = sum(len(kernel.launches) for kernel in report.kernels)
     spent = value("duration_ns", sum(kernel.total_ns for kernel in report.kernels))
     kernels = _many(len(report.kernels), "kernel", "kernels")
@@ -152,11 +149,11 @@ def _launches(kernel: KernelReport) -> str:
     return "one launch profiled," if many == 1 else f"{many:,} launches profiled, typically"
 
 
-def _proof(finding: Finding) -> str:
+def _proof(finding: KernelFinding) -> str:
     return ", ".join(f"{label(column)} {value(column, given)}" for column, given in finding.evidence.items())
 
 
-def _estimate(finding: Finding) -> str:
+def _estimate(finding: KernelFinding) -> str:
     if finding.saving_pct is None:
         return ""
     return f"; ncu's {finding.estimate} estimates {value('saving_pct', finding.saving_pct)} less time"
@@ -179,7 +176,7 @@ def _beside(kernel: KernelReport) -> list[str]:
     return said
 
 
-def _summary(report: Report, measured: Measured) -> Answer:
+def _summary(report: NcuReport) -> Answer:
     rows = [
         (
             kernel.row["kernel"], kernel.row["implementation"], len(kernel.launches), kernel.row["duration_ns"],
@@ -188,41 +185,22 @@ def _summary(report: Report, measured: Measured) -> Answer:
         )
         for kernel in report.kernels
     ]  # fmt: skip
-    return _answer(measured, "Kernels", _SUMMARY, rows)
+    return _answer("Kernels", _SUMMARY, rows, "ncu report")
 
 
-def _to_do(report: Report, measured: Measured) -> Answer:
+def _to_do(report: NcuReport) -> Answer:
     def row(one: Priority) -> tuple[Any, ...]:
         return (
             one.finding.title, one.kernel.row["kernel"], one.finding.severity, one.saving_ns, one.saving_pct, one.basis,
         )  # fmt: skip
 
-    return _answer(measured, "What to do first", _TO_DO, [row(one) for one in report.priorities[:_PRIORITIES]])
+    rows = [row(one) for one in report.priorities[:_PRIORITIES]]
+    return _answer("What to do first", _TO_DO, rows, "ncu report")
 
 
-def _answer(
-    measured: Measured, title: str, columns: tuple[tuple[str, str], ...], rows: list[tuple[Any, ...]]
-) -> Answer:
+def _answer(title: str, columns: tuple[tuple[str, str], ...], rows: list[tuple[Any, ...]], report: str) -> Answer:
     """Make rows an answer, which the renderers of every report can write."""
-    name = "shown_" + title.lower().replace(" ", "_")
-    places = range(len(rows))
-    values = ", ".join(f"({place}, {', '.join(map(literal, rows[place]))})" for place in places)
-    select = ", ".join(f"{identifier(column)}::{kind} AS {identifier(column)}" for column, kind in columns)
-    names = ", ".join(identifier(column) for column, _ in columns)
-    source = (
-        f"(VALUES {values}) AS t(place, {names})"
-        if rows
-        else f"(SELECT 0 AS place, {', '.join('NULL AS ' + identifier(column) for column, _ in columns)} WHERE false)"
-    )
-    described = store(measured.connection, name, f"SELECT {select} FROM {source} ORDER BY place")
-    return Answer(
-        connection=measured.connection,
-        table=name,
-        columns=tuple(Column(column, kind) for column, kind in described),
-        report="ncu report",
-        title=title,
-        empty="nothing",
-    )
+    return of_rows([Column(*column) for column in columns], rows, report=report, title=title, empty="nothing")
 
 
 def _plain_table(answer: Answer, stream: TextIO) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 from nsys_insight.errors import UsageError
 
 if TYPE_CHECKING:
-    from nsys_insight.answer import Answer
+    from nsys_insight.session.answer import Answer
 
 HUMAN_FORMATS = ("table", "markdown")
 FORMATS = (*HUMAN_FORMATS, "csv", "json", "jsonl", "parquet")

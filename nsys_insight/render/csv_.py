@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from nsys_insight.render.plain import plain
 
 if TYPE_CHECKING:
-    from nsys_insight.answer import Answer
+    from nsys_insight.session.answer import Answer
 
 
 _AS_THEY_ARE = frozenset({"BIGINT", "INTEGER", "VARCHAR"})

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from nsys_insight import units
-from nsys_insight.kernel_text import readable_all
-from nsys_insight.render.cells import printable, width_of
 from nsys_insight.render.plain import plain
+from nsys_insight.text import units
+from nsys_insight.text.cells import printable, width_of
+from nsys_insight.text.kernel_names import readable_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsys_insight.answer import Answer, Column
+    from nsys_insight.session.answer import Answer, Column
 
 METRIC = "metric"
 _NUMERIC = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL\(.*\)")

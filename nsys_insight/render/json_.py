@@ -6,10 +6,10 @@ import json
 from typing import TYPE_CHECKING, TextIO
 
 from nsys_insight.render.plain import plain
-from nsys_insight.units import unit_of
+from nsys_insight.text.units import unit_of
 
 if TYPE_CHECKING:
-    from nsys_insight.answer import Answer
+    from nsys_insight.session.answer import Answer
 
 SCHEMA = "nsys-insight/1"
 

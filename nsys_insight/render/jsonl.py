@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 from nsys_insight.render.plain import plain
 
 if TYPE_CHECKING:
-    from nsys_insight.answer import Answer
+    from nsys_insight.session.answer import Answer
 
 
 def write(answer: Answer, stream: TextIO, limit: int | None) -> None:

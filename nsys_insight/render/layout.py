@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from nsys_insight.render.cells import width_of
+from nsys_insight.text.cells import width_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 from nsys_insight.errors import UsageError
 
 if TYPE_CHECKING:
-    from nsys_insight.answer import Answer
+    from nsys_insight.session.answer import Answer
 
 
 def write(answer: Answer, to: TextIO | Path, limit: int | None) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO
 
-from nsys_insight.kernel_text import fit_all
-from nsys_insight.render.cells import printable, width_of, wrap
 from nsys_insight.render.human import fields_of, footer, known
 from nsys_insight.render.layout import GAP, Line, Slot, lay_out
+from nsys_insight.text.cells import printable, width_of, wrap
+from nsys_insight.text.kernel_names import fit_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from nsys_insight.answer import Answer
     from nsys_insight.render.human import Field
+    from nsys_insight.session.answer import Answer
 
 Segments = list[tuple[str, str]]  # texts and their styles, as rich names them
 

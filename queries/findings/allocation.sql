@@ -5,7 +5,7 @@ meaning = """
 The GPU is idle while the host allocates or frees; cudaFree waits for the GPU besides."""
 action = """
 Allocate before the loop and reuse, or use a pool: cudaMallocAsync, the framework's allocator without empty_cache."""
-wrong_when = """
+caveat = """
 It is warm-up that the steady state no longer has."""
 report = "host"
 */

@@ -6,7 +6,7 @@ meaning = """
 cudaMemset is called where cudaMemsetAsync would do, and the GPU is idle meanwhile."""
 action = """
 Use cudaMemsetAsync on the stream that needs it, or write the zeros in the kernel that comes first."""
-wrong_when = """
+caveat = """
 The call is outside of the loop."""
 report = "host"
 */

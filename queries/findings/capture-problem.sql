@@ -6,7 +6,7 @@ meaning = """
 nsys lost events or could not record them, so counts and times are lower bounds."""
 action = """
 Capture less at a time (--capture-range=cudaProfilerApi, --duration, fewer of -t), and let the program end by itself."""
-wrong_when = """
+caveat = """
 What was lost lies outside of the part that you look at."""
 report = "info"
 */

@@ -5,7 +5,7 @@ meaning = """
 Nothing but copies to or from the GPU is under way, or the GPU is idle for a blocking copy to it."""
 action = """
 Keep the data on the GPU; else copy from pinned memory on a stream of its own while kernels run."""
-wrong_when = """
+caveat = """
 The kernels need all of the data first, and there is nothing else to run."""
 report = "classify"
 */

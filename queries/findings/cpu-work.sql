@@ -5,7 +5,7 @@ meaning = """
 In a few long gaps the host does something else than calling CUDA, and the GPU has nothing queued."""
 action = """
 Do that work later, on another thread, or after launching the next step: files, logging, pre- and post-processing, MPI."""
-wrong_when = """
+caveat = """
 The next step needs its result; then that work itself must be faster."""
 report = "host"
 */

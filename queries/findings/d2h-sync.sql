@@ -5,7 +5,7 @@ meaning = """
 The host stops until the GPU has delivered, and meanwhile launches nothing: the GPU runs dry."""
 action = """
 Keep the value on the GPU (no .item(), .cpu(), print), read it back every N steps, or copy to pinned memory and look later."""
-wrong_when = """
+caveat = """
 The next step cannot begin without the value on the host."""
 report = "host"
 */

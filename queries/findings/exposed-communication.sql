@@ -5,7 +5,7 @@ meaning = """
 The GPU runs nothing but kernels that communicate."""
 action = """
 Overlap it with computation on another stream (bucketed all-reduce, prefetched all-gather), or send less."""
-wrong_when = """
+caveat = """
 The ranks wait for a slow one, which is then the cause."""
 report = "classify"
 */

@@ -7,7 +7,7 @@ The same chains of small kernels come back in every step. As one kernel each the
 memory."""
 action = """
 torch.compile, the library's fused kernel, or one in Triton or CUDA; begin with the first."""
-wrong_when = """
+caveat = """
 The fused kernel is slower, or its launch dearer: from Python, Triton's takes as long as three eager ones."""
 report = "fusion"
 */

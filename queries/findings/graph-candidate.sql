@@ -6,7 +6,7 @@ meaning = """
 One launch of a CUDA graph in place of one call for each kernel."""
 action = """
 Capture the step: torch.compile mode reduce-overhead, torch.cuda.graph, cudaStreamBeginCapture."""
-wrong_when = """
+caveat = """
 Shapes or control flow change from step to step, or the host must read values inside the step."""
 report = "graph-candidates"
 */

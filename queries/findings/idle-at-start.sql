@@ -6,7 +6,7 @@ meaning = """
 The trace begins long before the first operation on the GPU: contexts, modules and memory are set up, data are loaded."""
 action = """
 Capture the steady state alone: cudaProfilerStart and --capture-range=cudaProfilerApi, or --delay."""
-wrong_when = """
+caveat = """
 Start-up is what you care about."""
 report = "idle"
 

@@ -6,7 +6,7 @@ The host launches kernels more slowly than the GPU runs them, so the GPU is idle
 action = """
 Capture the step in a CUDA graph (torch.compile mode reduce-overhead, torch.cuda.graph), or launch fewer kernels: fuse,
 batch."""
-wrong_when = """
+caveat = """
 It is only just so: the profiler makes launches about a third slower."""
 report = "classify"
 */

@@ -7,7 +7,7 @@ Registers, shared memory or the block size let an SM hold few warps, so it may h
 memory."""
 action = """
 By the limit: smaller tiles or __launch_bounds__ (registers), fewer stages (shared memory), 128 to 256 threads (blocks)."""
-wrong_when = """
+caveat = """
 ncu shows it near its roof: eight active warps on an SM often hide all latency."""
 report = "occupancy"
 

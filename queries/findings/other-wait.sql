@@ -5,7 +5,7 @@ meaning = """
 A synchronising call stops the host where it reads nothing back, and the GPU runs dry."""
 action = """
 Remove the call (cudaDeviceSynchronize, torch.cuda.synchronize) or wait for one event: a stream runs in order without it."""
-wrong_when = """
+caveat = """
 It is there for measuring, or somebody else needs the result complete."""
 report = "host"
 */

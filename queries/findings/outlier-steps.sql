@@ -6,7 +6,7 @@ meaning = """
 They last longer than the median step; what they take more is spread over all steps here."""
 action = """
 See what runs only in them: logging, a checkpoint, an allocation, garbage collection, a fall of the clock."""
-wrong_when = """
+caveat = """
 They do other work, such as a prefill among decode steps."""
 report = "steps"
 */

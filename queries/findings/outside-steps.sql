@@ -6,7 +6,7 @@ meaning = """
 What is said here per step is about a small part of the trace; start-up, prefill, evaluation and the like are not in it."""
 action = """
 Ask about the rest with --from and --to or --nvtx, or capture the steady state alone (--capture-range=cudaProfilerApi)."""
-wrong_when = """
+caveat = """
 The loop runs much longer than was captured."""
 report = "steps"
 

@@ -6,7 +6,7 @@ meaning = """
 The driver copies through a buffer of its own: slower, and the call blocks whatever its name says."""
 action = """
 Allocate the host's side once with cudaMallocHost (pin_memory=True), and copy with cudaMemcpyAsync."""
-wrong_when = """
+caveat = """
 The copies are a few bytes: then it is the wait that costs."""
 report = "host"
 */

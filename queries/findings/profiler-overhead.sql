@@ -6,7 +6,7 @@ Part of the wall is nsys's own work: writing its buffers, or tracing the nodes o
 much faster."""
 action = """
 Take the wall from a run without the profiler, or capture less: --cuda-graph-trace=graph, no backtraces, no osrt."""
-wrong_when = """
+caveat = """
 It is hidden behind the GPU's work."""
 report = "classify"
 */

@@ -5,7 +5,7 @@ meaning = """
 They have fewer blocks than the GPU has SMs, so most of it does nothing while they run."""
 action = """
 More blocks: split the work along another dimension, give a thread less, batch; or run them beside others."""
-wrong_when = """
+caveat = """
 Other kernels run beside them, or the work cannot be split."""
 report = "launch-configs"
 

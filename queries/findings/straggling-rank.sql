@@ -7,7 +7,7 @@ A collective ends when the last rank has come to it, so its kernel is shortest o
 spend the difference waiting."""
 action = """
 See what that rank does more: its share of the work, its clocks, its host (--process, --device)."""
-wrong_when = """
+caveat = """
 The ranks send different amounts, or are connected differently."""
 report = '''
 sql "SELECT process_id, device_id, count(*) AS calls, sum(duration_ns)::BIGINT AS total_ns FROM kernels JOIN kernel_names USING (name_id) WHERE family = 'comm' GROUP BY ALL ORDER BY ALL"

@@ -1,0 +1,231 @@
+"""The commands that compare runs: `diff`, `check` and `baseline save`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from nsys_insight.cli import terminal
+from nsys_insight.cli.flags import Flags, argument, flag, step_flags, taken_steps, with_flags
+from nsys_insight.cli.run import open_traces, save, show
+from nsys_insight.errors import Exit, UsageError, cannot_write
+from nsys_insight.render import HUMAN_FORMATS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from nsys_insight.compare.runs import Run
+    from nsys_insight.packs.step_options import StepOptions
+    from nsys_insight.session.answer import Answer
+    from nsys_insight.session.session import Session
+
+DIFF_HELP = """Compare two runs, or several runs of each side, per step: what moved, and whether it is more than noise.
+
+A side is a trace, a run that `baseline save` wrote, or a JSON file of a benchmark (hyperfine, pytest-benchmark, or a
+list of numbers). Give BEFORE and AFTER, or several runs: --before a1 a2 a3 --after b1 b2 b3.
+
+The decision is about the wall of a step: revert if it got worse, accept if it got better by more than 3 %. A difference
+is noise if it is less than a standard deviation of either side, or if its interval, from a bootstrap over the steps
+that takes the likeness of neighbours into account, holds 0. Intervals hold for all rows together, with 95 % confidence.
+The steps of a single run do not show how runs differ; times that differ by less than 2 % are then noise. With several
+runs of both sides, each run's mean is one measurement.
+
+Kernels are compared under their names where both sides launch them as often; else under what survives another tile,
+type or number; else, as a guess, by their place in the step.
+"""
+CHECK_HELP = """Hold a run to a budget; exit 1 if it is broken.
+
+Budgets are --max and --min with METRIC=VALUE, of the metrics of per-token and shares such as gpu_busy_pct: --max
+launches_per_token=15 --max wall=2.5ms --min gpu_busy_pct=90. Or they are in a TOML file: tables [max] and [min] of the
+same names and values. What is not known breaks a budget too. With --baseline, the wall, launches, syncs, allocations,
+copies and peak memory may be no worse than in a saved run, by more than noise and, of the wall and the memory,
+--tolerance.
+"""
+SAVE_HELP = "Save what a run measured, to be compared with later: nsys-insight baseline save TRACE -o baseline.json"
+
+
+def diff_command() -> Callable[..., None]:
+    """Make the command `diff`."""
+
+    def run(
+        trace: Path | None,
+        flags: Flags,
+        *,
+        other: Path | None,
+        before: list[Path] | None,
+        after: list[Path] | None,
+        **given: Any,
+    ) -> None:
+        from nsys_insight.compare.answer import answer, tables
+        from nsys_insight.compare.comparison import compare
+
+        sides = _sides([path for path in (trace, other) if path], before or [], after or [])
+        steps, fmt = taken_steps(given), flags.format
+        found = compare(*_measured(sides, flags, steps))
+        _write(answer(found), tables(found, brief=fmt == "markdown"), fmt, flags)
+
+    several = {"metavar": "FILE…", "help": "Several runs."}
+    first = argument("trace", Path | None, "[BEFORE]", "The run before: a trace, a saved run, a benchmark.")
+    return with_flags(
+        run,
+        DIFF_HELP,
+        argument("other", Path | None, "[AFTER]", "The run after the change."),
+        flag("before", list[Path] | None, **several),
+        flag("after", list[Path] | None, **several),
+        *step_flags(),
+        argument=first,
+        without=("explain",),
+    )
+
+
+def _sides(files: list[Path], before: list[Path], after: list[Path]) -> tuple[list[Path], list[Path]]:
+    """Tell the sides, which are two files, or named by flags."""
+    if not before and not after and len(files) == 2:
+        return files[:1], files[1:]
+    if files or not before or not after:
+        raise UsageError(
+            "two sides are compared, before and after",
+            "nsys-insight diff before.nsys-rep after.nsys-rep, or --before a1 a2 a3 --after b1 b2 b3",
+        )
+    return before, after
+
+
+def check_command() -> Callable[..., None]:
+    """Make the command `check`."""
+
+    def run(
+        trace: Path | None,
+        flags: Flags,
+        *,
+        budget: Path | None,
+        baseline: Path | None,
+        tolerance: float,
+        **given: Any,
+    ) -> None:
+        from nsys_insight.compare.budgets import Budget, checked, from_toml
+
+        budgets = [Budget.parsed(bound, text) for bound in ("max", "min") for text in given.pop(bound) or []]
+        if budget:
+            budgets += from_toml(budget)
+        if not budgets and not baseline:
+            raise UsageError(
+                "nothing is asked of the trace",
+                "nsys-insight check TRACE --max launches_per_token=15, or --budget FILE, or --baseline FILE",
+            )
+        steps, fmt = taken_steps(given), flags.format
+        ((measured,),) = _measured([[trace]], flags, steps)
+        saved = _measured([[baseline]], flags, steps)[0][0] if baseline else None
+        found = checked(measured, budgets, saved, tolerance)
+        _write(found.answer, [found.answer], fmt, flags)
+        if found.broken:
+            raise typer.Exit(Exit.FAILED)
+
+    tolerance = "By how many percent a time may get worse than in the baseline; counts may not."
+    return with_flags(
+        run,
+        CHECK_HELP,
+        flag("max", list[str] | None, metavar="METRIC=VALUE", help="At most this."),
+        flag("min", list[str] | None, metavar="METRIC=VALUE", help="At least this."),
+        flag("budget", Path | None, metavar="FILE", help="A TOML file with tables [max] and [min]."),
+        flag("baseline", Path | None, metavar="FILE", help="A saved run, which this one may not be worse than."),
+        flag("tolerance", float, default=3.0, help=tolerance, min=0),
+        *step_flags(),
+        without=("explain",),
+    )
+
+
+def baseline_app() -> typer.Typer:
+    """Make the commands about saved runs."""
+    app = typer.Typer(help="Save what a run measured, to compare later runs with it.", no_args_is_help=True)
+    app.command(name="save")(_save_command())
+
+    @app.callback()
+    def _root() -> None:
+        """Keep `save` a command of its own, though it is the only one."""
+
+    return app
+
+
+def _save_command() -> Callable[..., None]:
+    def run(trace: Path | None, flags: Flags, **given: Any) -> None:
+        from nsys_insight.compare.runs import to_json
+
+        ((saved,),) = _measured([[trace]], flags, taken_steps(given))
+        if not flags.output:
+            sys.stdout.write(to_json(saved))
+            return
+        save(flags.output, to_json(saved))
+        size = f"{saved.count} steps" if saved.unit != "trace" else "the whole trace"
+        terminal.note(f"{size} of {saved.label} are saved in {flags.output}")
+
+    without = ("explain", "fmt", "limit", "full_names", "no_color")
+    return with_flags(run, SAVE_HELP, *step_flags(), without=without)
+
+
+def _measured(sides: Sequence[Sequence[Path | None]], flags: Flags, steps: StepOptions) -> list[list[Run]]:
+    """Measure all runs per step; or, where one has no steps, all of them as wholes."""
+    from nsys_insight.compare.benchmark_files import read
+    from nsys_insight.compare.runs import Run, from_json, is_run, measure, whole
+
+    with ExitStack() as opened:
+
+        def source(path: Path | None) -> Run | Session:
+            if not path or path.suffix.lower() != ".json":
+                return opened.enter_context(open_traces([path] if path else [], flags))
+            content = _json(path)
+            return from_json(content, path) if is_run(content) else read(content, path)
+
+        sources = [[source(path) for path in side] for side in sides]
+        per_step = [[run if isinstance(run, Run) else measure(run, steps) for run in side] for side in sources]
+        found = [[run for run in side if run and run.unit != "trace"] for side in per_step]
+        if found == per_step:
+            return found
+        return [[run if isinstance(run, Run) else whole(run) for run in side] for side in sources]
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"{path} cannot be read as JSON: {error}", "give a trace, or the JSON file of a benchmark"
+        ) from None
+
+
+def _write(whole: Answer, tables: Sequence[Answer], fmt: str, flags: Flags) -> None:
+    """Write one table for machines, or several for people; Markdown holds its notes, for it is read elsewhere."""
+    from nsys_insight.render import write
+    from nsys_insight.render.markdown import prose
+
+    output = flags.output
+    if fmt not in HUMAN_FORMATS:
+        show(whole, fmt, flags)
+        return
+    with ExitStack() as opened:
+        stream = sys.stdout
+        if output:
+            try:
+                stream = opened.enter_context(output.open("w", encoding="utf-8"))
+            except OSError as error:
+                raise cannot_write(output, error) from None
+        for at, table in enumerate(tables):
+            if at:
+                stream.write("\n")
+            limit = flags.limit if flags.limit is not None else len(table.rows()) if not at else 12
+            write(
+                table, stream, fmt,
+                limit=limit or None,
+                width=None if output else terminal.width(),
+                color=terminal.color(wanted=not flags.no_color and not output),
+                full_names=flags.full_names,
+            )  # fmt: skip
+        if fmt == "markdown":
+            stream.write("".join(f"\n- {prose(text)}" for text in whole.notes) + "\n" if whole.notes else "")
+    sys.stdout.flush()
+    for text in whole.notes if fmt != "markdown" else ():
+        terminal.note(text)

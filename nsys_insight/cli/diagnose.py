@@ -1,0 +1,75 @@
+"""The command ``diagnose``, and what the program says where nothing is asked of it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from nsys_insight.cli import terminal
+from nsys_insight.cli.flags import Flags, step_flags, taken_steps, with_flags
+from nsys_insight.cli.run import open_traces, save, show
+from nsys_insight.errors import InsightError
+from nsys_insight.packs.step_options import AUTO
+from nsys_insight.render import HUMAN_FORMATS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+HELP = """Say on one screen what bounds the run, what it costs, and what to do first.
+
+The headline has the verdict of classify, the wall per step, and where it goes: the shares in which the GPU was busy, or
+idle for which cause, add up to 100 %. Then come at most seven findings, those with most to win first, each with its
+evidence, what to do, when that would be wrong, and the command that shows more. What is less than 1 % of the wall is no
+finding. Times are of the profiled run, and the most that can be won: another cause may take the place of one that is
+removed. At last stands what the trace cannot tell, and how to capture it.
+
+Machine formats have a finding per row, those that belong to another one under it; JSON has the headline as its summary.
+"""
+
+
+def diagnose_command() -> Callable[..., None]:
+    """Make the command ``diagnose``."""
+
+    def run(trace: Path | None, flags: Flags, **given: Any) -> None:
+        steps, fmt = taken_steps(given), flags.format
+        with open_traces([trace] if trace else [], flags) as opened:
+            from nsys_insight.diagnose.diagnosis import diagnose
+            from nsys_insight.diagnose.text import answer, markdown, text
+
+            found = diagnose(opened, steps)
+            if fmt not in HUMAN_FORMATS:
+                show(answer(found), fmt, flags)
+                return
+            if fmt == "markdown":
+                written = markdown(found, flags.limit)
+            else:
+                written = text(found, None if flags.output else terminal.width(), flags.limit)
+            if flags.output:
+                save(flags.output, written)
+            else:
+                sys.stdout.write(written)
+            for note in found.notes:
+                terminal.note(note)
+
+    return with_flags(run, HELP, *step_flags(), without=("explain", "full_names", "no_color"))
+
+
+def greet() -> bool:
+    """Print the headline of the trace of this folder, and how to go on; False where there is none that can be read."""
+    from nsys_insight.cli.trace_argument import resolve
+
+    try:
+        path, _ = resolve(None)
+    except InsightError:
+        return False
+    from nsys_insight.diagnose.diagnosis import diagnose
+    from nsys_insight.diagnose.text import greeting
+
+    try:
+        with open_traces([path], Flags()) as trace:
+            sys.stdout.write(greeting(diagnose(trace, AUTO), terminal.width()))
+    except InsightError as error:
+        terminal.note(error.message)
+        return False
+    return True

@@ -1,0 +1,80 @@
+"""The commands ``classify``, ``roofline`` and ``fusion``: packs about kernels, with a flag of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nsys_insight.cli import terminal
+from nsys_insight.cli.flags import Flags, flag, flag_of, with_flags
+from nsys_insight.cli.run import answer_pack, help_of, open_traces, save
+from nsys_insight.errors import UsageError
+from nsys_insight.packs import library, step_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def classify_command() -> Callable[..., None]:
+    """Make the command ``classify``: what bounds the steady state, or each kernel."""
+    whole, each = library.pack_of("classify"), library.pack_of("classify-kernels")
+    mine = {**whole.params, **step_options.params_of(whole.sql)}
+
+    def run(trace: Path | None, flags: Flags, *, kernels: bool, **params: Any) -> None:
+        others = mine if kernels else each.params
+        for param in others.values():
+            if params.pop(param.name) != (str(param.default) if param.has_unit else param.default):
+                said = "without" if kernels else "with"
+                raise UsageError(f"{param.flag} is for classify {said} --kernels", "nsys-insight classify --help")
+        answer_pack(each if kernels else whole, trace, flags, params)
+
+    own = flag("kernels", bool, "--kernels", help="Say what bounds each kernel, as classify-kernels does.")
+    return with_flags(run, help_of(whole), own, *map(flag_of, [*mine.values(), *each.params.values()]))
+
+
+def roofline_command() -> Callable[..., None]:
+    """Make the command ``roofline``: its pack as a table, or drawn."""
+    pack = library.pack_of("roofline")
+
+    def run(trace: Path | None, flags: Flags, *, plot: bool, **params: Any) -> None:
+        from nsys_insight.render import roofline
+
+        output = flags.output
+        suffix = output.suffix.lower() if output else ""
+        picture = suffix if suffix in roofline.PICTURES else None
+        if flags.explain or not (plot or picture):
+            answer_pack(pack, trace, flags, params)
+            return
+        with open_traces([trace] if trace else [], flags) as opened:
+            answer = opened.answer(pack, **params)
+            drawn = roofline.draw(answer, picture, limit=flags.limit, width=terminal.width())
+        if output is None:
+            print(drawn)
+        else:
+            save(output, drawn)
+        for text in answer.notes:
+            terminal.note(text)
+
+    own = flag("plot", bool, "--plot", help="Draw with characters; -o x.svg and -o x.png are pictures.")
+    return with_flags(run, help_of(pack), own, *map(flag_of, pack.params.values()))
+
+
+def fusion_command() -> Callable[..., None]:
+    """Make the command ``fusion``, which answers the pack fusion-candidate where one candidate is asked for."""
+    pack, one = library.pack_of("fusion"), library.pack_of("fusion-candidate")
+
+    def run(trace: Path | None, flags: Flags, *, explain_candidate: int | None, **params: Any) -> None:
+        if explain_candidate is None:
+            answer_pack(pack, trace, flags, params)
+        else:
+            answer_pack(one, trace, flags, {"candidate": explain_candidate, **params})
+
+    own = flag(
+        "explain_candidate",
+        int | None,
+        "--explain-candidate",
+        min=1,
+        help="Show one candidate: its kernels, and how its gain is reckoned.",
+    )
+    of_steps = step_options.params_of(pack.sql)
+    return with_flags(run, help_of(pack), own, *map(flag_of, [*pack.params.values(), *of_steps.values()]))

@@ -1,0 +1,95 @@
+"""The command line: what it is called with, and how it ends."""
+
+from __future__ import annotations
+
+import io
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nsys_insight.cli import terminal
+from nsys_insight.cli.registry import HELP, Commands
+from nsys_insight.errors import Exit, InsightError, UsageError
+from nsys_insight.packs.user_packs import use_folder
+from nsys_insight.version import __version__
+
+app = typer.Typer(
+    name="nsys-insight",
+    cls=Commands,
+    help="SQL over NVIDIA Nsight Systems traces: where the GPU time went. Start with: nsys-insight diagnose TRACE",
+    invoke_without_command=True,
+    pretty_exceptions_enable=False,
+    context_settings=HELP,
+)
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - Typer passes the flag's value
+    if wanted:
+        print(f"nsys-insight {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001, FBT002 - a flag, and its callback acts on it
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+    pack_dir: Annotated[  # noqa: ARG001 - `_take_pack_folder` has taken it, because it brings commands
+        Path | None,
+        typer.Option("--pack-dir", help="The folder of your packs: .sql files, each a command.", show_default=False),
+    ] = None,
+) -> None:
+    if context.invoked_subcommand is None:
+        from nsys_insight.cli.diagnose import greet
+
+        if not greet():
+            print(context.get_help())
+
+
+def _take_pack_folder(arguments: list[str]) -> None:
+    """Take ``--pack-dir`` out of the arguments, wherever it stands: it says which commands there are."""
+    for at, argument in enumerate(arguments):
+        flag, equals, value = argument.partition("=")
+        if flag == "--pack-dir":
+            count = 1 if equals else 2
+            folder = value or "".join(arguments[at + 1 : at + 2])
+            if not Path(folder).expanduser().is_dir():
+                raise UsageError(f"there is no folder {folder!r}", "--pack-dir is a folder of .sql files")
+            use_folder(Path(folder).expanduser())
+            del arguments[at : at + count]
+            break
+
+
+def main() -> None:
+    """Run the command line, and turn what went wrong into one sentence, a hint and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # Tables have lines and µ in them, also in a pipe whose locale says ASCII.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8")
+    # Whoever is told to end has temporary files to remove, and perhaps an nsys to stop.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(Exit.TERMINATED))
+    try:
+        _take_pack_folder(sys.argv)
+        code = app(standalone_mode=False, prog_name="nsys-insight")
+    except InsightError as error:
+        terminal.complain(error)
+        code = error.exit_code
+    except RuntimeError as error:
+        if str(error) != "Query interrupted":  # what DuckDB makes of Ctrl-C
+            raise
+        code = Exit.INTERRUPTED
+    except Exception as error:
+        # Typer's own complaints about the command line; their class is not public.
+        if getattr(error, "exit_code", None) != Exit.USAGE or not hasattr(error, "format_message"):
+            raise
+        context = getattr(error, "ctx", None)
+        hint = f"{context.command_path if context else 'nsys-insight'} --help"
+        if len(sys.argv) > 1 and Path(sys.argv[1]).exists():
+            hint = f"the report comes first: nsys-insight top {sys.argv[1]}"
+        terminal.complain(UsageError(error.format_message(), hint))
+        code = Exit.USAGE
+    sys.exit(code or Exit.OK)

@@ -1,0 +1,278 @@
+"""The commands `nsys-insight ncu …`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nsys_insight.cli import terminal
+from nsys_insight.cli.flags import Flags, checked_format
+from nsys_insight.cli.run import meant_trace, open_trace, show
+from nsys_insight.errors import TraceError, UsageError
+from nsys_insight.ingest.identify import REPORT_SUFFIXES, is_parquet_folder
+from nsys_insight.ingest.ncu import store
+from nsys_insight.render import FORMATS, HUMAN_FORMATS
+
+if TYPE_CHECKING:
+    from nsys_insight.ncu.measured import Measured
+
+app = typer.Typer(
+    help="Nsight Compute: which launch to profile, what ncu measured, and what to change.", invoke_without_command=True
+)
+
+_FORMATS = ("table", "markdown", "json")
+_TYPE = f"What the kernels are written in, where the name does not say it: {', '.join(store.IMPLEMENTATIONS)}."
+
+Files = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="FILE...", help="CSV pages (raw, details) or .ncu-rep reports of ncu, or a file that ncu import wrote."
+    ),
+]
+Implementation = Annotated[str | None, typer.Option("--type", help=_TYPE, show_default=False)]
+
+
+@app.callback()
+def _root(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command()
+def plan(  # noqa: PLR0913 - flags
+    trace_and_program: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[TRACE] [-- PROGRAM...]",
+            help="The trace, and the program's command line where the trace does not know it, or another is to run.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    kernel: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kernel", "-k", help="Kernels whose name contains this, in place of the hottest.", show_default=False
+        ),
+    ] = None,
+    bound: Annotated[
+        str | None,
+        typer.Option(
+            "--bound",
+            help="Only kernels that classify --kernels calls compute, memory, latency, balanced or unknown.",
+            show_default=False,
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option("--top", min=1, max=100, help="How many of the hottest kernels.")] = 3,
+    sections: Annotated[
+        str | None,
+        typer.Option("--set", help="ncu's section set: basic, detailed, full; by default what the number allows."),
+    ] = None,
+    nvtx: Annotated[
+        str | None,
+        typer.Option(
+            "--nvtx", help="Stay in push/pop ranges of this name; by default in the steps that repeat. '' is none."
+        ),
+    ] = None,
+    name: Annotated[str | None, typer.Option("--export", help="The report to write, without suffix.")] = None,
+    fmt: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "table",
+    command_only: Annotated[bool, typer.Option("--command-only", help="Print the command and nothing else.")] = False,
+    run: Annotated[bool, typer.Option("--run", help="Run the command.")] = False,
+) -> None:
+    """Write the ncu command that profiles the hottest kernels, each at a launch of the steady state."""
+    from nsys_insight.cli.trace_argument import remember
+    from nsys_insight.ingest.ncu import tool
+    from nsys_insight.ncu import plan as plans
+
+    checked_format(fmt)
+    given, program = _split(trace_and_program or [])
+    path = meant_trace(given)
+    opened = open_trace(path)
+    remember(path)
+    with opened:
+        made = plans.make(
+            opened, kernels=tuple(kernel or ()), bound=bound, top=top, sections=sections, nvtx=nvtx, report=name
+        )
+        command = made.command("ncu", program)
+        if command_only:
+            print(plans.shell(command))
+        else:
+            if fmt in HUMAN_FORMATS:
+                print(f"{plans.shell(command)}\n", flush=True)
+            show(replace(made.answer, params={"command": command, "set": made.sections}), fmt)
+            for text in made.notes:
+                terminal.note(text)
+        if run:
+            if not program and not made.app:
+                raise UsageError(
+                    "the trace does not say how the program was started", "nsys-insight ncu plan --run TRACE -- PROGRAM"
+                )
+            tool.run(made.command(str(tool.newest_ncu()), program))
+
+
+@app.command("import")
+def import_(
+    files: Files,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help=f"The file to write; by default NAME{store.SUFFIX} here, NAME being the first file's.",
+        ),
+    ] = None,
+    implementation: Implementation = None,
+) -> None:
+    """Read what ncu measured into one file, which reports and sql find beside the trace of the same name."""
+    from nsys_insight.ingest.ncu.pages import report_name
+
+    launches = store.read_all(files)
+    target = output or Path(report_name(files[0].name) + store.SUFFIX)
+    store.write(launches, target, implementation)
+    metrics = sum(len(launch.metrics) for launch in launches)
+    rules = sum(len(launch.rules) for launch in launches)
+    terminal.note(f"{len(launches):,} launches, {metrics:,} metrics, {rules:,} remarks of ncu's rules")
+    print(target)
+
+
+@app.command()
+def report(  # noqa: PLR0913 - flags
+    files: Files,
+    *,
+    trace: Annotated[
+        Path | None,
+        typer.Option("--trace", help="Rank by the time that kernels take in this trace.", show_default=False),
+    ] = None,
+    tokens: Annotated[
+        int | None,
+        typer.Option("--tokens", min=1, help="Tokens or steps in the trace: savings are also given per token."),
+    ] = None,
+    kernel: Annotated[str | None, typer.Option("--kernel", "-k", help="Only kernels whose name contains this.")] = None,
+    implementation: Implementation = None,
+    detailed: Annotated[
+        int, typer.Option("--limit", "-n", min=0, help="Kernels to write about at length; 0 is all.")
+    ] = 5,
+    fmt: Annotated[str | None, typer.Option("--format", "-f", help=f"One of {', '.join(_FORMATS)}.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
+) -> None:
+    """Say what bounds each kernel, why, and what to change first."""
+    from nsys_insight.ncu import report as reports
+    from nsys_insight.ncu import to_json, write
+    from nsys_insight.ncu.measured import Measured
+    from nsys_insight.render import format_for
+
+    fmt = fmt or (format_for(output) if output else "table")
+    if fmt not in _FORMATS:
+        raise UsageError(f"a report cannot be written as {fmt!r}", f"choose one of: {', '.join(_FORMATS)}")
+    data = _store_of(files, implementation)
+    with Measured(data) as measured:
+        if kernel is not None:
+            _keep_only(measured, kernel)
+        rows = None if trace is None else _headroom(trace, data, tokens)
+        names = [row["report"] for row in measured.rows("SELECT DISTINCT report FROM ncu_launches ORDER BY report")]
+        built = reports.build(measured, ", ".join(names), rows)
+        many = detailed or len(built.kernels)
+        stream = output.open("w", encoding="utf-8", newline="") if output else sys.stdout
+        try:
+            if fmt == "json":
+                to_json.write(built, stream)
+            elif fmt == "markdown":
+                write.markdown(built, stream, many)
+            else:
+                write.text(built, stream, None if output else terminal.width(), many)
+        finally:
+            if output:
+                stream.close()
+        if fmt != "json" and many < len(built.kernels):
+            terminal.note(f"{many} of {len(built.kernels)} kernels at length; --limit 0 writes about all")
+
+
+@app.command()
+def diff(  # noqa: PLR0913 - flags
+    before: Annotated[Path, typer.Argument(help="What ncu measured before the change: CSV, report or imported file.")],
+    after: Annotated[Path, typer.Argument(help="What it measured after.")],
+    *,
+    metric: Annotated[
+        str | None,
+        typer.Option("--metric", help="The target metric, a column of ncu_kernels; by default what the bound says."),
+    ] = None,
+    kernel: Annotated[str | None, typer.Option("--kernel", "-k", help="Only kernels whose name contains this.")] = None,
+    log: Annotated[Path | None, typer.Option("--log", help="Append the iteration to this Markdown file.")] = None,
+    change: Annotated[str | None, typer.Option("--change", help="What was changed, for the log.")] = None,
+    fmt: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "table",
+) -> None:
+    """Compare two measurements: durations, the target metric, new and gone findings, and how to go on."""
+    from nsys_insight.ncu import diff as diffs
+    from nsys_insight.ncu import write
+    from nsys_insight.ncu.measured import VIEW, Measured
+
+    checked_format(fmt)
+    if log is not None and not change:
+        raise UsageError("the log needs to know what was changed", f'add --change "what you did" to --log {log}')
+    with Measured(_store_of([before], None)) as old, Measured(_store_of([after], None)) as new:
+        if metric is not None:
+            described = old.rows(
+                f"SELECT column_name FROM duckdb_columns() WHERE table_name = '{VIEW}' AND data_type = 'DOUBLE'"
+            )
+            columns = [row["column_name"] for row in described]
+            if metric not in columns:
+                raise UsageError(f"there is no metric {metric!r}", f"one of: {', '.join(columns)}")
+        for measured in (old, new):
+            if kernel is not None:
+                _keep_only(measured, kernel)
+        compared = diffs.compare(old, new, metric)
+        show(write.diff(compared), fmt, Flags(limit=0))
+        for fact in ("gpu", "compute_capability"):
+            seen = [{row[fact] for row in one.rows(f"FROM {VIEW} WHERE {fact} IS NOT NULL")} for one in (old, new)]
+            if all(seen) and seen[0] != seen[1]:
+                terminal.note(
+                    f"measured on different GPUs: {', '.join(sorted(seen[0]))} and {', '.join(sorted(seen[1]))}"
+                )
+                break
+        terminal.note(f"decision: {diffs.decision(compared)}")
+        if log is not None:
+            diffs.append_log(log, change or "", compared)
+            terminal.note(f"appended to {log}")
+
+
+def _store_of(files: list[Path], implementation: str | None) -> Path:
+    if len(files) == 1 and store.is_store(files[0]) and implementation is None:
+        return files[0]
+    if any(store.is_store(file) for file in files):
+        raise UsageError(
+            "a file that ncu import wrote is read alone, as it is", "give it alone and without --type, or import again"
+        )
+    return store.cached(files, implementation)
+
+
+def _keep_only(measured: Measured, kernel: str) -> None:
+    """Forget the launches of other kernels."""
+    from nsys_insight.sql.quoting import literal
+
+    others = f"NOT contains(lower(kernel), {literal(kernel.lower())})"
+    if not measured.rows(f"FROM ncu_kernels WHERE NOT ({others}) LIMIT 1"):
+        names = [row["short_name"] for row in measured.rows("SELECT DISTINCT short_name FROM ncu_kernels ORDER BY 1")]
+        raise UsageError(f"no kernel's name contains {kernel!r}", f"there are: {', '.join(names[:8])}")
+    measured.connection.execute(f"DELETE FROM ncu_kernels WHERE {others}")
+
+
+def _headroom(trace: Path, data: Path, tokens: int | None) -> list[dict[str, object]]:
+    """What the report `headroom` says, under the names that ncu gives the kernels."""
+    with open_trace(trace, ncu=data) as opened:
+        answer = opened.answer("headroom", tokens=tokens)
+        for text in answer.notes:
+            terminal.note(text)
+        if not answer.row_count:
+            raise TraceError(f"{trace} has none of the kernels that ncu profiled", "is it a trace of the same program?")
+        return answer.dicts()
+
+
+def _split(words: list[str]) -> tuple[Path | None, tuple[str, ...]]:
+    """Tell the trace from the program's command line: a trace has its suffix, or is a folder that nsys wrote."""
+    if words and (Path(words[0]).suffix in (*REPORT_SUFFIXES, ".sqlite") or is_parquet_folder(Path(words[0]))):
+        return Path(words[0]), tuple(words[1:])
+    return None, tuple(words)

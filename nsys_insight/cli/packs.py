@@ -1,0 +1,141 @@
+"""The commands about packs: ``packs``, ``packs show``, ``packs new``, ``packs check``; and ``run`` for a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nsys_insight.cli import terminal
+from nsys_insight.cli.flags import Flags, checked_format
+from nsys_insight.cli.run import pack_command, show
+from nsys_insight.errors import QueryError, UsageError, cannot_write
+from nsys_insight.packs import library, user_packs
+from nsys_insight.packs.built_in import built_in
+from nsys_insight.packs.pack import HINT
+from nsys_insight.render import FORMATS
+from nsys_insight.session.answer import Column, of_rows
+
+TEMPLATE = '''/*
+title = "{title}"
+
+# How the pack counts; --help shows it.
+description = """
+Counts kernels by name and adds up their GPU time."""
+
+# What to do with the answer.
+reading = """
+Look at the first rows: what is called often and takes little may be fused."""
+
+# What an answer without rows means.
+empty = "No kernels ran in this scope."
+
+# A parameter is a flag of the command (here --least) and $least in the SQL. Its type follows from the default. Without
+# a default, say type = "integer", "number", "text" or "boolean": it is NULL until given. choices = [..] limits a text.
+# A name that ends in _ns takes durations: min_gap_ns is --min-gap 5us.
+[params.least]
+default = 1
+help = "Leave out kernels that ran less often than this"
+
+# Every column that the query returns, in its order. Units are told by the suffix: _ns, _bytes, _pct (0 to 100), _per_s,
+# _ratio, _count.
+[columns]
+name = "The kernel"
+calls = "How often it ran"
+total_ns = "Sum of its durations"
+*/
+SELECT
+    name,
+    count(*) AS calls,
+    sum(duration_ns)::BIGINT AS total_ns  -- sums are HUGEINT, which few readers know: cast them
+FROM kernels
+GROUP BY ALL
+HAVING count(*) >= $least
+ORDER BY total_ns DESC, name  -- to the last tie, so that the answer is the same every time
+'''
+_LISTED = (
+    Column("name", "VARCHAR", "The command"),
+    Column("title", "VARCHAR", "What it answers"),
+    Column("file", "VARCHAR", "Where it is from"),
+)
+
+app = typer.Typer(
+    help="List the packs: reports that are .sql files, built in and your own.",
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+
+
+@app.callback()
+def _list(
+    context: typer.Context,
+    fmt: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "table",
+) -> None:
+    if context.invoked_subcommand is not None:
+        return
+    own = user_packs.user_packs()
+    rows = [(pack.name, pack.title, "built in") for pack in built_in().values()]
+    rows += [(pack.name, pack.title, str(pack.path)) for pack in own.packs.values()]
+    show(of_rows(_LISTED, rows, report="packs", title="Packs"), checked_format(fmt), Flags(limit=0))
+    for path, what in own.wrong.items():
+        terminal.note(f"{path} is not used: {what}")
+
+
+@app.command("show")
+def show_pack(name: Annotated[str, typer.Argument(help="Its name, or a file.")]) -> None:
+    """Print a pack: its header and its SQL."""
+    print(library.pack_of(name).path.read_text(encoding="utf-8").rstrip())
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(help="The name of the command that it becomes.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write to this file instead of the folder of your packs.")
+    ] = None,
+) -> None:
+    """Write a pack to begin with, commented, and print where it is."""
+    if not output and (reason := user_packs.unusable(name)):
+        raise UsageError(reason, "choose another name")
+    path = output or user_packs.folder() / f"{name}.sql"
+    try:
+        if not output:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(TEMPLATE.replace("{title}", name.replace("-", " ").capitalize() + ", by GPU time"))
+    except FileExistsError:
+        raise UsageError(f"{path} exists already", "choose another name, or remove it first") from None
+    except OSError as error:
+        raise cannot_write(path, error) from None
+    print(path)
+
+
+@app.command()
+def check(file: Annotated[Path, typer.Argument(help="The pack's file, or its name.")]) -> None:
+    """Say what is wrong with a pack; exit 1 if something is."""
+    from nsys_insight.session.pack_check import problems
+
+    path = file if file.suffix == ".sql" else library.pack_of(str(file)).path
+    wrong = problems(path)
+    for problem in wrong:
+        print(f"{path.name}: {problem}")
+    if wrong:
+        raise QueryError(f"{len(wrong)} problem{'s' * (len(wrong) > 1)} in {path}", HINT)
+    print(f"{path.name}: nothing wrong")
+
+
+def run(
+    context: typer.Context,
+    pack: Annotated[
+        str | None, typer.Argument(metavar="PACK", help="A pack's file, or a report's name.", show_default=False)
+    ] = None,
+) -> None:
+    """Answer the report of a file: run ./mine.sql TRACE, with the flags that its header declares."""
+    if pack in (None, "--help", "-h"):
+        print(context.get_help())
+        return
+    found = library.pack_of(str(pack))
+    one = typer.Typer(context_settings={"help_option_names": ["--help", "-h"]})
+    one.command()(pack_command(found))
+    typer.main.get_command(one).main(context.args, prog_name=f"nsys-insight run {pack}", standalone_mode=False)

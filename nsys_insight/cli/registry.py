@@ -1,0 +1,264 @@
+"""The commands by name: what ``--help`` lists of each, and each made only when it is the one that was typed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from nsys_insight.cli.sides import SidesCommand
+from nsys_insight.errors import Exit
+from nsys_insight.packs import library
+from nsys_insight.packs.built_in import built_in
+from nsys_insight.packs.topics import by_topic, topics
+from nsys_insight.packs.user_packs import user_packs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from nsys_insight.packs.pack import Pack
+
+HELP = {"help_option_names": ["--help", "-h"]}
+# What Typer makes a command of: a function with a signature, or a group of commands.
+Command = Any
+
+
+def _diagnose() -> Command:
+    from nsys_insight.cli.diagnose import diagnose_command
+
+    return diagnose_command()
+
+
+def _report() -> Command:
+    from nsys_insight.cli.page import page_command
+
+    return page_command()
+
+
+def _capture() -> Command:
+    from nsys_insight.cli.capture import capture
+
+    return capture
+
+
+def _diff() -> Command:
+    from nsys_insight.cli.compare import diff_command
+
+    return diff_command()
+
+
+def _check() -> Command:
+    from nsys_insight.cli.compare import check_command
+
+    return check_command()
+
+
+def _baseline() -> Command:
+    from nsys_insight.cli.compare import baseline_app
+
+    return baseline_app()
+
+
+def _sql() -> Command:
+    from nsys_insight.cli.sql import sql_command
+
+    return sql_command()
+
+
+def _shell() -> Command:
+    from nsys_insight.cli.shell import shell_command
+
+    return shell_command()
+
+
+def _explore() -> Command:
+    from nsys_insight.cli.explore import explore
+
+    return explore
+
+
+def _run() -> Command:
+    from nsys_insight.cli.packs import run
+
+    return run
+
+
+def _packs() -> Command:
+    from nsys_insight.cli.packs import app
+
+    return app
+
+
+def _schema() -> Command:
+    from nsys_insight.cli.small import schema
+
+    return schema
+
+
+def _demo() -> Command:
+    from nsys_insight.cli.small import demo
+
+    return demo
+
+
+def _ncu() -> Command:
+    from nsys_insight.cli.ncu import app
+
+    return app
+
+
+def _convert() -> Command:
+    from nsys_insight.cli.convert import convert_command
+
+    return convert_command()
+
+
+def _export() -> Command:
+    from nsys_insight.cli.small import export
+
+    return export
+
+
+def _cache() -> Command:
+    from nsys_insight.cli.small import cache
+
+    return cache
+
+
+def _classify() -> Command:
+    from nsys_insight.cli.kernels import classify_command
+
+    return classify_command()
+
+
+def _fusion() -> Command:
+    from nsys_insight.cli.kernels import fusion_command
+
+    return fusion_command()
+
+
+def _roofline() -> Command:
+    from nsys_insight.cli.kernels import roofline_command
+
+    return roofline_command()
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A command that is no pack.
+
+    Attributes:
+        panel: Under which heading it is listed.
+        about: What it does, in a line.
+        make: Makes it; what it needs is imported then.
+        settings: What Typer is told of it.
+    """
+
+    panel: str
+    about: str
+    make: Callable[[], Command]
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+_FIRST, _COMPARE, _EXPLORE, _NCU, _TRACES = "Start here", "Compare", "Explore", "Nsight Compute", "Traces"
+_NO_FLAGS_BEHIND = {"context_settings": {"allow_interspersed_args": False, **HELP}}
+_OTHER_ARGUMENTS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+COMMANDS = {
+    "diagnose": Entry(_FIRST, "What bounds the run, what it costs, and what to do first", _diagnose),
+    "report": Entry(_FIRST, "The diagnosis and all reports in one HTML or Markdown file", _report),
+    "capture": Entry(
+        _FIRST, "Profile a program with your nsys as the reports need it, and diagnose it", _capture, _NO_FLAGS_BEHIND
+    ),
+    "diff": Entry(_COMPARE, "What a change moved, and whether to keep it", _diff, {"cls": SidesCommand}),
+    "check": Entry(_COMPARE, "Hold a run to a budget or a baseline; exit 1 if it is broken", _check),
+    "baseline": Entry(_COMPARE, "Save what a run measured, to compare later runs with it", _baseline),
+    "sql": Entry(_EXPLORE, "Ask any question in DuckDB's SQL over the model's views", _sql),
+    "shell": Entry(_EXPLORE, "Ask in SQL at a prompt, with history, completion and the reports at hand", _shell),
+    "explore": Entry(_EXPLORE, "Open the model in Harlequin, where it is installed", _explore),
+    "run": Entry(
+        _EXPLORE, "Answer the report of a file: run ./mine.sql TRACE", _run, {"context_settings": _OTHER_ARGUMENTS}
+    ),
+    "packs": Entry(_EXPLORE, "List the packs: reports that are .sql files, built in and your own", _packs),
+    "schema": Entry(_EXPLORE, "Describe the views that sql can query, and their columns", _schema),
+    "demo": Entry(_EXPLORE, "Run the main reports on a sample trace", _demo),
+    "ncu": Entry(_NCU, "Which launch to profile, what ncu measured, and what to change", _ncu),
+    "convert": Entry(_TRACES, "Hand a trace over: a DuckDB file, a Parquet folder, a timeline for Perfetto", _convert),
+    "export": Entry(_TRACES, "Export a report to SQLite with your nsys", _export),
+    "cache": Entry(_TRACES, "Show the folder of exports and DuckDB copies, or empty it", _cache),
+}
+
+# Packs whose command has a flag of its own.
+_SPECIAL: dict[str, Callable[[], Command]] = {"classify": _classify, "fusion": _fusion, "roofline": _roofline}
+
+
+class Commands(TyperGroup):
+    """The commands of the package and the user's packs.
+
+    What is listed are commands without flags: to make those of all takes longer than to answer most questions.
+    """
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - Click passes it
+        """Name them in the order of the help."""
+        first = [name for name, entry in COMMANDS.items() if entry.panel == _FIRST]
+        others = [name for name in COMMANDS if name not in first]
+        return [*first, *(pack.name for packs in by_topic().values() for pack in packs), *others, *user_packs().packs]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - Click passes it
+        """Give what the help and completion list."""
+        if entry := COMMANDS.get(cmd_name):
+            return _listed(cmd_name, entry.about, entry.panel)
+        if pack := built_in().get(cmd_name):
+            return _listed(cmd_name, pack.title, topics()[pack.topic].title)
+        own = user_packs().packs.get(cmd_name)
+        return own and _listed(cmd_name, own.title, "Your reports")
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was typed. Whoever reads the output may have enough of it, such as head."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # Typer would end with 1; and Python must not try to flush the rest at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return Exit.OK
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Make the command that was typed."""
+        name = args[0]
+        if command := _command(name):
+            return name, command, args[1:]
+        self.commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        return super().resolve_command(ctx, args)  # complains, and names what is near
+
+
+def _listed(name: str, about: str, panel: str) -> Any:
+    return TyperCommand(name, short_help=about, rich_help_panel=panel)
+
+
+def _command(name: str) -> Any:
+    """Make a command, or give None if there is none of this name."""
+    if entry := COMMANDS.get(name):
+        return _made(name, entry.make(), entry.settings)
+    pack = library.named(name)
+    if pack is None:
+        return None
+    make = _SPECIAL.get(pack.name)
+    return _made(name, make() if make else _of(pack), {})
+
+
+def _of(pack: Pack) -> Command:
+    from nsys_insight.cli.run import pack_command
+
+    return pack_command(pack)
+
+
+def _made(name: str, what: Command, settings: dict[str, Any]) -> Any:
+    holder = typer.Typer(add_completion=False, context_settings=HELP)
+    if isinstance(what, typer.Typer):
+        holder.add_typer(what, name=name)
+        return typer.main.get_group(holder).commands[name]
+    holder.command(name=name, **settings)(what)
+    return typer.main.get_command(holder)

@@ -1,0 +1,144 @@
+"""What a command does: open the trace that the user means, ask, and write the answer as the flags say."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from nsys_insight.cli import terminal
+from nsys_insight.cli.flags import DEFAULT_LIMIT, DEFAULTS, Flags, flag_of, with_flags
+from nsys_insight.errors import cannot_write
+from nsys_insight.packs import step_options
+from nsys_insight.render import HUMAN_FORMATS, write
+from nsys_insight.sql.names import tables_read
+from nsys_insight.sql.quoting import literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from nsys_insight.packs.pack import Pack
+    from nsys_insight.session.answer import Answer
+    from nsys_insight.session.running_answer import RunningAnswer
+    from nsys_insight.trace import Trace
+
+
+def pack_command(pack: Pack) -> Callable[..., None]:
+    """Make the command of a pack."""
+    of_steps = step_options.params_of(pack.sql)
+
+    def run(trace: Path | None, flags: Flags, **params: Any) -> None:
+        answer_pack(pack, trace, flags, params)
+
+    return with_flags(run, help_of(pack), *map(flag_of, [*pack.params.values(), *of_steps.values()]))
+
+
+def answer_pack(pack: Pack, trace: Path | None, flags: Flags, params: dict[str, Any]) -> None:
+    """Answer a pack, and show the answer; or print what would be asked. `params` are its own and those about steps.
+
+    Raises:
+        InsightError: Any of that went wrong.
+    """
+    if flags.explain:
+        statement, values = pack.statement({name: params[name] for name in pack.params})
+        explain(statement, f"{pack.name}: {pack.title}", values)
+        return
+    fmt = flags.format
+    with open_traces([trace] if trace else [], flags) as opened:
+        show(opened.answer(pack, **params), fmt, flags)
+
+
+def help_of(pack: Pack) -> str:
+    """The help of a pack's command: its header as a text."""
+    columns = "\n".join(f"{name}: {text}.\n" for name, text in pack.columns.items())
+    return f"{pack.title}.\n\n{pack.description}\n\nReading: {pack.reading}\n\nColumns:\n\n{columns}"
+
+
+def save(path: Path, content: str | bytes) -> None:
+    """Write a text or a picture to a file.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
+    try:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    except OSError as error:
+        raise cannot_write(path, error) from None
+
+
+def open_traces(traces: Sequence[Path], flags: Flags, *, several: bool = False) -> Trace:
+    """Open the trace that the user means, in the scope that the flags give; a single one is remembered in this folder.
+
+    With `several` there may be more than one, and a folder stands for all in it.
+    """
+    from nsys_insight.cli.trace_argument import remember, resolve_all
+
+    scope, timeout_s = flags.scope, flags.timeout_s
+    paths = resolve_all(traces) if traces and several else [meant_trace(traces[0] if traces else None)]
+    opened = open_trace(
+        *paths, scope=scope, memory=flags.memory, timeout_s=timeout_s, use_cache=flags.cache, ncu=flags.ncu
+    )
+    if len(paths) == 1:
+        remember(paths[0])
+    return opened
+
+
+def open_trace(*paths: Path, **options: Any) -> Trace:
+    """Open traces with the options of `session.Session`; notes and the progress of an export go to the terminal."""
+    from nsys_insight.trace import Trace
+
+    with terminal.export_progress(paths[0].name) as progress:
+        return Trace(paths, note=terminal.note, progress=progress, **options)
+
+
+def meant_trace(argument: Path | None) -> Path:
+    """Return the trace that is meant where the argument may be left out, and say which if it is."""
+    from nsys_insight.cli.trace_argument import resolve
+
+    path, said = resolve(argument)
+    if said:
+        terminal.note(said)
+    return path
+
+
+def show(
+    answer: Answer | RunningAnswer, fmt: str, flags: Flags = DEFAULTS, *, default_limit: int = DEFAULT_LIMIT
+) -> None:
+    """Write an answer to stdout or a file, and what must be known beside it to stderr.
+
+    A table of more rows than `default_limit` is cut to that, unless only a few would be left out; 0 cuts none.
+    """
+    limit, output = flags.limit, flags.output
+    is_cut = fmt in HUMAN_FORMATS and not output and answer.row_count > 1.5 * default_limit
+    if limit is None and default_limit and is_cut:
+        limit = default_limit
+    write(
+        cast("Answer", answer),  # a running one has what the formats ask of it that it is written in
+        output or sys.stdout,
+        fmt,
+        limit=limit or None,
+        width=None if output else terminal.width(),
+        color=terminal.color(wanted=not flags.no_color and not output),
+        full_names=flags.full_names,
+    )
+    sys.stdout.flush()
+    for text in answer.notes:
+        terminal.note(text)
+    if limit and limit < answer.row_count:
+        terminal.note(f"{limit} of {answer.row_count:,} rows shown; --limit 0 shows all")
+
+
+def explain(statement: str, title: str, values: dict[str, Any]) -> None:
+    """Print the SQL that would run, its parameters, and the views it reads."""
+    from nsys_insight.model.views import needed
+
+    reads = tables_read(statement)
+    made_of = [view.name for view in needed(statement) if view.name not in reads]
+    lines = [
+        title,
+        *(f"${name} = {literal(value)}" for name, value in values.items()),
+        f"reads {', '.join(reads)}",
+        *([f"which are made of {', '.join(made_of)}"] if made_of else []),
+    ]
+    print("/* " + "\n   ".join(lines) + " */")
+    print(statement)

@@ -1,0 +1,78 @@
+"""The command ``shell``: a prompt for SQL over one trace or several, and for the reports."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nsys_insight.cli import terminal
+from nsys_insight.cli.flags import Flags, argument, with_flags
+from nsys_insight.cli.run import open_traces
+from nsys_insight.cli.shell_entries import Shell
+from nsys_insight.errors import InsightError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+WELCOME = "SQL ends with a semicolon. .help lists the rest, Tab completes, Ctrl-D leaves."
+_TEXT = """Ask in SQL at a prompt, with history, completion and the reports at hand.
+
+Tab completes views, columns, functions and, in quotes, names of kernels and ranges. Of several traces every view has a
+column trace. Entries may also come from a pipe."""
+
+
+def shell_command() -> Callable[..., None]:
+    """Make the command ``shell``."""
+
+    def run(arguments: list[str] | None, flags: Flags) -> None:
+        with open_traces([Path(each) for each in arguments or []], flags, several=True) as opened:
+            interact(Shell(opened, full_names=flags.full_names, no_color=flags.no_color))
+
+    traces = argument("arguments", list[str] | None, "[TRACE]...", "Traces; a folder stands for all in it.")
+    return with_flags(run, _TEXT, argument=traces)
+
+
+def interact(shell: Shell) -> None:
+    """Read entries from the terminal, or from a pipe, until there are no more.
+
+    Raises:
+        InsightError: An entry that came from a pipe failed. In a terminal, the next one is asked for.
+    """
+    if not sys.stdin.isatty():
+        for entry in entries(sys.stdin):
+            with suppress(EOFError):
+                shell.execute(entry)
+                continue
+            return
+        return
+    from nsys_insight.cli.prompt import prompt_session
+
+    session = prompt_session(shell)
+    print(WELCOME)
+    while True:
+        try:
+            shell.execute(session.prompt())
+        except EOFError:
+            return
+        except KeyboardInterrupt:
+            continue
+        except InsightError as error:
+            terminal.complain(error)
+        except RuntimeError as error:
+            if str(error) != "Query interrupted":  # what DuckDB makes of Ctrl-C
+                raise
+            print("interrupted", file=sys.stderr)
+
+
+def entries(lines: Iterable[str]) -> Iterator[str]:
+    """Put the lines of a script together to entries."""
+    entry = ""
+    for line in lines:
+        entry += line
+        if entry.strip() and (entry.lstrip().startswith(".") or entry.rstrip().endswith(";")):
+            yield entry
+            entry = ""
+    if entry.strip():
+        yield entry

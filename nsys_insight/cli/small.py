@@ -1,0 +1,72 @@
+"""The commands of a few lines each: ``schema``, ``demo``, ``cache``, ``export``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from nsys_insight.cli import terminal
+from nsys_insight.cli.flags import Flags, TraceArgument, checked_format
+from nsys_insight.cli.run import meant_trace, show
+from nsys_insight.render import FORMATS
+
+# What the demo asks: the report, its flags as typed, the scope, the parameters.
+DEMO: tuple[tuple[str, str, dict[str, Any], dict[str, Any]], ...] = (
+    ("info", "", {}, {}),
+    ("top", " --limit 8", {}, {}),
+    ("launches", " --limit 8", {}, {}),
+    ("syncs", " --nvtx decode_step", {"nvtx": "decode_step"}, {}),
+    ("gap-sizes", "", {}, {}),
+    ("per-token", "", {}, {}),
+)
+
+
+def schema(
+    view: Annotated[str | None, typer.Argument(help="A view; left out: all of them.", show_default=False)] = None,
+    fmt: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "table",
+    every: Annotated[bool, typer.Option("--all", help="Also those that only other views are made of.")] = False,  # noqa: FBT002 - a flag
+) -> None:
+    """Describe the views that sql can query, and their columns."""
+    from nsys_insight.session.schema import described
+
+    show(described(view, internal=every), checked_format(fmt), Flags(limit=0))
+
+
+def demo() -> None:
+    """Run the main reports on a sample trace: a small decoder that PyTorch runs eagerly on an H200."""
+    from nsys_insight.paths import demo_trace
+    from nsys_insight.trace import Trace
+
+    path = demo_trace()
+    with Trace(path) as trace:
+        for report, flags, scope, params in DEMO:
+            print(f"$ nsys-insight {report} {path.name}{flags}\n", flush=True)
+            with trace.scope(**scope) as scoped:
+                show(scoped.answer(report, **params), "table", Flags(limit=8 if "--limit" in flags else None))
+            print(flush=True)
+
+
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Remove all of it.")] = False,  # noqa: FBT002 - a flag
+) -> None:
+    """Show the folder of exports and DuckDB copies, which is never needed for correctness."""
+    from nsys_insight.ingest import cache_folder
+
+    if clear:
+        cache_folder.prune(max_age_days=0)
+    print(cache_folder.location())
+
+
+def export(
+    trace: TraceArgument = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The file or folder to write to.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists.")] = False,  # noqa: FBT002
+) -> None:
+    """Export a report to SQLite with your nsys, into the current folder or to -o."""
+    from nsys_insight.ingest.export import export as export_report
+
+    path = meant_trace(trace)
+    with terminal.export_progress(path.name) as progress:
+        print(export_report(path, output, force=force, note=terminal.note, progress=progress))

@@ -1,0 +1,131 @@
+"""Which trace a command is about when its argument is left out, or is a folder."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nsys_insight.errors import TraceError, UsageError
+from nsys_insight.ingest import cache_folder
+from nsys_insight.ingest.identify import REPORT_SUFFIXES, is_export, is_parquet_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TRACE_VARIABLE = "NSYS_INSIGHT_TRACE"
+
+_LISTED = 10
+
+
+def resolve(argument: Path | None, folder: Path = Path()) -> tuple[Path, str]:
+    """Return the trace to use in `folder`, and a note that says which if the user did not name it.
+
+    In this order: `argument`, `$NSYS_INSIGHT_TRACE`, the only trace in `folder`, the trace used last in `folder`. The
+    first two may be a folder that holds one trace. Whether the file can be read is for `source.identify` to say.
+
+    Raises:
+        UsageError: There is none, or more than one.
+        TraceError: A folder cannot be listed.
+    """
+    if argument:
+        return _only(argument, f"the only trace in {argument}")
+    named = os.environ.get(TRACE_VARIABLE)
+    if named:
+        path, _ = _only(Path(named).expanduser(), "")
+        return path, f"using {path} (${TRACE_VARIABLE})"
+    traces = candidates(folder)
+    if len(traces) == 1:
+        return traces[0], f"using {traces[0]} (the only trace in this folder)"
+    used = _used_last(folder)
+    if used:
+        return used, f"using {used} (the trace used last in this folder)"
+    raise _not_one(traces, "this folder")
+
+
+def resolve_all(arguments: Sequence[Path]) -> list[Path]:
+    """Return the traces that several arguments name; a folder stands for all traces in it.
+
+    Raises:
+        UsageError: A folder holds none.
+        TraceError: A folder cannot be listed.
+    """
+    traces: list[Path] = []
+    for argument in arguments:
+        if argument.is_dir() and not is_parquet_folder(argument):
+            found = candidates(argument)
+            if not found:
+                raise _not_one(found, str(argument))
+            traces += found
+        else:
+            traces.append(argument)
+    return list(dict.fromkeys(traces))
+
+
+def candidates(folder: Path) -> list[Path]:
+    """Return the traces in `folder` by name: reports, nsys's SQLite exports, and folders of Parquet files.
+
+    A report stands for the exports of its name.
+
+    Raises:
+        TraceError: The folder cannot be listed.
+    """
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError as error:
+        raise TraceError(f"{folder} cannot be listed: {error.strerror}", "name the trace itself") from error
+    reports = [path for path in entries if path.suffix in REPORT_SUFFIXES and path.is_file()]
+    exports = [path for path in entries if path.suffix == ".sqlite" and is_export(path)]
+    folders = [path for path in entries if path.is_dir() and is_parquet_folder(path)]
+    traces: dict[str, Path] = {}
+    for path in (*reports, *exports):
+        traces.setdefault(path.stem, path)
+    for path in folders:
+        traces.setdefault(path.name.removesuffix("_pqtdir"), path)
+    return sorted(traces.values())
+
+
+def remember(trace: Path, folder: Path = Path()) -> None:
+    """Keep in mind that `trace` was used in `folder`; that this may fail is no matter."""
+    with suppress(OSError), cache_folder.building(_memory(folder)) as path:
+        path.write_bytes(os.fsencode(trace.absolute()))
+
+
+def _used_last(folder: Path) -> Path | None:
+    with suppress(OSError, ValueError):
+        memory = _memory(folder)
+        path = Path(os.fsdecode(memory.read_bytes()))
+        if path.exists():
+            cache_folder.touch(memory)
+            # As the user would type it, where it lies below.
+            here = folder.absolute()
+            return folder / path.relative_to(here) if path.is_relative_to(here) else path
+    return None
+
+
+def _memory(folder: Path) -> Path:
+    return cache_folder.folder() / f"{cache_folder.digest('used last in', os.path.realpath(folder))}.last"
+
+
+def _only(path: Path, why: str) -> tuple[Path, str]:
+    """Return `path`, or the one trace in it if it is a folder."""
+    if not os.path.isdir(path) or is_parquet_folder(path):  # noqa: PTH112 - a name may be too long for a file system
+        return path, ""
+    traces = candidates(path)
+    if len(traces) != 1:
+        raise _not_one(traces, str(path))
+    return traces[0], f"using {traces[0]} ({why})"
+
+
+def _not_one(traces: list[Path], where: str) -> UsageError:
+    if not traces:
+        return UsageError(
+            f"no trace is named, and there is none in {where}",
+            f"name a .nsys-rep or .sqlite file, or set ${TRACE_VARIABLE}; to make one: nsys profile -o trace COMMAND",
+        )
+    names = ", ".join(str(trace) for trace in traces[:_LISTED])
+    more = f" and {len(traces) - _LISTED} more" if len(traces) > _LISTED else ""
+    return UsageError(
+        f"{len(traces)} traces are in {where}: {names}{more}", f"name one of them, or set ${TRACE_VARIABLE}={traces[0]}"
+    )

@@ -1,0 +1,224 @@
+"""A comparison as answers: tables for people, one for machines, and what must be known beside them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from nsys_insight.compare.sentences import needs, quantity, sentence
+from nsys_insight.compare.sides import PEAK_MEMORY
+from nsys_insight.session.answer import Answer, Column, of_rows
+from nsys_insight.text.kernel_names import fit, readable
+from nsys_insight.text.units import label_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nsys_insight.compare.comparison import Comparison, Row
+    from nsys_insight.compare.runs import Run
+
+_MEANINGS = {
+    "part": "What is compared: decision (the headline row again, with what to do), run, family, kernel, or benchmark",
+    "name": "Which kernel, family or benchmark; NULL for the whole",
+    "metric": "What of it; its unit is that of before, after, delta and the deviations",
+    "before": "Mean before, per token or step",
+    "after": "Mean after",
+    "delta": "after - before",
+    "delta_pct": "delta as a percentage of before",
+    "low_pct": "Where delta_pct's interval begins; all intervals together hold with 95 % confidence; NULL of single"
+    " measurements",
+    "high_pct": "Where it ends",
+    "before_stddev": "Sample standard deviation of a step before; of a run's mean where both sides have several runs",
+    "after_stddev": "The same after",
+    "before_calls": "How many of the kernel or family a step launches, before",
+    "after_calls": "The same after",
+    "before_registers": "The most registers per thread of the kernel, before",
+    "after_registers": "The same after",
+    "match": "How kernels were paired: by name; by identity, which leaves out tiles, types and numbers; or by a guess:"
+    " other names at the same place in the step",
+    "verdict": "improved, regressed, changed (neither better nor worse), noise (less than a standard deviation, the"
+    " interval holds 0, or times of single runs that differ by less than 2 %), new, gone; NULL where it cannot be told."
+    " Of the decision: accept, small (better by 3 % or less), revert, indistinguishable, unknown",
+}
+_TEXTS = {"part", "name", "metric", "match", "verdict"}
+_COUNTS = {"before_registers", "after_registers"}
+_DETAILS = {"low_pct", "high_pct", "before_stddev", "after_stddev", "before_calls", "after_calls", *_COUNTS, "match"}
+COLUMNS = tuple(
+    Column(
+        name, "VARCHAR" if name in _TEXTS else "BIGINT" if name in _COUNTS else "DOUBLE", text, detail=name in _DETAILS
+    )
+    for name, text in _MEANINGS.items()
+)
+_ALWAYS = {"before", "after", "delta", "delta_pct", "low_pct", "high_pct", "before_stddev", "after_stddev", "verdict"}
+_CALLS = {"before_calls", "after_calls"}
+# What people are shown of each part.
+_SHOWN = {
+    "run": {"metric", *_ALWAYS},
+    "benchmark": {"name", "metric", *_ALWAYS},
+    "family": {"name", *_ALWAYS, *_CALLS},
+    "kernel": {"name", *_ALWAYS, *_CALLS, "before_registers", "after_registers", "match"},
+}
+# Named in a sentence: so many of what moved.
+NAMED = 3
+WIDTH = 60  # cells of a kernel's name in it
+
+
+def answer(comparison: Comparison) -> Answer:
+    """The whole comparison as one table, the decision first."""
+    decided = [("decision", *values(row)[1:-1], comparison.decision) for row in comparison.headline[:1]]
+    sides = {"before": comparison.before, "after": comparison.after}
+    return of_rows(
+        COLUMNS,
+        [*decided, *map(values, comparison.rows)],
+        report="diff",
+        title=sentence(comparison),
+        notes=tuple(notes(comparison)),
+        trace={side: [run.label for run in runs] for side, runs in sides.items()} | {"unit": comparison.unit},
+    )
+
+
+def tables(comparison: Comparison, *, brief: bool = False) -> list[Answer]:
+    """The comparison for people: the decision with the budget of a step, the families, the kernels.
+
+    Args:
+        comparison: What to show.
+        brief: Leave out the details of families and kernels, and shorten names, for a page that is narrow.
+    """
+    decided, per = sentence(comparison), comparison.unit
+    found = []
+    for part, title in (
+        ("run", decided),
+        ("benchmark", decided),
+        ("family", f"Kernel families, time per {per}"),
+        ("kernel", f"Kernels, time per {per}"),
+    ):
+        rows = [row for row in comparison.rows if row.part == part]
+        shown = [column for column in COLUMNS if column.name in _SHOWN[part]]
+        if brief and part in ("family", "kernel"):
+            shown = [column for column in shown if not column.detail]
+        cells = [[value for value, column in zip(values(row), COLUMNS, strict=True) if column in shown] for row in rows]
+        if part in ("family", "kernel"):
+            # They are all times: one unit for a column, named in its header.
+            shown = [_in_ns(column, part) for column in shown]
+        if brief and part == "kernel":
+            cells = [[_short(name), *rest] for name, *rest in cells]
+        if rows:
+            found.append(of_rows(shown, cells, report="diff", title=title))
+    return found
+
+
+def values(row: Row) -> tuple[Any, ...]:
+    """A row's cells, in the order of `COLUMNS`."""
+    found = row.difference
+    return (
+        row.part, row.name, row.metric, row.before, row.after, found.delta, row.delta_pct, row.pct(found.low),
+        row.pct(found.high), found.before and found.before.stddev, found.after and found.after.stddev, *row.calls,
+        *row.registers, row.match, row.verdict,
+    )  # fmt: skip
+
+
+def notes(comparison: Comparison) -> Iterator[str]:
+    """Yield what must be known beside the numbers."""
+    told = needs(comparison)
+    if told:
+        yield told
+    for title, rows, describe in (
+        ("the wall: ", _parts_of_the_wall(comparison), _change),
+        ("kernels that got slower: ", _slower_kernels(comparison), _named),
+        ("side effects: ", _side_effects(comparison), _named),
+    ):
+        if rows:
+            yield title + _listed([describe(row) for row in rows])
+    grown = [row for row in comparison.rows if _registers_grew(row)]
+    if grown:
+        yield "more registers: " + _listed(
+            [f"{_short(row.name or '')} {row.registers[0]} → {row.registers[1]}" for row in grown]
+        )
+    guessed = sum(row.match == "guess" for row in comparison.rows)
+    if guessed:
+        yield f"{guessed} of the kernels were paired by a guess: other names at the same place in the step"
+    yield from _about_runs(comparison)
+
+
+def _parts_of_the_wall(comparison: Comparison) -> list[Row]:
+    """Of what the wall is made, what moved, the most first."""
+    rows = [row for row in comparison.moved("improved", "regressed") if row.part == "run"]
+    parts = [row for row in rows if row.metric == "gpu_busy_ns" or row.metric.startswith("idle_")]
+    return sorted(parts, key=lambda row: -abs(row.difference.delta or 0))
+
+
+def _slower_kernels(comparison: Comparison) -> list[Row]:
+    return [row for row in comparison.moved("regressed") if row.part == "kernel"]
+
+
+def _side_effects(comparison: Comparison) -> list[Row]:
+    """What got worse beside the headline, but for kernels and times that add up to it."""
+    return [
+        row
+        for row in comparison.moved("regressed")
+        if row.part == "run" and (row.metric == PEAK_MEMORY or not row.metric.endswith("_ns"))
+    ]
+
+
+def _change(row: Row) -> str:
+    (text,) = quantity(row.metric, abs(row.difference.delta or 0))
+    return f"{label_of(row.metric)} {'+' if (row.difference.delta or 0) > 0 else '-'}{text}"
+
+
+def _named(row: Row) -> str:
+    before, after = quantity(row.metric, row.before, row.after)
+    return f"{_short(row.name) if row.name else label_of(row.metric)} {before} → {after}"
+
+
+def _short(name: str) -> str:
+    return fit(readable(name), WIDTH)
+
+
+def _registers_grew(row: Row) -> bool:
+    before, after = row.registers
+    return before is not None and after is not None and after > before and row.match in ("name", "identity")
+
+
+def _listed(texts: list[str]) -> str:
+    more = [f"and {len(texts) - NAMED} more"] if len(texts) > NAMED else []
+    return "; ".join([*texts[:NAMED], *more])
+
+
+def _about_runs(comparison: Comparison) -> Iterator[str]:
+    sides = (comparison.before, comparison.after)
+    units = [f"{len(runs)} runs" if len(runs) > 1 else _size(runs[0]) for runs in sides]
+    if comparison.unit in ("step", "token"):
+        how = list(dict.fromkeys(f"{run.method}" for runs in sides for run in runs))
+        yield f"steps are {' and '.join(how)}"
+    if comparison.unit == "trace":
+        yield (
+            "no steps are found in both, so whole traces are compared: runs of different lengths differ; say what a"
+            " step is with --step-range, or how many tokens there are with --tokens"
+        )
+    if comparison.by_run:
+        yield f"{units[0]} against {units[1]}: a standard deviation is that of the runs' means"
+    elif comparison.unit != "trace":
+        yield (
+            f"{units[0]} of one run against {units[1]} of another: how runs differ (clocks, placement, other load)"
+            " cannot be seen; to be sure: --before a1 a2 a3 --after b1 b2 b3"
+            if max(map(len, sides)) == 1
+            else f"{units[0]} against {units[1]}: with several runs of both, their own spread would count"
+        )
+    if any(run.kernels is None for runs in sides for run in runs) and comparison.unit != "run":
+        yield (
+            "CUDA graphs ran as a whole, so nobody knows their kernels; capture with --cuda-graph-trace=node to compare"
+            " them"
+        )
+
+
+def _size(run: Run) -> str:
+    unit = {"run": "measurement", "trace": "trace"}.get(run.unit, "step")
+    return f"{run.count} {unit}" + ("s" if run.count != 1 else "")
+
+
+def _in_ns(column: Column, part: str) -> Column:
+    if column.name == "name":
+        return replace(column, name="family") if part == "family" else column
+    if column.name in ("before", "after", "delta", "before_stddev", "after_stddev"):
+        return replace(column, name=column.name + "_ns")
+    return column

@@ -1,0 +1,216 @@
+"""Budgets that a run must keep: limits of its metrics, or what it measured before."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from nsys_insight.compare.comparison import compare
+from nsys_insight.compare.sides import HEADLINE, PEAK_MEMORY
+from nsys_insight.errors import UsageError
+from nsys_insight.session.answer import Answer, Column, of_rows
+from nsys_insight.text.near import did_you_mean
+from nsys_insight.text.units import parse_bytes, parse_duration
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nsys_insight.compare.runs import Run
+
+OK, BROKEN, UNKNOWN = "ok", "broken", "unknown"
+# What people call these metrics.
+ALIASES = {"launches": "launch_calls", "syncs": "sync_points", "copies_h2d": "h2d_copies", "copies_d2h": "d2h_copies"}
+# What must not get worse than in a baseline; times by no more than the tolerance, all else not at all.
+GATES = (
+    HEADLINE, "launch_calls", "sync_points", "mallocs", "frees", "h2d_bytes", "d2h_bytes", PEAK_MEMORY,
+)  # fmt: skip
+# Which report says more about a metric.
+LOOK = (
+    ("launch|api_other", "launches"),
+    ("sync|blocked", "syncs"),
+    ("malloc|free|alloc|memory", "mallocs"),
+    ("copies|copy|h2d|d2h", "copies"),
+    ("kernel", "top"),
+    ("idle|busy", "idle"),
+    ("api", "api"),
+    ("", "steps"),
+)
+COLUMNS = (
+    Column("verdict", "VARCHAR", "ok, broken, or unknown: the trace does not say, which breaks a budget too"),
+    Column("metric", "VARCHAR", "What is limited, per token or step"),
+    Column("bound", "VARCHAR", "max, min, or baseline: no worse than it was, by more than noise and the tolerance"),
+    Column("asked", "DOUBLE", "The limit"),
+    Column("found", "DOUBLE", "What was measured"),
+    Column("where", "VARCHAR", "Which report says more, for what is not ok"),
+)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A limit of a metric.
+
+    Attributes:
+        bound: max or min.
+        name: The metric's name as it was asked, per token or step or neither.
+        value: The limit, in the metric's unit.
+    """
+
+    bound: str
+    name: str
+    value: str
+
+    @classmethod
+    def parsed(cls, bound: str, text: str) -> Budget:
+        """Read METRIC=VALUE.
+
+        Raises:
+            UsageError: It is not of that form.
+        """
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip() or not value.strip():
+            raise UsageError(f"--{bound} takes METRIC=VALUE, not {text!r}", f"--{bound} launches_per_token=15")
+        return cls(bound, name.strip(), value.strip())
+
+    def held(self, run: Run) -> tuple[Any, ...]:
+        """Hold a run to it: a row of `COLUMNS`.
+
+        Raises:
+            UsageError: There is no such metric, or the value is none of its unit.
+        """
+        metric, factor = _metric(self.name, run)
+        found = measured(run, metric)
+        limit = _value(self.value, metric, f"--{self.bound} {self.name}")
+        if found is None:
+            return _row(UNKNOWN, metric, self.bound, limit, None)
+        found *= factor
+        # What is a limit on paper is not broken by the last digit of a mean.
+        is_kept = found <= limit * (1 + 1e-9) if self.bound == "max" else found >= limit * (1 - 1e-9)
+        return _row(OK if is_kept else BROKEN, metric, self.bound, limit, found)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was asked of a run and what was found."""
+
+    answer: Answer
+
+    @property
+    def broken(self) -> bool:
+        """Whether anything is not ok."""
+        return any(row[0] != OK for row in self.answer.rows())
+
+
+def from_toml(path: Path) -> list[Budget]:
+    """Read budgets from a file with tables `[max]` and `[min]` of metrics and values.
+
+    Raises:
+        UsageError: The file cannot be read, or holds something else.
+    """
+    import tomllib
+
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        unknown = sorted(set(tables) - {"max", "min"})
+        if unknown or not all(isinstance(table, dict) for table in tables.values()):
+            raise UsageError(
+                f"{path} has {', '.join(unknown) or 'values'} beside [max] and [min]",
+                "put each metric into one of them",
+            )
+        budgets = [
+            Budget(bound, name, str(value)) for bound in ("max", "min") for name, value in tables.get(bound, {}).items()
+        ]
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read as TOML: {error}", "[max]\nlaunches_per_token = 15") from None
+    if not budgets:
+        raise UsageError(f"{path} holds no budgets", "[max] launches_per_token = 15")
+    return budgets
+
+
+def checked(run: Run, budgets: list[Budget], baseline: Run | None, tolerance_pct: float) -> Checked:
+    """Hold a run to budgets and to a baseline.
+
+    Raises:
+        UsageError: A budget names no metric, or the baseline is of another kind.
+    """
+    rows = [budget.held(run) for budget in budgets]
+    notes = [] if run.unit == "trace" else [f"{run.count} steps, told by {run.method}"]
+    if run.unit == "trace":
+        notes.append("no steps are found: these are numbers of the whole trace; say what a step is with --step-range")
+    if baseline:
+        rows += _against(baseline, run, tolerance_pct)
+        notes.append(
+            f"the baseline is {baseline.label}, {baseline.count} {baseline.unit}{'s' if baseline.count != 1 else ''}"
+        )
+    broken = sum(row[0] != OK for row in rows)
+    title = f"{broken} of {len(rows)} budgets broken" if broken else f"All {len(rows)} budgets kept"
+    answer = of_rows(
+        COLUMNS, rows, report="check", title=title, notes=tuple(notes), trace={"file": run.label, "unit": run.unit}
+    )
+    return Checked(answer)
+
+
+def measured(run: Run, metric: str) -> float | None:
+    """What a run measured of a metric, or of a share of the wall; None where it is not known."""
+    wall = run.metrics.get(HEADLINE)
+    if metric == PEAK_MEMORY:
+        return run.peak_memory_bytes
+    if metric == "tokens_per_s":
+        return 1e9 / wall.mean if wall and wall.mean else None
+    if metric.endswith("_pct"):
+        part = run.metrics.get(metric.removesuffix("_pct") + "_ns")
+        return 100 * part.mean / wall.mean if part and wall and wall.mean else None
+    samples = run.metrics.get(metric)
+    return samples.mean if samples else None
+
+
+def _against(baseline: Run, run: Run, tolerance_pct: float) -> list[tuple[Any, ...]]:
+    """Compare with a baseline, of what must not get worse."""
+    rows = []
+    for row in compare([baseline], [run]).rows:
+        if row.part != "run" or row.metric not in GATES:
+            continue
+        tolerance = tolerance_pct / 100 if row.metric.endswith("_ns") or row.metric == PEAK_MEMORY else 0.0
+        limit = row.before * (1 + tolerance) if row.before is not None else None
+        if limit is None or row.after is None:
+            verdict = UNKNOWN
+        else:
+            # Of single measurements nobody knows the noise: the tolerance has to do.
+            is_worse = row.verdict == "regressed" or row.verdict is None
+            verdict = BROKEN if is_worse and row.after > limit else OK
+        rows.append(_row(verdict, row.metric, "baseline", limit, row.after))
+    return rows
+
+
+def _metric(name: str, run: Run) -> tuple[str, float]:
+    """Find the metric that a name means, and by what to multiply it."""
+    bare = re.sub(r"_per_(token|step)$", "", name)
+    bare = ALIASES.get(bare, bare)
+    known = _names(run)
+    for metric in (bare, f"{bare}_ns", f"{bare}_bytes", re.sub(r"_per_(?:token|step)(_ns|_bytes)$", r"\1", name)):
+        if metric in known:
+            is_of_a_step = name.endswith("_per_step") and not metric.endswith(("_pct", "_per_s"))
+            return metric, run.tokens_per_step if is_of_a_step else 1
+    hint = did_you_mean(bare, [*known, *ALIASES]) or f"metrics: {', '.join(known)}"
+    raise UsageError(f"there is no metric {name!r}", hint)
+
+
+def _names(run: Run) -> list[str]:
+    times = [name for name in run.metrics if name.endswith("_ns") and name != HEADLINE]
+    return [*run.metrics, *(name.removesuffix("_ns") + "_pct" for name in times), "tokens_per_s", PEAK_MEMORY]
+
+
+def _value(text: str, metric: str, flag: str) -> float:
+    if metric.endswith("_ns"):
+        return parse_duration(text, flag=flag)
+    if metric.endswith("_bytes"):
+        return parse_bytes(text, flag=flag)
+    try:
+        return float(text.removesuffix("%"))
+    except ValueError:
+        raise UsageError(f"{flag} takes a number, not {text!r}", f"{flag}=15") from None
+
+
+def _row(verdict: str, metric: str, bound: str, asked: float | None, found: float | None) -> tuple[Any, ...]:
+    look = next(report for pattern, report in LOOK if re.search(pattern, metric))
+    return verdict, metric, bound, asked, found, f"nsys-insight {look}" if verdict != OK else None

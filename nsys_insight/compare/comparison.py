@@ -1,0 +1,237 @@
+"""Compare runs before and after a change, row by row, and decide whether to keep it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from nsys_insight.compare.kernel_identity import match
+from nsys_insight.compare.noise import Difference, differences
+from nsys_insight.compare.sides import HEADLINE, PEAK_MEMORY, Side
+from nsys_insight.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from nsys_insight.compare.kernel_identity import Match
+    from nsys_insight.compare.runs import Run
+
+# A gain is worth a change if it is more than this.
+WORTHWHILE_PCT = 3.0
+# Times of single runs that differ by less are no difference: in two runs of one program on one machine (decode_eager,
+# 32 steps), kernels whose own spread was 1 % differed by up to 1.4 %.
+LEAST_PCT = 2.0
+# Neither more nor less of it is better: a fused kernel takes longer than the kernels that it replaces did.
+NEUTRAL = {"kernel_avg_ns", "kernel_med_ns", "graph_launches"}
+MORE_IS_BETTER = ("_per_s", "/s", "throughput", "tps", "speedup")
+MOVED = ("improved", "regressed", "new", "gone", "changed")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison.
+
+    Attributes:
+        part: What is compared: "run" (a metric of the whole step), "family", "kernel" or "benchmark".
+        name: Of which kernel, family or benchmark; None for the whole step.
+        metric: What of it.
+        difference: Both sides, and the interval.
+        verdict: improved, regressed, changed (of what is neither better nor worse), noise, new, gone; None where it
+            cannot be told, for a side is not known or was measured once.
+        match: How kernels were paired, as in `nsys_insight.compare.kernel_identity.Match`.
+        calls: How many of the kernel a step launches, before and after.
+        registers: The most registers of the kernel, before and after.
+    """
+
+    part: str
+    name: str | None
+    metric: str
+    difference: Difference
+    verdict: str | None = None
+    match: str | None = None
+    calls: tuple[float | None, float | None] = (None, None)
+    registers: tuple[int | None, int | None] = (None, None)
+
+    @property
+    def before(self) -> float | None:
+        """The mean before."""
+        return self.difference.before.mean if self.difference.before else None
+
+    @property
+    def after(self) -> float | None:
+        """The mean after."""
+        return self.difference.after.mean if self.difference.after else None
+
+    def pct(self, value: float | None) -> float | None:
+        """A difference as a percentage of what was before; None where that is 0 or unknown."""
+        return 100 * value / abs(self.before) if value is not None and self.before else None
+
+    @property
+    def delta_pct(self) -> float | None:
+        """The difference of the means as a percentage."""
+        return self.pct(self.difference.delta)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What two sides differ in.
+
+    Attributes:
+        before: The runs before.
+        after: The runs after.
+        rows: All rows: of the whole step in the order of a budget, families and kernels by how much they moved.
+        by_run: Whether noise is told from several runs of each side, or from the steps of one.
+    """
+
+    before: Sequence[Run]
+    after: Sequence[Run]
+    rows: Sequence[Row]
+    by_run: bool
+
+    @cached_property
+    def headline(self) -> list[Row]:
+        """The rows that decide."""
+        return [row for row in self.rows if row.part == "benchmark" or (row.part == "run" and row.metric == HEADLINE)]
+
+    @cached_property
+    def decision(self) -> str:
+        """`revert` if a headline row is worse, `accept` if one is better by a worthwhile amount, `small` if by less;
+        else `indistinguishable`, or `unknown` where noise cannot be told.
+        """  # noqa: D205 - one sentence
+        verdicts = {row.verdict for row in self.headline}
+        if "regressed" in verdicts:
+            return "revert"
+        better = [abs(row.delta_pct or 0) for row in self.headline if row.verdict == "improved"]
+        if better:
+            return "accept" if max(better) > WORTHWHILE_PCT else "small"
+        return "indistinguishable" if "noise" in verdicts else "unknown"
+
+    @cached_property
+    def unit(self) -> str:
+        """What the numbers are per."""
+        return self.after[0].unit
+
+    def moved(self, *verdicts: str) -> list[Row]:
+        """The rows with one of these verdicts that do not decide."""
+        return [row for row in self.rows if row.verdict in verdicts and row not in self.headline]
+
+
+def compare(before: Sequence[Run], after: Sequence[Run]) -> Comparison:
+    """Compare the runs of two sides.
+
+    Where both sides have several runs, a run is what is measured once; else a step is.
+
+    Raises:
+        UsageError: The runs are not of one kind.
+    """
+    kinds = {run.unit for run in (*before, *after)}
+    if len(kinds) > 1:
+        raise UsageError(
+            f"these cannot be compared, for their numbers are per {' and per '.join(sorted(kinds))}",
+            "give two traces, two saved runs of the same kind, or two benchmark files",
+        )
+    by_run = min(len(before), len(after)) > 1
+    if kinds == {"run"}:
+        rows = _benchmarks(before, after, by_run=by_run)
+    else:
+        sides = (Side.of(before, by_run=by_run), Side.of(after, by_run=by_run))
+        rows = [*_metrics(*sides)]
+        if all(run.kernels is not None for run in (*before, *after)):
+            matches = match(sides[0].kernels, sides[1].kernels, (before[0].sequence, after[0].sequence))
+            rows += [*_families(*sides), *_kernels(*sides, matches)]
+    return Comparison(before, after, _judged(rows, single=not by_run), by_run)
+
+
+def _metrics(before: Side, after: Side) -> Iterable[Row]:
+    names = dict.fromkeys(name for side in (before, after) for run in side.runs for name in run.metrics)
+    for name in names:
+        yield Row("run", None, name, Difference(before.metric(name), after.metric(name)))
+    peaks = before.peak_memory(), after.peak_memory()
+    if all(peaks):
+        yield Row("run", None, PEAK_MEMORY, Difference(*peaks))
+
+
+def _families(before: Side, after: Side) -> Iterable[Row]:
+    sides = (before, after)
+    for family in sorted({kernel.family for side in sides for kernel in side.kernels.values()}):
+        names = [[name for name, kernel in side.kernels.items() if kernel.family == family] for side in sides]
+        yield _kernel_row("family", family, sides, names, None)
+
+
+def _kernels(before: Side, after: Side, matches: Iterable[Match]) -> Iterable[Row]:
+    for found in matches:
+        yield _kernel_row("kernel", found.name, (before, after), (found.before, found.after), found.how)
+
+
+def _kernel_row(part: str, name: str, sides: tuple[Side, Side], names: Sequence[Sequence[str]], how: str | None) -> Row:
+    times = [side.time_of(of_side) for side, of_side in zip(sides, names, strict=True)]
+    calls = [sum(side.kernels[name].calls for name in of_side) for side, of_side in zip(sides, names, strict=True)]
+    registers = [
+        max((side.kernels[name].registers or 0 for name in of_side), default=0) or None
+        for side, of_side in zip(sides, names, strict=True)
+    ]
+    verdict = "new" if not names[0] else "gone" if not names[1] else None
+    return Row(
+        part, name, "kernel_ns", Difference(times[0], times[1]), verdict, how, (calls[0], calls[1]),
+        (registers[0], registers[1]) if part == "kernel" else (None, None),
+    )  # fmt: skip
+
+
+def _benchmarks(before: Sequence[Run], after: Sequence[Run], *, by_run: bool) -> list[Row]:
+    """Pair benchmarks by their names; the only one of each side, which may be called by its command, with the other."""
+    sides = (Side(before, by_run), Side(after, by_run))
+    names = [list(dict.fromkeys(name for run in side.runs for name in run.metrics)) for side in sides]
+    if len(names[0]) == len(names[1]) == 1:
+        pairs = [(names[0][0], names[1][0])]
+    else:
+        pairs = [(name, name) for name in dict.fromkeys([*names[0], *names[1]])]
+    rows = []
+    for old, new in pairs:
+        sampled = Difference(sides[0].metric(old), sides[1].metric(new))
+        name, _, metric = new.rpartition(": ")
+        verdict = "new" if old not in names[0] else "gone" if new not in names[1] else None
+        rows.append(Row("benchmark", name or None, metric, sampled, verdict))
+    return rows
+
+
+def _judged(rows: list[Row], *, single: bool) -> list[Row]:
+    """Find the intervals, the headline's apart from the others', and give verdicts; order what moved."""
+    first = [row for row in rows if row.part == "benchmark" or row.metric == HEADLINE]
+    judged = []
+    for asked in (first, [row for row in rows if row not in first]):
+        pairs = [(row.difference.before, row.difference.after) for row in asked]
+        for row, found in zip(asked, differences(pairs), strict=True):
+            sure = replace(row, difference=found)
+            judged.append(replace(sure, verdict=row.verdict or _verdict(sure, single=single)))
+    parts = ("benchmark", "run", "family", "kernel")
+    ordered = ("run", "benchmark")
+    place = {(row.name, row.metric): at for at, row in enumerate(rows) if row.part in ordered}
+    return sorted(
+        judged,
+        key=lambda row: (
+            parts.index(row.part),
+            place.get((row.name, row.metric), 0),
+            row.part == "kernel" and row.verdict not in MOVED,
+            0 if row.part in ordered else -abs(row.difference.delta or 0),
+            row.name or "",
+        ),
+    )
+
+
+def _verdict(row: Row, *, single: bool) -> str | None:
+    delta = row.difference.delta
+    if delta is None:
+        return None
+    if row.metric == PEAK_MEMORY:
+        is_real = abs(row.delta_pct or 100 * (delta != 0)) > max(LEAST_PCT, abs(row.pct(row.difference.spread) or 0))
+    elif row.difference.low is None:
+        return None
+    else:
+        small = single and row.metric.endswith("_ns") and abs(row.delta_pct or 100) < LEAST_PCT
+        is_real = row.difference.is_real and not small
+    if not is_real:
+        return "noise"
+    if row.metric in NEUTRAL:
+        return "changed"
+    return "improved" if (delta > 0) == row.metric.endswith(MORE_IS_BETTER) else "regressed"

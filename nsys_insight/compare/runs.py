@@ -1,0 +1,197 @@
+"""A run as comparisons see it: its budget per step and its kernels, measured in a trace, or saved as a baseline."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from nsys_insight.compare.kernel_identity import KernelOfRun
+from nsys_insight.compare.noise import Samples
+from nsys_insight.errors import TraceError, UsageError
+from nsys_insight.packs.step_options import AUTO, StepOptions
+from nsys_insight.paths import query
+from nsys_insight.sql.parameters import bind
+from nsys_insight.text.kernel_names import fit, readable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nsys_insight.session.session import Session
+
+SCHEMA = "nsys-insight-run/1"
+# Of more steps than this, the means of several in a row are kept: a saved run stays small.
+MOST_SAMPLES = 256
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run measured, per unit of work.
+
+    Attributes:
+        label: The file's name.
+        unit: What the numbers are per: token, step, trace (no steps were found), or run (of a benchmark).
+        count: How many steps they are of, or how often the benchmark ran.
+        method: How steps were told, in words.
+        metrics: The samples of each metric, in the order of a budget; None where the trace does not say.
+        kernels: The kernels of a step by name; None where CUDA graphs ran as a whole, which hides them.
+        kernel_ns: The samples of each kernel's time.
+        sequence: The names of the kernels of a typical step, in order.
+        peak_memory_bytes: The most device memory held at once; None if not captured.
+        tokens_per_step: How many tokens a step makes.
+    """
+
+    label: str
+    unit: str
+    count: int
+    method: str
+    metrics: dict[str, Samples | None]
+    kernels: dict[str, KernelOfRun] | None = None
+    kernel_ns: dict[str, Samples] = field(default_factory=dict)
+    sequence: tuple[str, ...] = ()
+    peak_memory_bytes: int | None = None
+    tokens_per_step: float = 1
+
+
+def measure(trace: Session, steps: StepOptions = AUTO) -> Run | None:
+    """Measure a run per token; None if no steps are found in it.
+
+    Args:
+        trace: The trace, narrowed to what is to be compared.
+        steps: How steps are found.
+
+    Raises:
+        TraceError: There are no CUDA events at all.
+        UsageError: Steps are to be found by an NVTX range that is not there.
+    """
+    return _measure(trace, steps, "token" if steps.tokens or steps.tokens_per_step or steps.batch else "step")
+
+
+def whole(trace: Session) -> Run:
+    """Measure all that is in scope as if it were one step.
+
+    Raises:
+        TraceError: There are no CUDA events at all.
+    """
+    run = _measure(trace, StepOptions(step_method="count", tokens=1), "trace")
+    if run is None:
+        raise _nothing(trace)
+    return run
+
+
+def _nothing(trace: Session) -> TraceError:
+    return TraceError(
+        f"nothing ran on a GPU in {trace.path.name}", "capture CUDA events with: nsys profile -t cuda,nvtx"
+    )
+
+
+def _measure(trace: Session, steps: StepOptions, unit: str) -> Run | None:
+    def rows(name: str) -> list[Any]:
+        return trace.rows(bind(query(f"internal/compare/{name}"), {"most": MOST_SAMPLES}), steps)
+
+    found = trace.rows("SELECT method, pattern, steady_count, tokens_per_step FROM step_method", steps)
+    if not found:
+        raise _nothing(trace)
+    (method,) = found
+    if not method.steady_count:
+        return None
+    samples: dict[str, list[float | None]] = {}
+    for row in rows("metrics"):
+        samples.setdefault(row.metric, []).append(row.value)
+    length = max(map(len, samples.values()), default=0)
+    each = method.steady_count / length if length else 1
+
+    def settled(values: list[float | None]) -> Samples | None:
+        known = [value for value in values if value is not None]
+        return Samples(tuple(known), each) if len(known) == len(values) else None
+
+    metrics = {metric: settled(values) for metric, values in samples.items()}
+    kernels: dict[str, KernelOfRun] | None = None
+    times: dict[str, Samples] = {}
+    sequence: tuple[str, ...] = ()
+    if metrics.get("kernels"):
+        registers = {row.name: row.registers_per_thread for row in rows("registers")}
+        tokens = method.steady_count * method.tokens_per_step
+        kernels, times = _kernels(rows("kernels"), registers, length, each, tokens)
+        sequence = tuple(row.name for row in rows("sequence")) if unit != "trace" else ()
+    (memory,) = rows("peak_memory")
+    words = {
+        "nvtx": f"the NVTX ranges {method.pattern}",
+        "graph": f"CUDA graphs, {method.pattern}",
+        "sequence": f"the sequence of operations, {_shortened(method.pattern)}",
+    }
+    return Run(
+        label=trace.path.name,
+        unit=unit,
+        count=method.steady_count,
+        method=words.get(method.method, "the whole"),
+        metrics=metrics,
+        kernels=kernels,
+        kernel_ns=times,
+        sequence=sequence,
+        peak_memory_bytes=memory.peak_memory_bytes,
+        tokens_per_step=method.tokens_per_step,
+    )
+
+
+def _shortened(mark: str | None) -> str:
+    """Shorten the kernel's name in `from each NAME`."""
+    when, each, name = (mark or "").partition(" each ")
+    return when + each + fit(readable(name), 60)
+
+
+def _kernels(
+    rows: list[Any], registers: dict[str, int | None], length: int, each: float, tokens: float
+) -> tuple[dict[str, KernelOfRun], dict[str, Samples]]:
+    values: dict[str, list[float]] = {}
+    families, calls = {}, dict.fromkeys((row.name for row in rows), 0)
+    for row in rows:
+        values.setdefault(row.name, [0.0] * length)[row.piece] = row.kernel_ns
+        families[row.name] = row.family
+        calls[row.name] += row.calls
+    kernels = {name: KernelOfRun(families[name], calls[name] / tokens, registers.get(name)) for name in values}
+    return kernels, {name: Samples(tuple(series), each) for name, series in values.items()}
+
+
+def to_json(run: Run) -> str:
+    """Write a run as JSON, to be read by `from_json`."""
+    return json.dumps({"schema": SCHEMA, **asdict(run)}, allow_nan=False) + "\n"
+
+
+def is_run(found: object) -> bool:
+    """Tell whether JSON is a saved run, of whichever version."""
+    return isinstance(found, dict) and str(found.get("schema", "")).startswith(SCHEMA.partition("/")[0])
+
+
+def from_json(found: dict[str, Any], path: Path) -> Run:
+    """Read what `to_json` wrote.
+
+    Raises:
+        UsageError: It is of another version, or damaged.
+    """
+    try:
+        if found["schema"] != SCHEMA:
+            raise KeyError(found["schema"])  # noqa: TRY301 - one sentence for all that may be wrong
+        kernels = found["kernels"]
+        return Run(
+            **{
+                **{name: value for name, value in found.items() if name != "schema"},
+                "metrics": {name: _samples(value) for name, value in found["metrics"].items()},
+                "kernels": None if kernels is None else {name: KernelOfRun(**value) for name, value in kernels.items()},
+                "kernel_ns": {name: Samples(**_tuple(value)) for name, value in found["kernel_ns"].items()},
+                "sequence": tuple(found["sequence"]),
+            }
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UsageError(
+            f"{path} is not a run as this version saves it: {error}",
+            f"save it anew: nsys-insight baseline save TRACE -o {path}",
+        ) from None
+
+
+def _samples(value: dict[str, Any] | None) -> Samples | None:
+    return None if value is None else Samples(**_tuple(value))
+
+
+def _tuple(value: dict[str, Any]) -> dict[str, Any]:
+    return {**value, "values": tuple(value["values"])}

@@ -1,0 +1,96 @@
+"""A trace handed over: as a DuckDB file or a folder of Parquet files, which can be read back, or as a timeline."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nsys_insight.errors import UsageError, cannot_write
+from nsys_insight.ingest import database, raw
+from nsys_insight.model import views
+from nsys_insight.session.build import create_lasting
+from nsys_insight.sql.quoting import identifier, literal
+from nsys_insight.sql.statements import Statement
+
+if TYPE_CHECKING:
+    from nsys_insight.session.session import Session
+
+_BY_SUFFIX = {
+    ".duckdb": "duckdb",
+    ".parquet": "parquet",
+    ".pftrace": "perfetto",
+    ".perfetto-trace": "perfetto",
+}
+KINDS = ("duckdb", "parquet", "perfetto")
+
+
+def kind_of(output: Path, wanted: str | None) -> str:
+    """Tell what to write: as asked for, else by the suffix; a name without a suffix is a folder of Parquet files.
+
+    Raises:
+        UsageError: There is no such kind, or it does not follow from the suffix.
+    """
+    kind = wanted or _BY_SUFFIX.get(output.suffix, "" if output.suffix else "parquet")
+    if kind not in KINDS:
+        what = f"cannot convert to {wanted!r}" if wanted else f"the suffix of {output} says nothing"
+        raise UsageError(what, f"add --to {'|'.join(KINDS)}, or end the name in {' '.join(_BY_SUFFIX)}")
+    return kind
+
+
+def convert(trace: Session, output: Path, kind: str, *, force: bool = False) -> None:
+    """Write a trace in another form; a timeline, as far as it is in scope.
+
+    Raises:
+        UsageError: Something of the name exists already, or cannot be written.
+    """
+    trace.refuse_several("one trace is converted at a time", "name one of them")
+    if kind != "perfetto" and trace.about()["scope"]:
+        raise UsageError(
+            "a part of a trace cannot be read back as a trace", "leave the scope out, or add --to perfetto"
+        )
+    if output.exists() and not force:
+        raise UsageError(f"{output} exists already", "choose another name, or add --force")
+    try:
+        if kind == "perfetto":
+            from nsys_insight.convert.perfetto import write_timeline
+
+            with output.open("wb") as stream:
+                write_timeline(trace, stream)
+        elif kind == "duckdb":
+            write_database(trace, output)
+        else:
+            _write_folder(trace, output)
+    except OSError as error:
+        raise cannot_write(output, error) from None
+
+
+def write_database(trace: Session, output: Path) -> None:
+    """Write the raw tables as tables, and over them the views of the model, with their comments."""
+    import duckdb
+
+    with tempfile.TemporaryDirectory(dir=output.parent, prefix=".nsys-insight-") as folder:
+        built = Path(folder) / "trace.duckdb"
+        with duckdb.connect(built, config={"memory_limit": database.DEFAULT_MEMORY}) as connection:
+            connection.execute("CREATE SCHEMA raw")
+            for table, file in _raw_tables(trace, Path(folder)).items():
+                connection.execute(f"CREATE TABLE raw.{identifier(table)} AS FROM read_parquet({literal(str(file))})")
+                file.unlink()
+            create_lasting(connection)
+        built.replace(output)
+
+
+def _write_folder(trace: Session, output: Path) -> None:
+    """Write each view of the model to a file, for any reader, and the raw tables to a folder below, to be read back."""
+    output.mkdir(parents=True, exist_ok=True)
+    (output / "raw").mkdir(exist_ok=True)
+    _raw_tables(trace, output / "raw")
+    for view in views.documented(internal=False):
+        trace.stream(Statement(f"SELECT * FROM {view}")).write_parquet(output / f"{view}.parquet")
+
+
+def _raw_tables(trace: Session, folder: Path) -> dict[str, Path]:
+    files = {table: folder / f"{table}.parquet" for table in raw.contract()}
+    for table, file in files.items():
+        trace.stream(Statement(f"SELECT * FROM raw.{identifier(table)}")).write_parquet(file)
+    return files

@@ -1,0 +1,166 @@
+"""A diagnosis: what bounds the run, what that costs, what to do first, and what the trace cannot tell.
+
+The reports are asked once each; the findings (`diagnose.findings`) and the headline are queries over their answers.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from nsys_insight.diagnose import text
+from nsys_insight.diagnose.findings import finding_rules, reports_of
+from nsys_insight.diagnose.result import DiagnosisResult, Finding, Share, Unjudged
+from nsys_insight.packs import library, step_options
+from nsys_insight.packs.rules import SEVERITIES
+from nsys_insight.paths import query
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nsys_insight.diagnose.findings import FindingRule
+    from nsys_insight.packs.step_options import StepOptions
+    from nsys_insight.session.answer import Answer
+    from nsys_insight.session.session import Session
+
+# What is less than this share of the wall is no finding: less than what runs differ by.
+LEAST_PCT = 1.0
+# From this share on the verdict of classify names a cause; an improvement of more than 3 % is worth keeping.
+CRITICAL_PCT, WARNING_PCT = 10.0, 3.0
+AT_MOST = 7
+
+
+class Diagnosis(DiagnosisResult):
+    """What is found, which can be written out."""
+
+    def answer(self) -> Answer:
+        """The findings as a table, with the headline as its summary: what the machine formats write."""
+        return text.answer(self)
+
+    def text(self, width: int | None = 80) -> str:
+        """The diagnosis for people, in lines of at most `width` cells."""
+        return text.text(self, width)
+
+
+def diagnose(trace: Session, steps: StepOptions) -> Diagnosis:
+    """Diagnose a trace, with steps found as the options say.
+
+    Raises:
+        UsageError: Several traces are open, or steps cannot be found as the options say.
+    """
+    trace.refuse_several("a diagnosis is of one trace", "open one of them")
+    rules = finding_rules()
+    headline = {name: query(f"internal/diagnose/{name}") for name in ("shares", "steps", "unjudged")}
+    queries = [*(rule.sql for rule in rules), *headline.values()]
+    with trace.materialized("step_budget", steps):
+        answers = _answers(trace, {report for sql in queries for report in reports_of(sql)}, steps)
+
+        def rows(sql: str) -> list[dict[str, Any]]:
+            reports = ", ".join(
+                f"{report.replace('-', '_')}_report AS (FROM {answers[report].table})" for report in reports_of(sql)
+            )
+            return trace.dicts(f"WITH {reports} SELECT * FROM ({sql}\n)" if reports else sql, steps)
+
+        (found_steps,) = rows(headline["steps"])
+        per = "trace" if not found_steps["steady_count"] else "step" if found_steps["tokens_per_step"] == 1 else "token"
+        for_each = "in all" if per == "trace" else f"a {per}"
+        found = [_finding(rule, row, trace, steps) for rule in rules for row in rows(rule.statement(per=for_each))]
+        shares = tuple(Share(**row) for row in rows(headline["shares"]))
+        unjudged = tuple(Unjudged(**row) for row in rows(headline["unjudged"]))
+    wall = next(
+        (row for row in answers["classify"].dicts() if row["part"] == "wall"), {"verdict": None, "time_ns": None}
+    )
+    kernel = next(iter(answers["top"].dicts(1)), None)
+    findings = ranked(found)
+    return Diagnosis(
+        status=_standing(wall["verdict"], answers, findings),
+        verdict=wall["verdict"] or "nothing ran on a GPU",
+        per=per,
+        wall_ns=wall["time_ns"],
+        tokens_per_s=1e9 / wall["time_ns"] if wall["time_ns"] and per != "trace" else None,
+        shares=shares,
+        steps=found_steps,
+        findings=findings,
+        unjudged=unjudged,
+        top_kernel=(kernel["name"], kernel["kernel_time_pct"]) if kernel else None,
+        notes=answers["classify"].notes_of("processes"),
+        trace=trace.about(),
+        params=steps.given,
+        answers=answers,
+    )
+
+
+def _answers(trace: Session, reports: set[str], steps: StepOptions) -> dict[str, Answer]:
+    """Answer the reports, all on one connection: a file that is hard to read may take another one on the way."""
+    while True:
+        answers = {}
+        for report in sorted(reports):
+            takes = step_options.params_of(library.pack_of(report).sql)
+            given = {name: value for name, value in steps.given.items() if name in takes}
+            answers[report] = trace.answer(report, **given)
+        if len({id(answer.connection) for answer in answers.values()}) == 1:
+            return answers
+
+
+def _finding(rule: FindingRule, row: dict[str, Any], trace: Session, steps: StepOptions) -> Finding:
+    severity, share = rule.severity, row["wall_pct"]
+    if row["recoverable_ns"] is not None and share is not None:
+        severity = "critical" if share >= CRITICAL_PCT else "warning" if share >= WARNING_PCT else "info"
+    return Finding(
+        name=rule.name, title=rule.title, severity=severity, family=rule.family,
+        recoverable_ns=row["recoverable_ns"], wall_pct=share, of=rule.of, overlaps=rule.overlaps,
+        place=row["place"], evidence=row["evidence"],
+        meaning=rule.meaning, action=rule.action, caveat=rule.caveat,
+        report=rule.report, command=_command(rule.report, trace, steps),
+    )  # fmt: skip
+
+
+def ranked(found: list[Finding]) -> tuple[Finding, ...]:
+    """Drop what is too little, put the findings of a family under the weightiest, and order them by what can be won.
+
+    A remedy whose time is that of others comes after the problems of its severity.
+    """
+
+    def weight(finding: Finding) -> tuple[Any, ...]:
+        return (
+            finding.recoverable_ns is None,
+            SEVERITIES.index(finding.severity),
+            finding.overlaps,
+            -(finding.recoverable_ns or 0),
+            -(finding.wall_pct or 0),
+            finding.name,
+        )
+
+    families: dict[str, list[Finding]] = {}
+    for finding in sorted(found, key=weight):
+        # What has no share of a wall is about the capture as a whole.
+        if finding.wall_pct >= LEAST_PCT if finding.wall_pct is not None else finding.recoverable_ns is None:
+            families.setdefault(finding.family, []).append(finding)
+    leaders = []
+    for members in families.values():
+        # A problem comes before what would mend it.
+        leader = next((member for member in members if not member.overlaps), members[0])
+        leaders.append(replace(leader, also=tuple(member for member in members if member is not leader)))
+    return tuple(sorted(leaders, key=weight))[:AT_MOST]
+
+
+def _standing(verdict: str | None, answers: dict[str, Answer], findings: Sequence[Finding]) -> str:
+    """Tell the status of a diagnosis."""
+    if verdict is None:
+        return "empty"
+    if verdict != "GPU-bound" or any(finding.severity != "info" for finding in findings):
+        return "findings"
+    info = answers["info"].dicts()
+    hidden = any(row["metric"] == "whole_graph_pct" and row["value"] >= LEAST_PCT for row in info)
+    return "unseen" if hidden else "healthy"
+
+
+def _command(report: str, trace: Session, steps: StepOptions) -> str:
+    """Write the command that shows more, of this trace, in its scope and with the same steps."""
+    name, *flags = shlex.split(report)
+    takes = step_options.params_of(library.pack_of(name).sql) if name != "sql" else {}
+    scope = {f"--{part.removesuffix('_ns')}": value for part, value in trace.about()["scope"].items()}
+    of_steps = {takes[option].flag: value for option, value in steps.given.items() if option in takes}
+    given = [str(word) for pair in (scope | of_steps).items() for word in pair]
+    return shlex.join(["nsys-insight", name, str(trace.path), *flags, *given])

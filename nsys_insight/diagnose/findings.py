@@ -1,0 +1,45 @@
+"""Findings: one rule each in `queries/findings`, which says what it looks for, what to do, and when that is wrong.
+
+A finding is a query over the model's views and over the answers of reports, which it names as `host_report` or
+`graph_candidates_report`: so its numbers are those of the reports. Its rows have four columns: `recoverable_ns`, what
+may be won back per token at most (NULL where nobody can say, or where it comes once in a trace), `wall_pct`, the share
+of the wall that this is or that the finding is about, `place` and `evidence`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nsys_insight.packs.rules import Rule, rules_of
+from nsys_insight.sql.names import mentioned
+
+_REPORT = "_report"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindingRule(Rule):
+    """One file. Of the findings of a `family` one is shown, with the others under it.
+
+    Those that do not `overlap` are about parts of the wall that nothing else is about, so their times add up to it at
+    most. `of` is the wall that `wall_pct` is a share of: a step's or the trace's. `severity` is that of a finding from
+    which nothing can be recovered. `caveat` says when it would be wrong. `report` is the one that shows more.
+    """
+
+    family: str
+    meaning: str
+    action: str
+    caveat: str
+    report: str
+    overlaps: bool = False
+    of: str = "step"
+
+
+def finding_rules() -> tuple[FindingRule, ...]:
+    """All findings that are looked for, in alphabetical order."""
+    return rules_of("findings", FindingRule)
+
+
+def reports_of(sql: str) -> list[str]:
+    """The reports whose answers a query reads."""
+    read = mentioned(sql).relations_of_model
+    return sorted(name.removesuffix(_REPORT).replace("_", "-") for name in read if name.endswith(_REPORT))

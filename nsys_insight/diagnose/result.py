@@ -1,0 +1,85 @@
+"""What a diagnosis is made of: the shares of the wall, findings, and what the trace cannot tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nsys_insight.session.answer import Answer
+
+
+@dataclass(frozen=True)
+class Share:
+    """A part of the wall, as `classify` names it. Shares of one diagnosis add up to 100."""
+
+    part: str
+    is_busy: bool
+    time_ns: float
+    wall_pct: float
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something to be done about the run, or to be known of it.
+
+    `recoverable_ns` is what may be won back at most, per token or in the whole scope (`Diagnosis.per`); None where
+    nobody can say. `wall_pct` is the share of the wall (`of` a step or the trace) that this is, or that the finding is
+    about. Where `overlaps`, the time is in other findings too. `report` shows more, `command` is what to type for it.
+    `also` are findings of the same family.
+    """
+
+    name: str
+    title: str
+    severity: str
+    family: str
+    recoverable_ns: float | None
+    wall_pct: float | None
+    of: str
+    overlaps: bool
+    place: str | None
+    evidence: str
+    meaning: str
+    action: str
+    caveat: str
+    report: str
+    command: str
+    also: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class Unjudged:
+    """What the trace cannot tell, and how to capture it."""
+
+    what: str
+    how: str
+
+
+@dataclass(frozen=True)
+class DiagnosisResult:
+    """What is found.
+
+    `status` is "findings", "healthy" (the GPU works nearly all the time, all of it can be seen, and there is nothing of
+    weight to win), "unseen" (the same, but it cannot be seen what the GPU does in that time), or "empty". `per` is what
+    times are given for: step, token or trace. `answers` are those of the reports that were asked.
+    """
+
+    status: str
+    verdict: str
+    per: str
+    wall_ns: float | None
+    tokens_per_s: float | None
+    shares: tuple[Share, ...]
+    steps: dict[str, Any]
+    findings: tuple[Finding, ...]
+    unjudged: tuple[Unjudged, ...]
+    top_kernel: tuple[str, float] | None
+    notes: tuple[str, ...]
+    trace: dict[str, Any]
+    params: dict[str, Any]
+    answers: dict[str, Answer] = field(repr=False, default_factory=dict)
+
+    @property
+    def busy_pct(self) -> float:
+        """Share of the wall in which the GPU worked, in %; a mean over the GPUs."""
+        return sum(share.wall_pct for share in self.shares if share.is_busy)

@@ -1,0 +1,280 @@
+"""A diagnosis written out: as text for people, and as a table for machines."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from nsys_insight.render.markdown import prose
+from nsys_insight.session.answer import Answer, Column, of_rows
+from nsys_insight.text.cells import printable, wrap
+from nsys_insight.text.kernel_names import fit, readable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from nsys_insight.diagnose.result import DiagnosisResult, Finding, Share
+
+COLUMNS = (
+    Column("rank", "INTEGER", "Place of the finding, the one with most to win first"),
+    Column("finding", "VARCHAR", "Its name: that of its file in queries/findings"),
+    Column("under", "VARCHAR", "The finding that it belongs to, as a remedy or a part; NULL for one of its own"),
+    Column("severity", "VARCHAR", "critical (10 % of the wall or more), warning (3 %), info"),
+    Column("title", "VARCHAR", "What was found"),
+    Column("recoverable_ns", "DOUBLE", "What may be won back at most, per token or step; NULL where nobody can say"),
+    Column("wall_pct", "DOUBLE", "Share of the wall that this is, or that the finding is about"),
+    Column("of", "VARCHAR", "Which wall that is a share of: step, or trace"),
+    Column("overlaps", "BOOLEAN", "Whether this time is in other findings too, so that it must not be added to theirs"),
+    Column(
+        "place", "VARCHAR", "Where: an NVTX range, a kernel, a call, a step, a rank; NULL for nowhere in particular"
+    ),
+    Column("evidence", "VARCHAR", "The numbers that show it"),
+    Column("meaning", "VARCHAR", "What it means"),
+    Column("action", "VARCHAR", "What to do"),
+    Column("wrong_when", "VARCHAR", "When that would be wrong"),
+    Column("command", "VARCHAR", "What to type to see more"),
+)
+# The first findings are written at length, the others in short, so that all of them fit a screen.
+AT_LENGTH = 2
+_JOIN = "\N{NO-BREAK SPACE}"
+_PARTS = {"copy": "copies", "communication": "communication"}
+_WAITS = {
+    "launch": "late launches", "sync": "waits", "copy": "blocking copies", "allocation": "allocation",
+    "dependency": "dependencies", "profiler": "the profiler", "edge": "start and end", "unknown": "unknown causes",
+}  # fmt: skip
+
+
+def answer(diagnosis: DiagnosisResult) -> Answer:
+    """The findings as rows, each with those under it, and the headline as the summary."""
+    rows = []
+    for rank, finding in enumerate(diagnosis.findings, 1):
+        for one in (finding, *finding.also):
+            facts = {
+                **asdict(one),
+                "wrong_when": one.caveat,
+                "rank": rank,
+                "finding": one.name,
+                "under": None if one is finding else finding.name,
+            }
+            rows.append([facts[column.name] for column in COLUMNS])
+    return of_rows(
+        COLUMNS,
+        rows,
+        report="diagnose",
+        title=f"Diagnosis: {diagnosis.verdict}",
+        params={name: value for name, value in diagnosis.params.items() if value is not None},
+        notes=diagnosis.notes,
+        empty=standing(diagnosis),
+        trace=diagnosis.trace,
+        summary=summary(diagnosis),
+    )
+
+
+def summary(diagnosis: DiagnosisResult) -> dict[str, Any]:
+    """The headline as plain data."""
+    return {
+        "status": diagnosis.status,
+        "verdict": diagnosis.verdict,
+        "per": diagnosis.per,
+        "wall_ns": diagnosis.wall_ns,
+        "tokens_per_s": diagnosis.tokens_per_s,
+        "gpu_busy_pct": diagnosis.busy_pct,
+        "gpu_idle_pct": sum(share.wall_pct for share in diagnosis.shares if not share.is_busy),
+        "shares": [asdict(share) for share in diagnosis.shares],
+        "steps": diagnosis.steps,
+        "not_judged": [asdict(unjudged) for unjudged in diagnosis.unjudged],
+    }
+
+
+def text(diagnosis: DiagnosisResult, width: int | None, limit: int | None = None) -> str:
+    """Write the headline, the first findings or all, and what could not be judged, in lines of `width` cells."""
+    return "\n".join(_lines(diagnosis, width or 10_000, limit or len(diagnosis.findings))) + "\n"
+
+
+def greeting(diagnosis: DiagnosisResult, width: int) -> str:
+    """Write the headline, what weighs most, and how to go on."""
+    lines = headline(diagnosis)
+    if said := standing(diagnosis):
+        lines.append(said)
+    elif diagnosis.findings:
+        first = diagnosis.findings[0]
+        lines.append(f"Most to win: {first.title[0].lower()}{first.title[1:]}, {gain(first, diagnosis.per)}")
+    lines += ["", "nsys-insight diagnose    what to do about it", "nsys-insight --help      all reports"]
+    return "".join(f"{line}\n" for words in lines for line in _wrapped(words, width))
+
+
+def markdown(diagnosis: DiagnosisResult, limit: int | None = None) -> str:
+    """Write the same as Markdown."""
+    first, *others = headline(diagnosis)
+    lines = [f"## {prose(printable(first))}", "", *(f"{prose(printable(line))}  " for line in others), ""]
+    if said := standing(diagnosis):
+        lines += [prose(printable(said)), ""]
+    for rank, finding in enumerate(diagnosis.findings[: limit or len(diagnosis.findings)], 1):
+        cost = gain(finding, diagnosis.per)
+        lines += [f"### {rank}. {finding.title}{': ' + cost if cost else ''}", ""]
+        facts = {
+            "severity": finding.severity,
+            "evidence": finding.evidence,
+            "where": finding.place,
+            "do": finding.action,
+            "unless": finding.caveat,
+        }
+        lines += [f"- {name}: {prose(printable(fact))}" for name, fact in facts.items() if fact]
+        lines += [f"- also: {prose(printable(one.evidence))} (`{printable(one.command)}`)" for one in finding.also]
+        lines += [f"- see: `{printable(finding.command)}`", ""]
+    if diagnosis.unjudged:
+        lines += ["Not to be told from this trace:", ""]
+        lines += [f"- {prose(printable(one.what))}: {prose(printable(one.how))}" for one in diagnosis.unjudged]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def headline(diagnosis: DiagnosisResult) -> list[str]:
+    """What bounds the run and what it costs, in a few sentences."""
+    if diagnosis.wall_ns is None:
+        return [f"{_file(diagnosis)}: {diagnosis.verdict}"]
+    rate = (
+        f" ({diagnosis.tokens_per_s:,.0f} a second)" if diagnosis.tokens_per_s and diagnosis.tokens_per_s >= 10 else ""
+    )
+    per = "in all" if diagnosis.per == "trace" else f"a {diagnosis.per}{rate}"
+    working = any(finding.name == "cpu-work" for finding in diagnosis.findings)
+    by = " by CPU work" if working and diagnosis.verdict.endswith("launch-bound") else ""
+    return [
+        f"{_file(diagnosis)}: {diagnosis.verdict}{by}; {time(diagnosis.wall_ns)} {per}",
+        shares(diagnosis.shares),
+        _steps(diagnosis),
+    ]
+
+
+def shares(found: Sequence[Share]) -> str:
+    """The shares of the wall, rounded so that they still add up to busy and idle, and these to 100.0 %."""
+    working, waiting = ([share for share in found if share.is_busy is is_busy] for is_busy in (True, False))
+    busy = round(sum(share.wall_pct for share in working) * 10)
+    alone = [
+        f"{_PARTS[share.part]} {tenth / 10:.1f}"
+        for share, tenth in zip(working, tenths(working, busy), strict=True)
+        if share.part in _PARTS and tenth >= 10
+    ]
+    waits = [
+        f"{_WAITS[share.part]} {tenth / 10:.1f}"
+        for share, tenth in zip(waiting, tenths(waiting, 1000 - busy), strict=True)
+        if tenth
+    ]
+    but = f" (nothing but {', '.join(alone)})" if alone else ""
+    idle = f": {', '.join(waits)}" if waits else ""
+    return f"GPU busy {busy / 10:.1f} %{but}, idle {(1000 - busy) / 10:.1f} %{idle}"
+
+
+def tenths(found: Sequence[Share], total: int) -> list[int]:
+    """Round shares to tenths of a percent that add up to a total: those with the largest rest are rounded up."""
+    exact = [share.wall_pct * 10 for share in found]
+    rounded = [int(value) for value in exact]
+    by_rest = sorted(range(len(exact)), key=lambda at: (rounded[at] - exact[at], at))
+    for at in by_rest[: max(total - sum(rounded), 0)]:
+        rounded[at] += 1
+    return rounded
+
+
+def standing(diagnosis: DiagnosisResult) -> str:
+    """Say how the run stands where no serious finding says it."""
+    busy = f"the GPU works {diagnosis.busy_pct:.1f} % of the wall"
+    if diagnosis.status == "empty":
+        return "Nothing ran on a GPU in this scope; if the program did use one, capture with: nsys profile -t cuda"
+    if diagnosis.status == "unseen":
+        return f"Not to be judged: {busy}, but in CUDA graphs whose kernels are not in the trace."
+    if diagnosis.status == "healthy":
+        kernel = ""
+        if diagnosis.top_kernel:
+            name, share = fit(readable(diagnosis.top_kernel[0]), 60), diagnosis.top_kernel[1]
+            kernel = f" To go on, make kernels faster: {name} takes {share:.1f} % of their time (nsys-insight top)."
+        return f"Healthy: {busy}, and the host keeps ahead of it.{kernel}"
+    return "" if diagnosis.findings else "No single cause holds 1 % of the wall."
+
+
+def time(ns: float) -> str:
+    """Write a time with three digits."""
+    for unit, size in (("ns", 1.0), ("µs", 1e3), ("ms", 1e6)):
+        if abs(ns) < 999.5 * size:
+            return f"{ns / size:.3g} {unit}"
+    return f"{ns / 1e9:.3g} s" if abs(ns) < 999.5e9 else f"{ns / 1e9:,.0f} s"
+
+
+def gain(finding: Finding, per: str) -> str:
+    """What a finding costs, in words."""
+    if finding.recoverable_ns is None:
+        return "" if finding.wall_pct is None else f"{finding.wall_pct:.1f} % of the {finding.of}"
+    where = "" if per == "trace" else f" a {per}"
+    overlaps = ", overlapping" if finding.overlaps else ""
+    share = f" ({finding.wall_pct:.1f} %{overlaps})" if finding.wall_pct is not None else ""
+    return f"up to {time(finding.recoverable_ns)}{where}{share}"
+
+
+def _lines(diagnosis: DiagnosisResult, width: int, limit: int) -> Iterator[str]:
+    for line in headline(diagnosis):
+        yield from _wrapped(line, width)
+    if said := standing(diagnosis):
+        yield from _wrapped(said, width)
+    if diagnosis.findings:
+        yield ""
+    for rank, finding in enumerate(diagnosis.findings[:limit], 1):
+        yield from _of_finding(rank, finding, diagnosis.per, width)
+    if diagnosis.findings or diagnosis.unjudged:
+        yield ""
+    if diagnosis.findings:
+        more = "; all of each finding: --format markdown" if len(diagnosis.findings) > AT_LENGTH else ""
+        if limit < len(diagnosis.findings):
+            yield f"{limit} of {len(diagnosis.findings)} findings; --limit 0 shows all"
+        yield from _hanging(f"To see more: {diagnosis.findings[0].command}, and so on{more}", width, 2)
+    if diagnosis.unjudged:
+        told = "; ".join(f"{one.what} ({one.how})" for one in diagnosis.unjudged)
+        yield from _hanging(f"Not to be told from this trace: {told}", width, 2)
+
+
+def _of_finding(rank: int, finding: Finding, per: str, width: int) -> Iterator[str]:
+    cost = gain(finding, per)
+    place = f" [{finding.place}]" if finding.place else ""
+    title = f"{rank}. {finding.severity.upper()} {finding.title}{': ' + cost if cost else ''}"
+    yield from _hanging(title, width, 3)
+    yield from _hanging(f"   {finding.evidence}{place} (see {finding.report})", width, 3)
+    unless = ""
+    if rank <= AT_LENGTH:
+        for one in finding.also:
+            yield from _hanging(f"   also: {one.evidence} (see {one.report})", width, 5)
+        unless = f" Unless {finding.caveat[0].lower()}{finding.caveat[1:]}"
+    yield from _hanging(f"   do: {finding.action}{unless}", width, 5)
+
+
+def _hanging(text: str, width: int, indent: int) -> Iterator[str]:
+    """Wrap a text, all lines but the first indented; the first keeps the spaces that it begins with."""
+    lead = text[: len(text) - len(text.lstrip())]
+    first = _wrapped(text.strip(), width - len(lead))[0]
+    yield lead + first
+    if rest := printable(text.strip())[len(first) :].strip():
+        yield from (" " * indent + line for line in _wrapped(rest, width - indent))
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Wrap a text, and keep numbers with their units."""
+    joined = re.sub(r"(?<=\d) (?=(?:%|[nµm]?s|[KMG]iB|GB/s)(?!\w))", _JOIN, printable(text))
+    return [line.replace(_JOIN, " ") for line in wrap(joined, width)]
+
+
+def _steps(diagnosis: DiagnosisResult) -> str:
+    told = diagnosis.steps
+    if not told["steady_count"]:
+        return "No steps were found: this is the whole scope, with its start-up"
+    how = {
+        "nvtx": f"NVTX ranges {told['pattern']}",
+        "graph": "by CUDA graphs",
+        "sequence": "by the sequence of operations",
+        "count": "by --tokens",
+    }[told["method"]]
+    whole = "scope" if diagnosis.trace["scope"] else "trace"
+    part = f", {100 * told['steps_ns'] / told['wall_ns']:.1f} % of the {whole}" if told["wall_ns"] else ""
+    number = "1 steady step" if told["steady_count"] == 1 else f"{told['steady_count']:,} steady steps"
+    return f"{number} ({how}, confidence {told['confidence']}){part}"
+
+
+def _file(diagnosis: DiagnosisResult) -> str:
+    scope = " ".join(f"--{name.removesuffix('_ns')} {value}" for name, value in diagnosis.trace["scope"].items())
+    return f"{diagnosis.trace['file']}{' ' + scope if scope else ''}"

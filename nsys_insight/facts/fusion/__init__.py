@@ -1,0 +1,1 @@
+"""Chains of kernels that could be one: mined in the typical step, and what fusing them would save."""

@@ -1,0 +1,136 @@
+"""Finding chains of kernels in a step: the runs that come back in order."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from nsys_insight.facts.fusion.patterns import catalog, text_of
+from nsys_insight.facts.fusion.stream import POINTWISE, Chain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from nsys_insight.facts.fusion.patterns import Pattern
+    from nsys_insight.facts.fusion.stream import OpStream
+
+# The longest chain that is looked for, and how many chains are compared in one stream at most.
+LONGEST, MOST = 64, 400_000
+
+
+def chains(stream: OpStream) -> list[Chain]:
+    """Find what may be fused in a stream: recurring runs, known patterns, the edges of matrix products, and decoys."""
+    segments = list(_segments(stream))
+    found = _closed(stream, segments)
+    for places, pattern in _known(stream):
+        found.setdefault(tuple(stream.ops[at].token for at in places[0]), Chain(stream, places, pattern))
+    named = [_named(chain) for chain in found.values()]
+    return [*named, *_edges(stream), *_across(stream, segments)]
+
+
+def _segments(stream: OpStream) -> Iterable[tuple[int, int]]:
+    """Yield the largest runs of operations that may be fused, as places from and to."""
+    start = 0
+    for at in range(len(stream.ops) + 1):
+        ends = at == len(stream.ops) or not stream.fusable(at)
+        if ends or at in stream.parted:
+            if at - start > 0:
+                yield start, at
+            start = at + 1 if ends else at
+
+
+def _closed(stream: OpStream, segments: Sequence[tuple[int, int]]) -> dict[tuple[int, ...], Chain]:
+    """The runs that cannot be made longer without coming less often, and that do not overlap themselves."""
+    tokens = [op.token for op in stream.ops]
+    long = min(LONGEST, max(2, MOST // max(1, len(tokens))))
+    starts: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for begin, end in segments:
+        for length in range(2, min(long, end - begin) + 1):
+            for at in range(begin, end - length + 1):
+                starts[tuple(tokens[at : at + length])].append(at)
+        if end - begin > long:
+            starts[tuple(tokens[begin:end])].append(begin)
+    extended = {
+        part
+        for run, places in starts.items()
+        for part in (run[1:], run[:-1])
+        if len(starts.get(part, ())) == len(places)
+    }
+    return {
+        run: Chain(stream, tuple(tuple(range(at, at + len(run))) for at in places))
+        for run, places in starts.items()
+        if run not in extended and all(after - at >= len(run) for at, after in pairwise(places))
+    }
+
+
+def _known(stream: OpStream) -> Iterable[tuple[tuple[tuple[int, ...], ...], Pattern]]:
+    """Yield the known patterns, each way of writing them by itself, with the places of the kernels that are fused."""
+    words = stream.words
+    text = text_of(words)
+    at_offset, offset = {}, 0
+    for at, word in enumerate(words):
+        at_offset[offset] = at
+        offset += len(word) + 1
+    at_offset[offset] = len(words)
+    for pattern in catalog().patterns:
+        ways: dict[tuple[int, ...], list[tuple[int, ...]]] = defaultdict(list)
+        for match in pattern.sequence.finditer(text):
+            begin, end = at_offset[match.start()], at_offset[match.end()]
+            fused = tuple(at for at in range(begin, end) if words[at] not in pattern.around)
+            whole = not any(at in stream.parted for at in range(begin + 1, end))
+            if whole and len(fused) > 1 and all(stream.fusable(at) for at in fused):
+                ways[tuple(stream.ops[at].token for at in range(begin, end))].append(fused)
+        for places in ways.values():
+            yield tuple(places), pattern
+
+
+def _named(chain: Chain) -> Chain:
+    """Give a chain the pattern that all of it is."""
+    if chain.pattern is None:
+        text = text_of(chain.words)
+        pattern = next((p for p in catalog().patterns if not p.around and p.sequence.fullmatch(text)), None)
+        return Chain(chain.stream, chain.places, pattern)
+    around = set(range(chain.places[0][0], chain.places[0][-1])) - set(chain.places[0])
+    return Chain(chain.stream, chain.places, chain.pattern, tuple(sorted(around)))
+
+
+def _edges(stream: OpStream) -> list[Chain]:
+    """The pointwise kernel right after a matrix product (its epilogue), or right before one (its prologue)."""
+    found: dict[tuple[str, int, int], list[tuple[int, int]]] = defaultdict(list)
+    families = [kernel.family if kernel else "" for kernel in stream.kernels]
+    for at in range(len(families) - 1):
+        if at + 1 in stream.parted:
+            continue
+        tokens = (stream.ops[at].token, stream.ops[at + 1].token)
+        if families[at] == "gemm" and families[at + 1] in POINTWISE:
+            found["epilogue", *tokens].append((at, at + 1))
+        if families[at] in POINTWISE and families[at + 1] == "gemm":
+            found["prologue", *tokens].append((at, at + 1))
+    return [Chain(stream, tuple(places), edge=edge) for (edge, *_), places in found.items()]
+
+
+def _across(stream: OpStream, segments: Sequence[tuple[int, int]]) -> list[Chain]:
+    """Runs that would be one but for a wait of the host, a copy or communication in between: with what parts them."""
+    found: dict[tuple[tuple[int, ...], str], list[tuple[int, ...]]] = defaultdict(list)
+    for (begin, end), (after, last) in pairwise(segments):
+        if last - begin > LONGEST:
+            continue
+        if after == end:
+            veto = f"the host waits in between ({stream.parted[after]})"
+        elif after == end + 1 and (why := _parts(stream, end)):
+            veto = why
+        else:
+            continue
+        run = tuple(range(begin, end)) + tuple(range(after, last))
+        found[tuple(stream.ops[at].token for at in range(begin, last)), veto].append(run)
+    return [Chain(stream, tuple(places), veto=veto) for (_, veto), places in found.items()]
+
+
+def _parts(stream: OpStream, at: int) -> str | None:
+    kernel, op = stream.kernels[at], stream.ops[at]
+    if kernel is None:
+        return f"a {op.label or op.kind} is in between"
+    if kernel.family == "comm":
+        return "communication is in between"
+    return None

@@ -1,0 +1,166 @@
+"""The longest gaps, the operations on either side of them and what the hosts did about then.
+
+In a big SQLite export that is scanned in place,
+what lies around the gaps is looked up, and not searched for among all rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nsys_insight.ingest import raw, row_search
+from nsys_insight.ingest.sqlite_file import opened
+from nsys_insight.paths import query
+from nsys_insight.sql.parameters import bind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    import duckdb
+
+    from nsys_insight.ingest.scope import Scope
+
+    Prepare = Callable[[str], None]
+    Rows = dict[str, tuple[str, set[str]]]
+
+# More gaps are not worth looking up one by one, nor so many long calls.
+MOST = 10_000
+# An API call that lasts longer than this is found by its length, wherever it began.
+LONG_NS = 250_000
+# The operations on either side of a gap are looked for among so many rows before a time and after it, and a call among
+# so many around its correlation id. Where they are not among these, all rows are read.
+BEFORE, BEHIND, ABOUT = 20, 10, 20
+
+TABLES = frozenset({"listed_gaps", "listed_operations", "listed_activity"})
+
+_CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
+# What the views `_gpu_work` and `_host_activity` read.
+_COLUMNS = {
+    "start", "end", "deviceId", "globalPid", "globalTid", "correlationId", "demangledName", "copyKind", "graphId",
+    "nameId", "eventClass",
+}  # fmt: skip
+# Gaps whose operation before them, or after them, is not among those found; and operations after one whose launch call
+# is not.
+_UNPRECEDED = """
+    FROM facts.listed_gaps AS g
+    ANTI JOIN facts.listed_operations AS o ON o.gpu_id = g.gpu_id AND o.end_ns = g.reached_ns"""
+_UNFOLLOWED = """
+    FROM facts.listed_gaps AS g
+    ANTI JOIN facts.listed_operations AS o ON o.gpu_id = g.gpu_id AND o.start_ns = g.next_ns"""
+_UNLAUNCHED = """
+    FROM facts.listed_operations AS o
+    SEMI JOIN facts.listed_gaps AS g ON g.gpu_id = o.gpu_id AND g.next_ns = o.start_ns
+    ANTI JOIN facts.listed_activity AS a ON a.process_id = o.process_id AND a.correlation_id = o.correlation_id"""
+
+
+def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create the tables, without rows."""
+    connection.execute(query("facts/gaps/tables"))
+
+
+def fill(
+    connection: duckdb.DuckDBPyConnection, source: raw.Source, scope: Scope, min_gap_ns: int | None, prepare: Prepare
+) -> None:
+    """Fill `facts.listed_gaps`, `facts.listed_operations` and `facts.listed_activity`.
+
+    Args:
+        connection: Where the model is.
+        source: What it is over.
+        scope: The part of the trace that it shows.
+        min_gap_ns: How long a gap is at least that is listed; None is for the 1,000 longest.
+        prepare: Creates the views that a statement names.
+    """
+    chosen = query(f"facts/gaps/{'longest' if min_gap_ns is None else 'at_least'}")
+    listed, operations, activity = (
+        bind(chosen, {"min_gap_ns": min_gap_ns}), query("facts/gaps/operations"), query("facts/gaps/activity")
+    )  # fmt: skip
+    for statement in (listed, operations, activity):
+        prepare(statement)
+    create_tables(connection)
+    connection.execute(listed)
+    gaps = connection.execute("SELECT start_ns, next_ns FROM facts.listed_gaps").fetchmany(MOST + 1)
+    lookup = None
+    if source.file is not None and source.extents and len(gaps) <= MOST:
+        lookup = _Lookup(connection, source, source.file, scope, gaps)
+    if not (lookup and lookup.finds_operations(operations)):
+        connection.execute(operations)
+    if not (lookup and lookup.finds_activity(activity)):
+        connection.execute(activity)
+
+
+class _Lookup:
+    """Fills the tables about the gaps from rows near them; leaves one empty, and says so, where they are not all."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        source: raw.Source,
+        file: Path,
+        scope: Scope,
+        gaps: Sequence[tuple[int, int]],
+    ) -> None:
+        """`gaps` are when each begins, and when the operation after it starts."""
+        self.connection, self.source, self.file, self.scope, self.gaps = connection, source, file, scope, gaps
+
+    def finds_operations(self, statement: str) -> bool:
+        """Look around where the operation after each gap starts and, if need be, where the gap began."""
+
+        def look(times: Sequence[int]) -> None:
+            found = {}
+            for table, rows in tables.items():
+                spans = [(place - BEFORE, place + BEHIND) for place in map(rows.place, times)]
+                found[table] = self._rows(table, spans)
+            self._fill("facts.listed_operations", statement, found)
+
+        with opened(self.file) as database:
+            work = self.source.extents.keys() & set(raw.WHOLE) - {_CALLS}
+            tables = {table: row_search.Rows(database, table) for table in work}
+            times = [next_ns for _, next_ns in self.gaps]
+            look(times)
+            if missing := self._column(f"SELECT DISTINCT reached_ns {_UNPRECEDED}"):
+                look(times + missing)
+        return self._has_all("facts.listed_operations", _UNPRECEDED, _UNFOLLOWED)
+
+    def finds_activity(self, statement: str) -> bool:
+        """Look for calls that begin in a gap or shortly before, for long ones, and by their ids for launch calls."""
+        if _CALLS not in self.source.extents or raw.has_repeats(self.connection, self.source):
+            return False
+        long = self._column(
+            f"""SELECT DISTINCT c.start
+                FROM (SELECT start, "end" FROM {self.source.relations[_CALLS]} WHERE "end" - start >= {LONG_NS}) AS c
+                JOIN facts.listed_gaps AS g ON c.start < g.end_ns AND c."end" > g.start_ns
+                LIMIT {MOST + 1}"""
+        )
+        if len(long) > MOST:
+            return False
+        with opened(self.file) as database:
+            rows = row_search.Rows(database, _CALLS)
+            spans = [(rows.place(start_ns - LONG_NS), rows.place(next_ns + 1)) for start_ns, next_ns in self.gaps]
+            spans += [(rows.place(start_ns), rows.place(start_ns + 1)) for start_ns in long]
+            self._fill("facts.listed_activity", statement, {_CALLS: self._rows(_CALLS, spans)})
+            if missing := self._column(
+                f"SELECT DISTINCT correlation_id {_UNLAUNCHED} WHERE correlation_id IS NOT NULL"
+            ):
+                ids = row_search.Rows(database, _CALLS, "correlationId")
+                spans += [(place - ABOUT, place + ABOUT) for place in map(ids.place, missing)]
+                self._fill("facts.listed_activity", statement, {_CALLS: self._rows(_CALLS, spans)})
+        return self._has_all("facts.listed_activity", _UNLAUNCHED)
+
+    def _rows(self, table: str, spans: row_search.Spans) -> tuple[str, set[str]]:
+        columns = self.source.columns[table] & _COLUMNS
+        return row_search.keep(self.connection, "trace", table, columns, spans), columns
+
+    def _fill(self, table: str, statement: str, rows: Rows) -> None:
+        self.connection.execute(f"DELETE FROM {table}")
+        with raw.reading_only(self.connection, self.source, self.scope, rows):
+            self.connection.execute(statement)
+
+    def _has_all(self, table: str, *lacking: str) -> bool:
+        if not any(self._column(f"SELECT count(*) {each}")[0] for each in lacking):
+            return True
+        self.connection.execute(f"DELETE FROM {table}")
+        return False
+
+    def _column(self, sql: str) -> list[int]:
+        return [value for (value,) in self.connection.execute(sql).fetchall()]

@@ -1,0 +1,113 @@
+"""Steps: the repetitions of the work (one decoded token, one training iteration), found in the trace.
+
+The methods, in the order in which they are tried: an NVTX range that repeats, CUDA graphs, the repeated
+sequence of operations on the busiest stream; and a number of tokens that is given, by which the whole is divided.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nsys_insight.errors import UsageError
+from nsys_insight.facts.statements import runner
+from nsys_insight.facts.steps.ranges import step_ranges
+from nsys_insight.facts.steps.sequence import BusiestStream, cut_by_rhythm
+from nsys_insight.paths import query
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import duckdb
+
+    from nsys_insight.facts.statements import Run
+    from nsys_insight.packs.step_options import StepOptions
+
+TABLES = frozenset({"steps", "step_method"})
+# From so many steps on, and such a share of the GPU time from the first to the last, steps are found with high, or at
+# least medium confidence.
+HIGH, MEDIUM = (5, 0.95), (3, 0.8)
+
+
+def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create the tables that the views read, without rows."""
+    connection.execute(query("facts/steps/tables"))
+
+
+@dataclass(frozen=True)
+class Method:
+    """How steps were told, by which name or mark, and how much of the GPU time that is known to hold."""
+
+    method: str | None
+    pattern: str | None = None
+    reason: str | None = None
+    share: float | None = None
+    named: bool = False
+
+
+def fill(connection: duckdb.DuckDBPyConnection, options: StepOptions, prepare: Callable[[str], None]) -> None:
+    """Fill `facts.steps` and `facts.step_method`.
+
+    Args:
+        connection: Where the model is.
+        options: What the user says about steps.
+        prepare: Creates the views that a statement names.
+
+    Raises:
+        UsageError: No NVTX range has the name that the user gave.
+    """
+    run = runner(connection, "steps", prepare)
+    create_tables(connection)
+    run("no_pieces")
+    busiest = run("busiest")
+    if not busiest:
+        return
+    stream = BusiestStream.of(busiest[0])
+    run("launched", process=stream.process)
+    method = _method(run, stream, options)
+    if method.method:
+        run("totals", process=stream.process)
+        run("judged")
+    run(
+        "method",
+        method=method.method, pattern=method.pattern, share=method.share, named=method.named, reason=method.reason,
+        tokens=options.tokens, tokens_per_step=(options.tokens_per_step or 1) * (options.batch or 1),
+        high_steps=HIGH[0], high=HIGH[1], medium_steps=MEDIUM[0], medium=MEDIUM[1], process=stream.process,
+    )  # fmt: skip
+    for kind, names in (
+        ("VIEW", "named ops"),
+        ("TABLE", "launched stream cut pieces ranges calls waits work busy totals"),
+    ):
+        for name in names.split():
+            connection.execute(f"DROP {kind} IF EXISTS internal.step_{name}")
+
+
+def _method(run: Run, stream: BusiestStream, options: StepOptions) -> Method:
+    """Try the methods in their order, and leave what was found in `internal.step_pieces`."""
+    tried = ("nvtx", "graph", "sequence") if options.step_method == "auto" else (options.step_method,)
+    (scope,) = run("scope_name")
+    if "nvtx" in tried:
+        wanted = options.step_range or scope.nvtx
+        scoped = bool(scope.nvtx) and not options.step_range
+        ranges = step_ranges(run, stream.process, wanted=wanted, scoped=scoped)
+        if ranges:
+            reason = f"{100 * ranges.inside:.1f} % of the GPU time from the first to the last is launched in them"
+            return Method("nvtx", ranges.pattern, reason, ranges.inside, named=wanted is not None)
+        if options.step_range:
+            raise UsageError(
+                f"no NVTX range of process {stream.process} is called {options.step_range!r}",
+                "nsys-insight nvtx lists them; * matches anything",
+            )
+    for name in ("graph", "sequence"):
+        if name in tried:
+            mark = cut_by_rhythm(run, stream, graphs=name == "graph", chosen=options.step_method == name)
+            if mark:
+                return Method(name, mark)
+    if options.tokens and options.step_method in ("auto", "count"):
+        run("whole", process=stream.process)
+        return Method(
+            "count",
+            None,
+            "the whole scope is divided by the number of tokens, with what it holds of warm-up and prefill",
+        )
+    return Method(None, None, "nothing repeats that holds most of the GPU time")

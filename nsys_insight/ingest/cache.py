@@ -1,0 +1,175 @@
+"""A trace's tables as a DuckDB file in the cache: for many questions, or where a file cannot be scanned in place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nsys_insight.errors import TraceError
+from nsys_insight.ingest import attach, cache_folder, database, raw
+from nsys_insight.ingest.sqlite_file import uri
+from nsys_insight.sql.quoting import identifier, literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import duckdb
+
+
+# How many exports are copied at once.
+_BUILDERS = 4
+
+
+def entry(file: Path) -> Path:
+    """Where the DuckDB file of an export is or would be: named by the export's identity and what is read from it.
+
+    Raises:
+        OSError: There is no usable cache folder.
+    """
+    import duckdb
+
+    return cache_folder.folder() / f"{cache_folder.key(file, repr(raw.contract()), duckdb.__version__)}.duckdb"
+
+
+def find(file: Path) -> Path | None:
+    """Return the DuckDB file that was built of an export, if there is one."""
+    try:
+        found = entry(file)
+        if not found.is_file():
+            return None
+    except OSError:
+        return None
+    cache_folder.touch(found)
+    return found
+
+
+def build(file: Path, memory: str | None = None, *, in_place: bool = True) -> Path:
+    """Build the DuckDB file of an export and return it; in the cache folder, or else in a temporary one.
+
+    Two processes may do so at once. With `in_place`, DuckDB's extension reads the file; without it, or where there is
+    no extension, rows come through ADBC, slower, and cells that do not fit their column's type are kept as far as
+    they can be.
+
+    Raises:
+        TraceError: The file cannot be read.
+        duckdb.Error: The extension met a cell that it cannot read.
+        UnicodeDecodeError: The same, for text that is not UTF-8.
+    """
+    try:
+        target = entry(file)
+        cache_folder.prune()
+    except OSError:
+        target = _temporary_folder() / "trace.duckdb"
+    with cache_folder.building(target) as path:
+        connection = database.connect(memory)
+        try:
+            connection.execute(f"ATTACH {literal(str(path))} AS built")
+            source = attach.attach_sqlite(connection, file) if in_place else None
+            if source is not None:
+                for table, types in _present(source.columns).items():
+                    select = ", ".join(raw.cell(name, kind) for name, kind in types.items())
+                    connection.execute(
+                        f"CREATE TABLE built.{identifier(table)} AS SELECT {select} FROM {source.relations[table]}"
+                    )
+            else:
+                _copy(connection, file)
+            connection.execute("DETACH built")
+        finally:
+            connection.close()
+    return target
+
+
+def build_all(files: Sequence[Path], memory: str | None, *, in_place: bool = True) -> dict[Path, Path]:
+    """Build the DuckDB files of exports, several at once."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(_BUILDERS) as pool:
+        built = pool.map(lambda file: build(file, memory, in_place=in_place), files)
+        return dict(zip(files, built, strict=True))
+
+
+def discard(database: Path) -> None:
+    """Remove a damaged entry, so that it is built again when next asked for."""
+    database.unlink(missing_ok=True)
+
+
+def _present(columns: dict[str, set[str]]) -> dict[str, dict[str, str]]:
+    """The part of the contract that a file has."""
+    return {
+        table: {name: kind for name, kind in types.items() if name in columns[table]}
+        for table, types in raw.contract().items()
+        if columns.get(table, set()) & set(types)
+    }
+
+
+def _copy(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
+    """Copy the contract's part of a SQLite file into the attached database `built`, through ADBC and Arrow."""
+    import adbc_driver_manager
+    import adbc_driver_sqlite
+
+    try:
+        with (
+            adbc_driver_sqlite.connect(uri(file)) as database,
+            adbc_driver_manager.AdbcConnection(database) as reader,
+        ):
+            for table, types in _present(attach.sqlite_columns(file)).items():
+                with adbc_driver_manager.AdbcStatement(reader) as statement:
+                    statement.set_options(**{"adbc.sqlite.query.batch_rows": "65536"})
+                    statement.set_sql_query(_sqlite_select(table, types))
+                    stream, _ = statement.execute_query()
+                    connection.register("arrow", stream)
+                    connection.execute(
+                        f"CREATE TABLE built.{identifier(table)} AS SELECT {_typed(types)} FROM arrow WHERE is_row = 1"
+                    )
+                    connection.unregister("arrow")
+    except adbc_driver_manager.Error as error:
+        raise TraceError(
+            f"{file} cannot be read: {error}",
+            "export it again: nsys export --type sqlite -o trace.sqlite trace.nsys-rep",
+        ) from None
+
+
+def _sqlite_select(table: str, types: dict[str, str]) -> str:
+    """SQL for SQLite that gives each column one Arrow type, whatever its cells hold.
+
+    The driver infers a column's type from the first batch and fails on what differs later. So a row of the right
+    types comes first (is_row = 0), text comes as hexadecimal digits, which are always ASCII, and what ought to be a
+    number and is none comes as NULL.
+    """
+    first = ["0 AS is_row"]
+    rows = ["1"]
+    for name, kind in types.items():
+        column = identifier(name)
+        if kind == "VARCHAR":
+            first.append(f"'x' AS {column}")
+            rows.append(f"CASE WHEN {column} IS NOT NULL THEN 'x' || hex({column}) END")
+        else:
+            first.append(f"0 AS {column}")
+            rows.append(
+                f"CASE typeof({column}) WHEN 'integer' THEN {column} WHEN 'real' THEN CAST({column} AS INTEGER) END"
+            )
+    return f"SELECT {', '.join(first)} UNION ALL SELECT {', '.join(rows)} FROM {identifier(table)}"
+
+
+def _typed(types: dict[str, str]) -> str:
+    """DuckDB's side of `_sqlite_select`: text back from its digits, with bytes that are not UTF-8 in hexadecimal."""
+    columns = []
+    for name, kind in types.items():
+        column = identifier(name)
+        value = f"{column}::{kind}"
+        if kind == "VARCHAR":
+            digits = f"unhex(substr({column}, 2))"
+            value = f"coalesce(try(decode({digits})), {digits}::VARCHAR)"
+        columns.append(f"{value} AS {column}")
+    return ", ".join(columns)
+
+
+def _temporary_folder() -> Path:
+    import atexit
+    import shutil
+    import tempfile
+    from pathlib import Path
+
+    folder = Path(tempfile.mkdtemp(prefix="nsys-insight-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

@@ -1,0 +1,236 @@
+"""What a file is, told by its content first and its suffix second, without changing it or anything beside it."""
+
+from __future__ import annotations
+
+import os
+import struct
+from contextlib import suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nsys_insight.errors import TraceError
+from nsys_insight.ingest import cache_folder
+from nsys_insight.ingest.sqlite_file import opened
+from nsys_insight.text.near import meant, near
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Kind(StrEnum):
+    """What nsys wrote: its own report, or one of the exports that can be queried; or what ``convert`` made of one."""
+
+    SQLITE = "sqlite"
+    REPORT = "report"
+    PARQUET = "parquet"
+    DATABASE = "duckdb"
+
+
+REPORT_SUFFIXES = (".nsys-rep", ".qdrep")
+
+_HEAD_BYTES = 1 << 16
+_REPORT_MAGIC = b"NVIDIA Tegra Profiler Report"
+_SQLITE_MAGIC = b"SQLite format 3\0"
+_DUCKDB_MAGIC = b"DUCK"  # from the ninth byte on
+_EXPORT_PREFIXES = ("CUPTI_ACTIVITY_KIND_", "TARGET_INFO_")
+_EXPORT_TABLES = {"StringIds", "NVTX_EVENTS", "OSRT_API", "GPU_METRICS", "META_DATA_EXPORT", "EXPORT_META_DATA"}
+_FIRST_TABLES = {"StringIds", "ProcessStreams"}
+
+_EXPORT_HINT = "export the report again: nsys export --type sqlite -o trace.sqlite trace.nsys-rep"
+_PROFILE_HINT = "profile with nsys: nsys profile -o trace COMMAND, then give the trace.nsys-rep that it writes"
+_COPY_HINT = "compare its size with the original's and copy it again"
+
+# How files begin that are taken for traces: the magic bytes, what the file is, what to type next.
+_FOREIGN = (
+    (b"version https://git-lfs.github.com/", "is a Git LFS pointer, not the trace itself", "fetch it: git lfs pull"),
+    (b"NVR\0", "is a report of Nsight Compute (ncu), which holds single kernels and no timeline", _PROFILE_HINT),
+    (b"\x1f\x8b", "is compressed with gzip", "decompress it first: gunzip --keep FILE"),
+    (b"PK\x03\x04", "is a zip archive", "unpack it first: unzip FILE"),
+    (b"\x28\xb5\x2f\xfd", "is compressed with zstd", "decompress it first: zstd -d FILE"),
+    (b"\xfd7zXZ\0", "is compressed with xz", "decompress it first: xz --decompress --keep FILE"),
+    (b"\x89HDF\r\n", "is an HDF5 file, which is not read", _EXPORT_HINT),
+    (b"\xff\xff\xff\xff", "is an Arrow stream, which is not read", _EXPORT_HINT),
+    (b"ARROW1", "is an Arrow file, which is not read", _EXPORT_HINT),
+    (b"PAR1", "is a single Parquet file", "give the folder that nsys export --type parquetdir wrote"),
+)
+_CONTROL_BYTES = frozenset(range(32)) - frozenset(b"\t\n\v\f\r\x1b")
+
+
+def identify(path: Path) -> Kind:
+    """Tell what `path` is.
+
+    Raises:
+        TraceError: It cannot be read, is damaged or incomplete, or is nothing that nsys wrote.
+    """
+    if is_parquet_folder(path):
+        return Kind.PARQUET
+    head = _head(path)
+    if head.startswith(_SQLITE_MAGIC):
+        _check_export(path, head)
+        return Kind.SQLITE
+    if head.startswith(_REPORT_MAGIC):
+        return Kind.REPORT
+    if head[8:12] == _DUCKDB_MAGIC:
+        return Kind.DATABASE
+    what, hint = _foreign(path, head)
+    if what:
+        raise TraceError(f"{path} {what}", hint)
+    if path.suffix in REPORT_SUFFIXES:
+        return Kind.REPORT  # a beginning that is not known here: nsys may know it
+    if path.suffix == ".sqlite":
+        raise TraceError(f"{path} is damaged: it does not begin as an SQLite file does", _EXPORT_HINT)
+    raise TraceError(f"{path} is neither an nsys report nor an SQLite export of one", _PROFILE_HINT)
+
+
+def is_parquet_folder(path: Path) -> bool:
+    """Tell whether `path` is a folder that `nsys export --type parquetdir` wrote, or our own ``convert``."""
+    try:
+        return any((folder / "StringIds.parquet").is_file() for folder in (path, path / "raw"))
+    except OSError:
+        return False
+
+
+def is_export(path: Path) -> bool:
+    """Tell whether `path` is a whole SQLite export."""
+    try:
+        return path.is_file() and identify(path) is Kind.SQLITE
+    except (OSError, TraceError):
+        return False
+
+
+def settled(path: Path, note: Callable[[str], None] = lambda _: None) -> Path:
+    """Return an SQLite export that can be scanned in place: `path`, or a copy of it in the cache.
+
+    nsys leaves a file at rest. One that was opened with another tool since may be in WAL mode, or have a journal beside
+    it that is not yet worked in. SQLite would then write beside it, also when it only reads, and fail where it cannot.
+
+    Raises:
+        TraceError: The copy cannot be made.
+    """
+    real = Path(os.path.realpath(path))
+    try:
+        with real.open("rb") as stream:
+            header = stream.read(100)
+        journals = [suffix for suffix in ("-wal", "-journal") if _size(Path(f"{real}{suffix}"))]
+        if header[18:20] != b"\x02\x02" and not journals:
+            return path
+        keys = [cache_folder.key(Path(f"{real}{suffix}")) for suffix in journals]
+        target = cache_folder.folder() / f"{cache_folder.key(real, *keys)}.sqlite"
+        if not is_export(target):
+            with cache_folder.building(target) as copy:
+                _copy_at_rest(real, copy, journals)
+    except OSError as error:
+        raise TraceError(
+            f"{path} is in use by SQLite and cannot be copied to the cache: {error.strerror}",
+            f"point ${cache_folder.FOLDER_VARIABLE} to a folder with room for it",
+        ) from error
+    cache_folder.touch(target)
+    note(f"reading a copy of {path}: SQLite would write beside the file itself (it is in WAL mode, or has a journal)")
+    return target
+
+
+def _head(path: Path) -> bytes:
+    try:
+        if path.is_dir():
+            raise TraceError(f"{path} is a folder, not a trace", "name the .nsys-rep or .sqlite file")
+        if os.path.exists(path) and not path.is_file():  # noqa: PTH110 - the same
+            raise TraceError(f"{path} is not a regular file", "write the trace to a file and name that")
+        with path.open("rb") as stream:
+            return stream.read(_HEAD_BYTES)
+    except FileNotFoundError:
+        what = f"links to {path.readlink()}, which does not exist" if path.is_symlink() else "does not exist"
+        raise TraceError(f"{path} {what}", _suggestion(path)) from None
+    except OSError as error:
+        raise TraceError(f"{path} cannot be read: {error.strerror}", f"check its permissions: ls -l {path}") from error
+
+
+def _copy_at_rest(source: Path, copy: Path, journals: list[str]) -> None:
+    import shutil
+    import sqlite3
+
+    for suffix in ("", *journals):
+        shutil.copyfile(f"{source}{suffix}", f"{copy}{suffix}")
+    connection = sqlite3.connect(copy)
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchall()  # works the journal in
+        connection.execute("PRAGMA journal_mode = DELETE").fetchall()
+    except sqlite3.DatabaseError as error:
+        raise TraceError(f"{source} is a damaged SQLite file: {error}", _EXPORT_HINT) from error
+    finally:
+        connection.close()
+
+
+def _check_export(path: Path, head: bytes) -> None:
+    if len(head) >= 100:
+        (page_size,) = struct.unpack_from(">H", head, 16)
+        changes, page_count = struct.unpack_from(">II", head, 24)
+        (valid_for,) = struct.unpack_from(">I", head, 92)
+        expected = (65536 if page_size == 1 else page_size) * page_count
+        # SQLite's own rule: the page count holds only if the file was last written by who keeps it.
+        if changes == valid_for and _size(path) < expected:
+            raise TraceError(f"{path} is truncated: {_size(path):,} of {expected:,} bytes", _COPY_HINT)
+    tables = _tables(path)
+    if not tables:
+        tables = _tables(settled(path))  # all of it may still be in the journal
+    if not any(table in _EXPORT_TABLES or table.startswith(_EXPORT_PREFIXES) for table in tables):
+        raise TraceError(f"{path} is an SQLite file, but not an export of nsys", _PROFILE_HINT)
+    if "StringTable" in tables and "StringIds" not in tables:
+        raise TraceError(f"{path} was written by nvprof, which is not read", _PROFILE_HINT)
+    if tables <= _FIRST_TABLES:
+        raise TraceError(f"{path} is what an export leaves that failed half-way: it has no events", _EXPORT_HINT)
+
+
+def _tables(path: Path) -> set[str]:
+    import sqlite3
+
+    try:
+        with opened(path) as connection:
+            connection.text_factory = lambda text: text.decode("utf-8", "replace")
+            return {
+                name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
+            }
+    except sqlite3.DatabaseError as error:
+        raise TraceError(f"{path} is a damaged SQLite file: {error}", _EXPORT_HINT) from error
+
+
+def _foreign(path: Path, head: bytes) -> tuple[str, str]:
+    """Say what a file is that begins neither as a report nor as an SQLite file; empty if unknown."""
+    if not head:
+        return "is empty", "profile or copy again; the disk may have been full"
+    for magic, what, hint in _FOREIGN:
+        if head.startswith(magic):
+            return what, hint.replace("FILE", path.name)
+    if not any(head[:4096]):
+        return "begins with zeros: nsys was interrupted while writing it, or the disk was full", _EXPORT_HINT
+    if path.suffix == ".qdstrm":
+        return (
+            "is a capture that was not yet made a report",
+            f"import it with nsys's own tool: QdstrmImporter -i {path.name}",
+        )
+    return _text(head) if _CONTROL_BYTES.isdisjoint(head) else ("", "")
+
+
+def _text(head: bytes) -> tuple[str, str]:
+    """Say what a text file is, and what to type next."""
+    if b'"traceEvents"' in head or b'"ph":' in head.replace(b" ", b""):
+        return "is a Chrome trace (as torch.profiler writes it), not a trace of nsys", _PROFILE_HINT
+    if head.lstrip()[:1] in (b"{", b"["):
+        return "is a JSON file, not a trace", _EXPORT_HINT
+    return "is a text file, not a trace", "give the .nsys-rep that nsys wrote, or its .sqlite export"
+
+
+def _suggestion(path: Path) -> str:
+    """Return a hint with what the user may have meant instead of a file that does not exist."""
+    names: list[str] = []
+    with suppress(OSError):
+        names = sorted(file.name for file in path.parent.iterdir() if file.suffix in (*REPORT_SUFFIXES, ".sqlite"))
+    likely = [name for name in names if name.startswith(f"{path.name}.")] or near(path.name, names, 3)
+    return meant(str(path.with_name(name)) for name in likely) or f"check the path: ls {path.parent}"
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

@@ -1,0 +1,129 @@
+"""The user's own ncu: where it is, what it prints of a report, and what its failures mean."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+from nsys_insight.errors import ToolError
+from nsys_insight.ingest.ncu.pages import Launch, merge, parse
+
+NCU_VARIABLE = "NSYS_INSIGHT_NCU"
+
+_EXECUTABLE = "ncu.exe" if sys.platform == "win32" else "ncu"
+_INSTALL_FOLDERS = (
+    "/opt/nvidia/nsight-compute/*",
+    "/usr/local/cuda*/bin",
+    "/usr/local/cuda*/nsight-compute*",
+    "/opt/nvidia/hpc_sdk/Linux_*/*/profilers/Nsight_Compute",
+    r"C:\Program Files\NVIDIA Corporation\Nsight Compute *",
+    "/Applications/NVIDIA Nsight Compute*.app/Contents/MacOS",
+)
+_PERMISSION = "ERR_NVGPUCTRPERM"
+
+
+def newest_ncu() -> Path:
+    """Return the ncu to use: that of `$NSYS_INSIGHT_NCU`, else that on the PATH, else the newest in the usual folders.
+
+    Raises:
+        ToolError: There is none, or the variable names none.
+    """
+    import glob
+    import shutil
+
+    chosen = os.environ.get(NCU_VARIABLE)
+    if chosen:
+        path = Path(chosen).expanduser()
+        path = path / _EXECUTABLE if path.is_dir() else path
+        if os.access(path, os.X_OK):
+            return path
+        raise ToolError(f"${NCU_VARIABLE} is {chosen}, which is no ncu", "set it to the ncu executable or its folder")
+    on_path = shutil.which("ncu")
+    if on_path:
+        return Path(on_path)
+    found = [Path(folder) / _EXECUTABLE for pattern in _INSTALL_FOLDERS for folder in glob.glob(pattern)]  # noqa: PTH207 (absolute)
+    runnable = [path for path in found if os.access(path, os.X_OK)]
+    if not runnable:
+        raise ToolError(
+            "ncu is not installed here: it is neither on the PATH nor in the usual folders",
+            "where it is: ncu --import FILE.ncu-rep --csv --page raw > FILE.raw.csv (and --page details), and import "
+            f"these; or set ${NCU_VARIABLE}",
+        )
+    return max(runnable, key=lambda path: [int(number) for number in re.findall(r"\d+", str(path))])
+
+
+def pages(report: Path) -> list[Launch]:
+    """Read both pages of a report, as ncu prints them.
+
+    Raises:
+        ToolError: ncu is missing, or cannot read the report.
+    """
+    launches: dict[tuple[object, ...], Launch] = {}
+    ncu = newest_ncu()
+    for page in ("raw", "details"):
+        merge(launches, parse(_printed(ncu, report, page), report.name))
+    return list(launches.values())
+
+
+def run(command: list[str]) -> None:
+    """Run an ncu command, its output passed on to stderr while it runs.
+
+    Raises:
+        ToolError: It failed; where that was for want of permission, with what to do about it.
+    """
+    import subprocess
+
+    said = []
+    try:
+        with subprocess.Popen(  # noqa: S603 - the command that the user was shown
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        ) as process:
+            for line in process.stdout or ():
+                sys.stderr.write(line)
+                said.append(line)
+    except OSError as error:
+        raise ToolError(f"{command[0]} does not run: {error.strerror}", f"set ${NCU_VARIABLE} to an ncu") from None
+    output = "".join(said)
+    if _PERMISSION in output:
+        raise permission()
+    if process.returncode:
+        raise ToolError(f"ncu failed with exit code {process.returncode}", _last_error(output))
+    if "No kernels were profiled" in output:
+        raise ToolError(
+            "ncu profiled no kernel: none of the launches matched",
+            "the program may not repeat what the trace shows: look at its names with --set basic and no filter",
+        )
+
+
+def permission() -> ToolError:
+    """The error of a user who may not read the GPU's counters, with the two known remedies."""
+    return ToolError(
+        f"this user may not read the GPU's performance counters ({_PERMISSION})",
+        "run the command as root (sudo, or docker run --cap-add=SYS_ADMIN); or let an administrator allow everybody: "
+        "write 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' to a file in /etc/modprobe.d, and reboot",
+    )
+
+
+def _printed(ncu: Path, report: Path, page: str) -> str:
+    import subprocess
+
+    command = [str(ncu), "--import", str(report), "--csv", "--page", page, "--print-units", "base"]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603 - the user's own ncu
+    except OSError as error:
+        raise ToolError(f"{ncu} does not run: {error.strerror}", f"set ${NCU_VARIABLE} to an ncu") from None
+    output = done.stdout.decode("utf-8", "backslashreplace")
+    if done.returncode or '"Kernel Name"' not in output:
+        said = output + done.stderr.decode("utf-8", "replace")
+        raise ToolError(
+            f"ncu cannot read {report}: {_last_error(said) or 'it printed nothing'}",
+            "use the ncu that wrote it, or a newer one",
+        )
+    return output
+
+
+def _last_error(output: str) -> str:
+    errors = [line for line in output.splitlines() if line.startswith("==ERROR==") or "rror" in line]
+    return errors[-1].removeprefix("==ERROR==").strip() if errors else ""

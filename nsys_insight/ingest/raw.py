@@ -1,0 +1,199 @@
+"""The raw relations that the model is made of: one for each table of the contract, whatever the file has."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
+
+from nsys_insight.ingest import extents, gpus
+from nsys_insight.ingest.scope import WHOLE_TRACE, Scope, condition, cut
+from nsys_insight.paths import query
+from nsys_insight.sql.quoting import identifier
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    import duckdb
+
+    from nsys_insight.sql.names import Names
+
+# The tables of which the whole is read to say when a GPU was idle, and why.
+WHOLE = (
+    "CUPTI_ACTIVITY_KIND_KERNEL",
+    "CUPTI_ACTIVITY_KIND_MEMCPY",
+    "CUPTI_ACTIVITY_KIND_MEMSET",
+    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+    "CUPTI_ACTIVITY_KIND_RUNTIME",
+    "OSRT_API",
+    "PROFILER_OVERHEAD",
+)
+
+
+@cache
+def contract() -> dict[str, dict[str, str]]:
+    """The tables that the model reads, each with its columns and their DuckDB types, from `queries/model/raw.sql`."""
+    text = re.sub(r"--[^\n]*", "", query("model/raw"))
+    return {
+        table: {name.strip('"'): kind for name, kind in (column.split() for column in body.split(","))}
+        for table, body in re.findall(r"CREATE TABLE (\w+) \(([^)]*)\)", text)
+    }
+
+
+@dataclass(frozen=True)
+class Source:
+    """An opened trace: where each raw table's rows are, which columns they have, and where big tables begin and end.
+
+    `file` is the SQLite export that is scanned in place; None where the rows are elsewhere.
+    """
+
+    relations: dict[str, str]
+    columns: dict[str, set[str]]
+    extents: extents.Extents = field(default_factory=dict)
+    file: Path | None = None
+
+
+def cell(name: str, kind: str, expression: str = "") -> str:
+    """SQL for a column of a trace as the type that the contract gives it.
+
+    Text in a trace need not be UTF-8 (SQLite does not look), and DuckDB takes it for granted that it is: bytes that are
+    not come out in hexadecimal.
+    """
+    column = identifier(name)
+    value = f"{expression or column}::{kind}"
+    if kind == "VARCHAR":
+        value = f"coalesce(try(decode(encode({value}))), encode({value})::VARCHAR)"
+    return f"{value} AS {column}"
+
+
+def has_repeats(connection: duckdb.DuckDBPyConnection, source: Source) -> bool:
+    """Tell whether API calls within API calls have the correlation ids of the outer ones: one of the first has.
+
+    A capture of runtime and driver calls may give both one id. Such a capture has it from the start: to look at more
+    than the first calls would double the cost of `launches` on a big trace.
+    """
+    table = "CUPTI_ACTIVITY_KIND_RUNTIME"
+    if not {"start", "end", "globalTid", "correlationId", "eventClass"} <= source.columns.get(table, set()):
+        return False
+    first = f"""SELECT globalTid >> 24 AS process, correlationId FROM {source.relations[table]}
+        WHERE correlationId IS NOT NULL AND eventClass IS DISTINCT FROM 67 LIMIT 10000"""
+    repeats = f"SELECT count(*) > count(DISTINCT (process, correlationId)) FROM ({first})"
+    return bool(connection.execute(repeats).fetchall()[0][0])
+
+
+def _relation(connection: duckdb.DuckDBPyConnection, source: Source, table: str) -> str:
+    """SQL for where a table's rows are, with at most one API call to a correlation id.
+
+    GPU work belongs to the outer one of calls that share one; the inner ones get theirs negated, which joins with
+    nothing.
+    """
+    rows = source.relations[table]
+    if table != "CUPTI_ACTIVITY_KIND_RUNTIME" or not has_repeats(connection, source):
+        return rows
+    return f"""(SELECT * REPLACE (CASE WHEN row_number() OVER (
+        PARTITION BY globalTid >> 24, correlationId, eventClass IS NOT DISTINCT FROM 67
+        ORDER BY start, "end" DESC, eventClass
+    ) = 1 THEN correlationId ELSE -correlationId END AS correlationId) FROM {rows})"""
+
+
+def begin(connection: duckdb.DuckDBPyConnection, source: Source) -> None:
+    """Make the schemas of the raw relations, and the macro `gpu_of`."""
+    connection.execute("CREATE SCHEMA IF NOT EXISTS raw; CREATE SCHEMA IF NOT EXISTS whole")
+    create_relations(connection, source, WHOLE_TRACE, ["TARGET_INFO_CUDA_DEVICE"])
+    gpus.create_macro(connection)
+
+
+def begin_stored(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make the same, and all relations, where the schema `raw` holds the tables of the contract."""
+    connection.execute(f"CREATE VIEW raw.wall AS {extents.select({})}; CREATE SCHEMA whole")
+    for table in map(identifier, WHOLE):
+        connection.execute(f"CREATE VIEW whole.{table} AS FROM raw.{table}")
+    gpus.create_macro(connection)
+    gpus.create_line(connection, {})
+
+
+def every_relation() -> list[str]:
+    """What `create_relations` can make: the tables of the contract, and what is made of several."""
+    return [*contract(), "wall", "on_line"]
+
+
+def read_by(names: Names, source: Source) -> list[str]:
+    """Those of them that a statement with these names reads."""
+    of_raw = names.of_schema("raw")
+    read = of_raw | names.of_schema("whole")
+    tables = {table for table in contract() if table.lower() in read}
+    if "wall" in of_raw:
+        tables |= {table for table in extents.EVENTS if None in source.extents.get(table, (None,))}
+    return [*tables, *(["wall"] if "wall" in of_raw else []), *(["on_line"] if names.functions & gpus.LINE else [])]
+
+
+def create_relations(
+    connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope, names: Collection[str]
+) -> None:
+    """Make relations of the contract in the schema `raw`: each has its columns, and the rows in scope.
+
+    The schema `whole` holds what explains why a GPU was idle, whatever part of it the scope is about. To create all
+    takes a tenth of the time in which a small trace is answered: a session makes those that are read.
+    """
+    statements = []
+    for table in contract().keys() & set(names):
+        columns = source.columns.get(table, set())
+        rows = f"FROM {_relation(connection, source, table)}" if columns else "WHERE false"
+        statements.append(_raw_view("raw", table, columns, rows, scope))
+        if table in WHOLE:
+            statements.append(_whole_view(table, columns, rows, scope))
+    if "wall" in names:
+        # A scope has written down its own time; see `nsys_insight.ingest.scope`.
+        wall = extents.select(source.extents) if scope == WHOLE_TRACE else "FROM internal.scope_windows"
+        statements.append(f"CREATE OR REPLACE VIEW raw.wall AS {wall}")
+    if statements:
+        connection.execute(";\n".join(statements))
+    if "on_line" in names:
+        gpus.create_line(connection, source.extents)
+
+
+def create_as_exported(connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope) -> None:
+    """Add to the relations what else the file has: columns behind those of the contract, and other tables."""
+    statements = []
+    for table, columns in sorted(source.columns.items()):
+        more = sorted(columns - contract().get(table, {}).keys())
+        rows = f"FROM {_relation(connection, source, table)}"
+        statements.append(_raw_view("raw", table, columns, rows, scope, more))
+    connection.execute(";\n".join(statements))
+
+
+@contextmanager
+def reading_only(
+    connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope, rows: Mapping[str, tuple[str, set[str]]]
+) -> Iterator[None]:
+    """Let relations of the schema `whole` have other rows within the block: of a table a relation and its columns."""
+    for table, (relation, columns) in rows.items():
+        connection.execute(_whole_view(table, columns, f"FROM {relation}", scope))
+    try:
+        yield
+    finally:
+        for table in rows:
+            at_rest = f"FROM {_relation(connection, source, table)}"
+            connection.execute(_whole_view(table, source.columns[table], at_rest, scope))
+
+
+def _whole_view(table: str, columns: set[str], rows: str, scope: Scope) -> str:
+    return _raw_view("whole", table, columns, rows, Scope(device=scope.device))
+
+
+def _raw_view(  # noqa: PLR0913, PLR0917 - what a relation is made of
+    schema: str, table: str, columns: set[str], rows: str, scope: Scope, more: Sequence[str] = ()
+) -> str:
+    """SQL that creates the relation of a table: the columns of the contract, from rows that have these, and `more`."""
+    types = contract().get(table, {})
+    select = [
+        cell(name, kind, cut(scope, table, name)) if name in columns else f"NULL::{kind} AS {identifier(name)}"
+        for name, kind in types.items()
+    ]
+    select += map(identifier, more)
+    test = condition(scope, table, (set(types) or columns) & columns) if columns else ""
+    where = f" WHERE {test}" if test else ""
+    return f"CREATE OR REPLACE VIEW {schema}.{identifier(table)} AS SELECT {', '.join(select)} {rows}{where}"

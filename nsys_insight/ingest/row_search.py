@@ -1,0 +1,86 @@
+"""Rows of a big SQLite export that lie near given times, found by halving instead of reading the whole table.
+
+nsys writes the rows of a table in order of start; whoever looks rows up must know that they are.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from nsys_insight.sql.quoting import identifier, literal
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable
+
+    import duckdb
+
+Spans = list[tuple[int, int]]
+# So many rows, evenly spread, tell whether all are in order; with them at hand, less is to be halved for each time.
+PROBES = 1_000
+_NEVER = -(1 << 63)
+
+
+class Rows:
+    """The rows of one table, to be asked where in it a time is."""
+
+    def __init__(self, database: sqlite3.Connection, table: str, column: str = "start") -> None:
+        """`column` rises from row to row: a time, or an id that is counted up."""
+        self._database, name = database, identifier(table)
+        self._probe = f"SELECT {identifier(column)} FROM {name} WHERE rowid >= ? ORDER BY rowid LIMIT 1"
+        # One aggregate a query: SQLite looks up a single min or max, but scans the table for two.
+        low, high = (database.execute(f"SELECT {edge}(rowid) FROM {name}").fetchone()[0] for edge in ("min", "max"))
+        self.numbers = range(0) if low is None else range(low, high + 1)
+
+    @property
+    def are_in_order(self) -> bool:
+        """Whether those of the rows that are looked at, evenly spread, are."""
+        return self._values == sorted(self._values)
+
+    def place(self, value: int) -> int:
+        """The number of the first row with this value or a higher one; one past the last row if there is none."""
+        after = bisect_left(self._values, value)
+        low = self._some[after - 1] if after else self.numbers.start
+        high = self._some[after] if after < len(self._some) else self.numbers.stop
+        return bisect_left(range(high), value, lo=low, key=self._at)
+
+    @cached_property
+    def _some(self) -> range:
+        return self.numbers[:: max(1, len(self.numbers) // PROBES)]
+
+    @cached_property
+    def _values(self) -> list[int]:
+        return [self._at(number) for number in self._some]
+
+    def _at(self, number: int) -> int:
+        row = self._database.execute(self._probe, (number,)).fetchone()
+        return _NEVER if row is None or row[0] is None else int(row[0])
+
+
+def joined(spans: Iterable[tuple[int, int]]) -> Spans:
+    """The union of spans, both ends included, as disjoint ones in order."""
+    union: Spans = []
+    for first, last in sorted(span for span in spans if span[1] >= span[0]):
+        if union and first <= union[-1][1] + 1:
+            union[-1] = union[-1][0], max(union[-1][1], last)
+        else:
+            union.append((first, last))
+    return union
+
+
+def keep(connection: duckdb.DuckDBPyConnection, catalog: str, table: str, columns: Iterable[str], spans: Spans) -> str:
+    """Copy the rows whose numbers are in spans into a temporary table of text; return its name.
+
+    SQLite finds each span by its row numbers, where DuckDB's extension would read all rows to leave most of them out.
+    """
+    name = f"near_{table}"
+    wanted = ", ".join(f"r.{identifier(column)}" for column in columns)
+    values = ", ".join(f"({first}, {last})" for first, last in joined(spans)) or "(0, -1)"
+    query = f"""WITH span (first, last) AS (VALUES {values})
+        SELECT {wanted} FROM span CROSS JOIN {identifier(table)} AS r WHERE r.rowid BETWEEN span.first AND span.last"""
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE {identifier(name)} AS FROM sqlite_query({literal(catalog)}, {literal(query)})"
+    )
+    return name

@@ -1,0 +1,266 @@
+"""The part of a trace that a question is about: NVTX ranges, a window of time, a device, a process, a stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from nsys_insight.errors import UsageError
+from nsys_insight.ingest import extents
+from nsys_insight.sql.quoting import identifier, literal
+from nsys_insight.text.near import did_you_mean
+
+if TYPE_CHECKING:
+    import duckdb
+
+# Tables that name things, or speak of the whole capture.
+KEPT_WHOLE = (
+    "TARGET_",
+    "ENUM_",
+    "META_",
+    "EXPORT_",
+    "ANALYSIS_",
+    "StringIds",
+    "PROCESSES",
+    "ThreadNames",
+    "DIAGNOSTIC_",
+)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What to look at; None does not narrow.
+
+    An event is in a window of time if it begins there (`from_ns` included, `to_ns` not), so that the windows of a
+    partition add up; an NVTX range is in it as far as it reaches into it. A GPU operation is in an NVTX range if its
+    launch call began inside the range, on its thread. `nvtx` is a range's name, or its path such as
+    ``decode_step/layer_0``; `*` and `?` in it stand for anything.
+    """
+
+    nvtx: str | None = None
+    from_ns: int | None = None
+    to_ns: int | None = None
+    device: int | None = None
+    process: int | None = None
+    stream: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a window without length."""
+        if self.from_ns is not None and self.to_ns is not None and self.to_ns <= self.from_ns:
+            raise UsageError(
+                f"the window from {self.from_ns} ns to {self.to_ns} ns is empty", "--to must be after --from"
+            )
+
+    def narrowed(self, **changes: object) -> Scope:
+        """Return this scope with some of its parts replaced."""
+        return replace(self, **changes)  # type: ignore[arg-type]
+
+
+WHOLE_TRACE = Scope()
+
+
+def cut(scope: Scope, table: str, column: str) -> str:
+    """Write the SQL for a column of a raw table as the scope leaves it: a window of time cuts the ranges of NVTX."""
+    value = identifier(column)
+    if table == "NVTX_EVENTS" and column == "start" and scope.from_ns is not None:
+        return f"greatest({value}, {scope.from_ns})"
+    if table == "NVTX_EVENTS" and column == "end" and scope.to_ns is not None:
+        return f"least(coalesce({value}, {scope.to_ns}), {scope.to_ns})"
+    return value
+
+
+def condition(scope: Scope, table: str, columns: set[str]) -> str:
+    """Write the SQL condition that keeps the rows of a raw table which are in scope; empty if all are.
+
+    A table is narrowed by what it has: an API call belongs to no device, so `--device` leaves all of them.
+    """
+    if table.startswith(KEPT_WHOLE):
+        return ""
+    pid = next((f"pid_of({name})" for name in ("globalPid", "globalTid") if name in columns), "")
+    time = next((identifier(name) for name in ("start", "timestamp") if name in columns), "")
+    tests = []
+    if scope.device is not None and "deviceId" in columns:
+        tests.append(f"deviceId = {scope.device}")
+    if scope.stream is not None and "streamId" in columns:
+        tests.append(f"streamId = {scope.stream}")
+    if scope.process is not None and pid:
+        tests.append(f"{pid} = {scope.process}")
+    if scope.from_ns is not None and table == "NVTX_EVENTS":
+        tests.append(f'("end" IS NULL OR "end" > {scope.from_ns})')
+    elif scope.from_ns is not None and time:
+        tests.append(f"{time} >= {scope.from_ns}")
+    if scope.to_ns is not None and time:
+        tests.append(f"{time} < {scope.to_ns}")
+    if scope.nvtx is not None and pid and "correlationId" in columns:
+        tests.append(f"({pid}, correlationId) IN (FROM internal.scope_calls)")
+    elif scope.nvtx is not None and time and table != "GPU_METRICS":  # which are of a GPU, later than the host's range
+        thread = (
+            "AND s.process_id = pid_of(globalTid) AND s.thread_id = tid_of(globalTid)" if "globalTid" in columns else ""
+        )
+        tests.append(
+            f"EXISTS (FROM internal.scope_ranges AS s WHERE {time} >= s.start_ns AND {time} < s.end_ns {thread})"
+        )
+    test = " AND ".join(tests)
+    # The rows that name NVTX domains come once, before all ranges.
+    return f"eventType = 75 OR ({test})" if test and table == "NVTX_EVENTS" else test
+
+
+def prepare(connection: duckdb.DuckDBPyConnection, scope: Scope) -> None:
+    """Create what the model and `condition` refer to: `scope`, and the tables `scope_…` of the schema `internal`.
+
+    The views `wall`, `nvtx_ranges` and `nvtx_nesting` must be there, over the whole trace, and `describe` called.
+
+    Raises:
+        UsageError: No NVTX range has the name.
+    """
+    start, end, ranges = scope.from_ns, scope.to_ns, 0
+    if start is not None or end is not None:
+        # A window may reach beyond the trace; the time out there is nobody's.
+        first, last = connection.execute("SELECT min(start_ns), max(end_ns) FROM wall").fetchall()[0]
+        if first is not None:
+            start = first if start is None else min(max(start, first), last)
+            end = last if end is None else max(min(end, last), start)
+    if scope.nvtx is not None:
+        ranges = _find_ranges(connection, scope)
+    elif start is not None and end is not None and end > start:
+        connection.execute(f"INSERT INTO internal.scope_windows (start_ns, end_ns) VALUES ({start}, {end})")
+    describe(connection, scope, start, end, ranges)
+
+
+def settle(connection: duckdb.DuckDBPyConnection, scope: Scope) -> None:
+    """Write down, once the raw relations are narrowed, which GPUs the work in scope used, and from when to when.
+
+    The GPUs go into the table `internal.scope_gpus`; the time into `internal.scope_windows`, where no window or range
+    gives it. The view `gpu_ops` must be there.
+    """
+    if _narrows_gpus(scope):
+        connection.execute(
+            """INSERT INTO internal.scope_gpus BY NAME SELECT DISTINCT gpu_of(process_id, device_id) AS gpu_id
+               FROM (SELECT DISTINCT process_id, device_id FROM gpu_ops)"""
+        )
+    if scope.nvtx is None and scope.from_ns is None and scope.to_ns is None:
+        connection.execute(
+            f"INSERT INTO internal.scope_windows BY NAME FROM ({extents.select({})}) WHERE end_ns > start_ns"
+        )
+
+
+def describe(
+    connection: duckdb.DuckDBPyConnection,
+    scope: Scope = WHOLE_TRACE,
+    start: int | None = None,
+    end: int | None = None,
+    ranges: int = 0,
+) -> None:
+    """Write the one-row table `scope`, with the window cut to the trace and the number of NVTX ranges meant.
+
+    The macro `in_scope` cuts a GPU's intervals to the scope's own time, `is_gpu_in_scope` tells whether the scope has
+    work on a GPU.
+    """
+    in_scope = "FROM query_table(intervals)"
+    if scope != WHOLE_TRACE:
+        in_scope = "WITH windows_in_scope AS (FROM internal.scope_windows) FROM cut_to(intervals, 'windows_in_scope')"
+    gpus = "gpu_id IN (FROM internal.scope_gpus)" if _narrows_gpus(scope) else "true"
+    connection.execute(
+        f"""CREATE SCHEMA IF NOT EXISTS internal;
+            CREATE TABLE IF NOT EXISTS internal.scope_windows (start_ns BIGINT, end_ns BIGINT);
+            CREATE TABLE IF NOT EXISTS internal.scope_gpus (gpu_id BIGINT);
+            CREATE OR REPLACE TABLE scope AS SELECT
+            {literal(scope.nvtx)}::VARCHAR AS nvtx, {ranges}::BIGINT AS range_count,
+            {literal(start)}::BIGINT AS from_ns, {literal(end)}::BIGINT AS to_ns,
+            {literal(scope.device)}::BIGINT AS device_id, {literal(scope.process)}::BIGINT AS process_id,
+            {literal(scope.stream)}::BIGINT AS stream_id;
+            CREATE OR REPLACE MACRO in_scope(intervals) AS TABLE
+            {in_scope};
+            CREATE OR REPLACE MACRO is_gpu_in_scope(gpu_id) AS {gpus}"""
+    )
+
+
+def _narrows_gpus(scope: Scope) -> bool:
+    return scope.nvtx is not None or scope.process is not None or scope.stream is not None
+
+
+def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
+    """Make the tables of an NVTX scope and return how many ranges it means."""
+    in_window = " AND ".join(
+        ["true"]
+        + ([f"coalesce(end_ns, start_ns + 1) > {scope.from_ns}"] if scope.from_ns is not None else [])
+        + ([f"start_ns < {scope.to_ns}"] if scope.to_ns is not None else [])
+        + ([f"process_id = {scope.process}"] if scope.process is not None else [])
+    )
+    # Only * and ? match anything; a bracket is a bracket.
+    wanted, pattern = literal(scope.nvtx), literal(str(scope.nvtx).replace("[", "[[]"))
+    paths = f"""
+                UNION
+                SELECT process_id, thread_id, start_ns, end_ns FROM nvtx_nesting
+                WHERE path GLOB {pattern} OR path GLOB '*/' || {pattern}"""
+    paths = paths if "/" in str(scope.nvtx) else ""  # to find all paths takes seconds on a big trace
+    connection.execute(
+        f"""CREATE OR REPLACE TABLE internal.scope_found AS
+            SELECT process_id, thread_id,
+                greatest(start_ns, {literal(scope.from_ns)}::BIGINT) AS start_ns,
+                least(coalesce(end_ns, 9223372036854775807), {literal(scope.to_ns)}::BIGINT) AS end_ns
+            FROM (
+                SELECT process_id, thread_id, start_ns, end_ns FROM nvtx_ranges
+                WHERE {wanted} IN (name, domain || ':' || name) OR name GLOB {pattern} {paths}
+            )
+            WHERE {in_window}"""
+    )
+    count = connection.execute("SELECT count(*) FROM internal.scope_found").fetchall()[0][0]
+    if not count:
+        raise UsageError(f"no NVTX range is called {scope.nvtx!r}", _near_ranges(connection, str(scope.nvtx)))
+    merged = _merged("process_id, thread_id", "internal.scope_found")
+    connection.execute(f"CREATE OR REPLACE TABLE internal.scope_ranges AS {merged}")
+    # An open range lasts to the end of the trace: of its CUDA events, or else of its ranges.
+    last = connection.execute(
+        """SELECT coalesce(
+               (SELECT max(end_ns) FROM wall),
+               (SELECT max(greatest(start_ns, coalesce(end_ns, start_ns))) FROM nvtx_ranges))"""
+    ).fetchall()[0][0]
+    connection.execute(
+        f"UPDATE internal.scope_ranges SET end_ns = greatest(start_ns, {last}) WHERE end_ns = 9223372036854775807"
+    )
+    connection.execute("CREATE OR REPLACE TABLE internal.scope_windows AS " + _merged("", "internal.scope_ranges"))
+    connection.execute(
+        """CREATE OR REPLACE TABLE internal.scope_calls AS
+           SELECT DISTINCT pid_of(c.globalTid) AS process_id, c.correlationId AS correlation_id
+           FROM raw.CUPTI_ACTIVITY_KIND_RUNTIME AS c
+           ASOF JOIN internal.scope_ranges AS s
+               ON s.process_id = pid_of(c.globalTid) AND s.thread_id = tid_of(c.globalTid) AND s.start_ns <= c.start
+           WHERE c.start < s.end_ns AND c.correlationId IS NOT NULL AND c.eventClass IS DISTINCT FROM 67"""
+    )
+    return int(count)
+
+
+def _merged(keys: str, table: str) -> str:
+    """SQL for the union of a table's intervals as disjoint ones, within each value of the key columns."""
+    by, comma = (f"PARTITION BY {keys}", ",") if keys else ("", "")
+    return f"""
+        WITH reach AS (
+            SELECT *, max(end_ns)
+                OVER ({by} ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
+            FROM {table}
+        ), islands AS (
+            SELECT *, sum(CASE WHEN reached IS NULL OR start_ns > reached THEN 1 ELSE 0 END)
+                OVER ({by} ORDER BY start_ns ROWS UNBOUNDED PRECEDING) AS island
+            FROM reach
+        )
+        SELECT {keys}{comma} min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM islands GROUP BY {keys}{comma} island
+    """
+
+
+def _near_ranges(connection: duckdb.DuckDBPyConnection, wanted: str) -> str:
+    names = [
+        name
+        for (name,) in connection.execute(
+            "SELECT name FROM nvtx_ranges GROUP BY name ORDER BY count(*) DESC, name LIMIT 1000"
+        ).fetchall()
+    ]
+    if not names:
+        return "there are no NVTX ranges here; capture with -t cuda,nvtx and mark ranges in the program"
+    some = ", ".join(repr(name) for name in names[:3]) + (" …" if len(names) > 3 else "")
+    near = did_you_mean(wanted, names, 3, quoted=True)
+    return (
+        f"{near} nsys-insight nvtx lists them; * matches anything"
+        if near
+        else (f"there are {some}; nsys-insight nvtx lists them; * matches anything")
+    )

@@ -1,0 +1,111 @@
+"""The model: the views of `queries/model`, created over the raw relations when a query needs them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import TYPE_CHECKING
+
+from nsys_insight.model.catalog_tables import table_macros
+from nsys_insight.model.kernel_catalog import macros
+from nsys_insight.paths import queries_folder, query
+from nsys_insight.sql.names import Names, mentioned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    import duckdb
+
+
+@dataclass(frozen=True)
+class View:
+    """One file of the model: a view, or a table macro that views are made of.
+
+    A name that begins with an underscore is the model's own affair: what other views are made of.
+    """
+
+    name: str
+    topic: str
+    path: Path
+
+    @cached_property
+    def _text(self) -> tuple[str, str, str]:
+        return self.path.read_text(encoding="utf-8").partition("COMMENT ON ")
+
+    @property
+    def create(self) -> str:
+        """The statement that creates it."""
+        return self._text[0]
+
+    @property
+    def comments(self) -> str:
+        """The statements that document it; a macro has none."""
+        return self._text[1] + self._text[2]
+
+    @cached_property
+    def mentions(self) -> Names:
+        """What it is made of."""
+        return mentioned(self.create)
+
+    @property
+    def is_internal(self) -> bool:
+        """Whether it is what other views are made of, and nothing to ask for."""
+        return self.name.startswith("_")
+
+
+@cache
+def definitions() -> dict[str, View]:
+    """The views and the table macros by name: the files below the topics of `queries/model`."""
+    files = sorted((queries_folder() / "model").glob("*/*.sql"))
+    return {path.stem: View(path.stem, path.parent.name, path) for path in files}
+
+
+def documented(*, internal: bool = True) -> dict[str, View]:
+    """The views by name, those that others are made of first; without `internal`, those that are there to be asked."""
+    return {view.name: view for view in made_of(definitions()) if view.comments and (internal or not view.is_internal)}
+
+
+def needed(sql: str) -> list[View]:
+    """The views that a statement names, and all that these are made of, in the order in which to create them."""
+    return made_of(mentioned(sql).of_model)
+
+
+def made_of(names: Iterable[str]) -> list[View]:
+    """These views and all that they are made of, each after those that it reads."""
+    known = definitions()
+    found: dict[str, View] = {}
+
+    def add(name: str) -> None:
+        if name in known and name not in found:
+            view = known[name]
+            for other in sorted(view.mentions.of_model - {name}):
+                add(other)
+            found[name] = view
+
+    for name in sorted(names):
+        add(name)
+    return list(found.values())
+
+
+def facts_read(sql: str) -> frozenset[str]:
+    """The tables of the schema `facts` that a statement reads, itself or by the views that it names."""
+    return mentioned(sql).of_schema("facts").union(*(view.mentions.of_schema("facts") for view in needed(sql)))
+
+
+def create_macros(connection: duckdb.DuckDBPyConnection, *, lasting: bool = False) -> None:
+    """Create the macros that views, packs and scope conditions use, for all catalogs, or to last in a file."""
+    for statement in macro_statements():
+        connection.execute(statement.replace("TEMP MACRO", "MACRO") if lasting else statement)
+
+
+def macro_statements() -> list[str]:
+    """The SQL that creates the macros, for a connection's life."""
+    text = query("model/macros")
+    return [text.replace("CREATE MACRO", "CREATE TEMP MACRO"), *macros(), *table_macros()]
+
+
+def create_views(connection: duckdb.DuckDBPyConnection, wanted: Iterable[View], *, comments: bool = False) -> None:
+    """Create views; with their comments only when somebody is going to read those, for they take as long again."""
+    for view in wanted:
+        connection.execute(view.create + (view.comments if comments else ""))

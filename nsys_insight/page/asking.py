@@ -1,0 +1,23 @@
+"""Questions that only the page's pictures ask: the statements of `queries/internal/page`."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from nsys_insight.paths import query
+from nsys_insight.sql.parameters import bind
+
+if TYPE_CHECKING:
+    from nsys_insight.packs.step_options import StepOptions
+    from nsys_insight.session.session import Session
+
+
+def ask(trace: Session, name: str, steps: StepOptions, **values: Any) -> list[Any]:
+    """Run the statement of this name; steps are found as the options say."""
+    return trace.rows(bind(_statement(name), values), steps)
+
+
+@cache
+def _statement(name: str) -> str:
+    return query(f"internal/page/{name}")

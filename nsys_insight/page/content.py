@@ -1,0 +1,195 @@
+"""What the report contains: which reports, in which order, and the figures at its head."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nsys_insight.diagnose.diagnosis import diagnose
+from nsys_insight.errors import InsightError
+from nsys_insight.packs import step_options
+from nsys_insight.packs.built_in import built_in
+from nsys_insight.packs.topics import by_topic
+from nsys_insight.session.answer import of_rows
+from nsys_insight.text.quantities import value
+
+if TYPE_CHECKING:
+    from nsys_insight.diagnose.diagnosis import Diagnosis
+    from nsys_insight.packs.pack import Pack
+    from nsys_insight.packs.step_options import StepOptions
+    from nsys_insight.packs.topics import Topic
+    from nsys_insight.session.answer import Answer
+    from nsys_insight.session.session import Session
+
+# GPUs that are named at the head.
+_GPUS = 4
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One report in the report: its pack and its answer."""
+
+    pack: Pack
+    answer: Answer
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to show."""
+        return not self.answer.row_count
+
+
+class Figure(NamedTuple):
+    """A number at the head of the report."""
+
+    text: str
+    label: str
+    more: str = ""
+
+
+@dataclass(frozen=True)
+class Content:
+    """All answers, in a scope and with steps found as the options say.
+
+    `facts` are sentences about the trace, `measured` are findings of ncu's data where there are any.
+    """
+
+    path: str
+    file: str
+    diagnosis: Diagnosis
+    scope: dict[str, Any]
+    steps: StepOptions
+    facts: list[str]
+    figures: list[Figure]
+    entries: dict[str, Entry]
+    measured: Answer | None = None
+
+    def command(self, report: str) -> str:
+        """What to type to see all of a report."""
+        pack = built_in()[report]
+        takes = {**pack.params, **step_options.params_of(pack.sql)}
+        steps = {takes[name].flag: given for name, given in self.steps.given.items() if name in takes}
+        return _shell("nsys-insight", report, self.path, **self._scope_flags, **steps)
+
+    @property
+    def narrowed(self) -> str:
+        """The flags of the scope and about steps, as typed."""
+        steps = {step_options.PARAMS[name].flag: given for name, given in self.steps.given.items()}
+        return _shell(**self._scope_flags, **steps)
+
+    @property
+    def topics(self) -> dict[Topic, list[Entry]]:
+        """The reports by topic."""
+        return {
+            topic: [self.entries[pack.name] for pack in packs if pack.name in self.entries]
+            for topic, packs in by_topic().items()
+        }
+
+    @property
+    def _scope_flags(self) -> dict[str, Any]:
+        return {f"--{name.removesuffix('_ns')}": given for name, given in self.scope.items()}
+
+
+def gather(trace: Session, steps: StepOptions, sizes: dict[str, Any] | None = None) -> Content:
+    """Ask everything.
+
+    Args:
+        trace: The trace, in its scope.
+        steps: How steps are found.
+        sizes: Parameters of the report `roofline`: how large the work is that kernels do.
+
+    Raises:
+        InsightError: Steps cannot be found as the options say, or the trace cannot be read.
+    """
+    diagnosis = diagnose(trace, steps)
+    entries = {
+        pack.name: _entry(
+            trace, pack, sizes or {} if pack.name == "roofline" else steps.given, diagnosis.answers.get(pack.name)
+        )
+        for packs in by_topic().values()
+        for pack in packs
+        if pack.page
+    }
+    return Content(
+        path=str(trace.path),
+        file=trace.path.name,
+        diagnosis=diagnosis,
+        scope=trace.about()["scope"],
+        steps=steps,
+        facts=_facts(entries["info"]),
+        figures=_figures(entries["per-token"]) or _figures_of_trace(entries["info"]),
+        entries=entries,
+        measured=_measured(trace, entries["headroom"]),
+    )
+
+
+def sentences(text: str, most: int) -> str:
+    """The first `most` sentences of a text."""
+    return ". ".join(text.split(". ")[:most]).removesuffix(".") + "."
+
+
+def _entry(trace: Session, pack: Pack, options: dict[str, Any], known: Answer | None) -> Entry:
+    if known is not None:
+        return Entry(pack, known)
+    takes = {**pack.params, **step_options.params_of(pack.sql)}
+    try:
+        return Entry(pack, trace.answer(pack, **{name: given for name, given in options.items() if name in takes}))
+    except InsightError as error:
+        # A report that needs more memory or time than it may have is no reason to have none at all.
+        return Entry(pack, of_rows((), (), report=pack.name, title=pack.title, empty=error.message))
+
+
+def _measured(trace: Session, headroom: Entry) -> Answer | None:
+    if trace.ncu is None:
+        return None
+    from nsys_insight.page.measured import findings
+
+    found = findings(trace.ncu, headroom.answer.dicts())
+    return found if found.row_count else None
+
+
+def _shell(*words: str, **flags: Any) -> str:
+    import shlex
+
+    return shlex.join([*words, *(word for flag, given in flags.items() for word in (flag, str(given)))])
+
+
+def _facts(info: Entry) -> list[str]:
+    """Where and how the trace was captured; never more of the environment than the report `info` says."""
+    rows = info.answer.dicts()
+    gpus = [row["detail"] for row in rows if row["metric"] == "gpu_busy_pct"]
+    said = {row["metric"]: row for row in rows if row["section"] == "capture"}
+    facts = gpus[:_GPUS] + ([f"and {len(gpus) - _GPUS} more GPUs"] if len(gpus) > _GPUS else [])
+    if "command" in said:
+        facts.append(f"command: {said['command']['detail']}")
+    if "capture_ns" in said:
+        facts.append(f"captured: {value('capture_ns', said['capture_ns']['value'])}, {said['capture_ns']['detail']}")
+    if "nsys_version" in said:
+        facts.append(f"nsys {said['nsys_version']['detail']}")
+    return [fact for fact in facts if fact]
+
+
+def _figures(per_token: Entry) -> list[Figure]:
+    if per_token.is_empty:
+        return []
+    rows = {row["metric"]: row for row in per_token.answer.dicts()}
+
+    def each(metric: str) -> str:
+        return value(metric, rows[metric]["per_token"]) if metric in rows else "-"
+
+    def share(metric: str) -> str:
+        return value("share_pct", rows[metric]["wall_pct"]) if metric in rows else "-"
+
+    return [
+        Figure(each("wall_ns"), "wall per step", f"{each('tokens_per_s')} per second"),
+        Figure(share("gpu_busy_ns"), "GPU busy", each("gpu_busy_ns")),
+        Figure(share("gpu_idle_ns"), "GPU idle", each("gpu_idle_ns")),
+        Figure(each("kernels"), "kernels per step", f"{each('kernel_avg_ns')} on average"),
+        Figure(each("launch_calls"), "launch calls per step", each("api_launch_ns")),
+        Figure(each("sync_points"), "waits per step", each("api_sync_ns")),
+    ]
+
+
+def _figures_of_trace(info: Entry) -> list[Figure]:
+    known = {row["metric"]: row["value"] for row in info.answer.dicts() if row["value"] is not None}
+    wanted = (("wall_ns", "wall"), ("gpu_busy_pct", "GPU busy"), ("kernels", "kernels"), ("api_calls", "CUDA calls"))
+    return [Figure(value(metric, known[metric]), label) for metric, label in wanted if metric in known]

@@ -1,0 +1,129 @@
+"""The report as one HTML page that needs nothing else: style, script and pictures are in it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nsys_insight.page import looks, pictures
+from nsys_insight.page.content import sentences
+from nsys_insight.page.measured import READING
+from nsys_insight.page.tables import table
+from nsys_insight.text.cells import printable
+from nsys_insight.version import __version__
+
+if TYPE_CHECKING:
+    from nsys_insight.diagnose.result import Finding
+    from nsys_insight.page.content import Content, Entry
+    from nsys_insight.page.layer import Layer
+    from nsys_insight.page.strip import Strip
+
+# Rows of a table; the command below it gives all.
+ROWS = 100
+_PAGE = Path(__file__).parent / "templates"
+
+
+def page(content: Content, strip: Strip | None, layer: Layer | None, limit: int | None = ROWS) -> str:
+    """Write the page, with at most `limit` rows in a table, or all."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=FileSystemLoader(_PAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    style, script = (_read(name) for name in ("page.css", "page.js"))
+    entries = content.entries
+    answers = {name: entry.answer for name, entry in entries.items() if not entry.is_empty}
+    return environment.get_template("page.html.j2").render(
+        content=content,
+        file=printable(content.file),
+        version=__version__,
+        style=Markup(style),  # noqa: S704 - our own files
+        script=Markup(script),  # noqa: S704
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        legend=looks.LEGEND,
+        diagnosis=_diagnosis(content),
+        strip=strip,
+        layer=layer,
+        budget=pictures.budget(answers["classify"]) if "classify" in answers else [],
+        idle=pictures.idle(answers["idle"]) if "idle" in answers else [],
+        top=pictures.top(answers["top"]) if "top" in answers else [],
+        pace=pictures.pace(answers["steps"]) if "steps" in answers else None,
+        roofline=Markup(_roofline(answers["roofline"])) if "roofline" in answers else "",  # noqa: S704 - it escapes its texts itself
+        ncu=_measured(content, limit),
+        topics=[
+            {
+                **topic._asdict(),
+                "entries": [_shown(entry, limit) for entry in found if not entry.is_empty],
+                "empty": [entry for entry in found if entry.is_empty],
+            }
+            for topic, found in content.topics.items()
+        ],
+    )
+
+
+def _diagnosis(content: Content) -> dict[str, Any]:
+    from nsys_insight.diagnose import text as diagnosis_text
+
+    found = content.diagnosis
+    first, *others = diagnosis_text.headline(found)
+    return {
+        "verdict": found.verdict,
+        # The verdict stands above, the file's name at the head.
+        "lines": [printable(line) for line in (first.partition(f": {found.verdict}; ")[2], *others) if line],
+        "standing": printable(diagnosis_text.standing(found)),
+        "findings": [
+            {
+                **_printable(finding),
+                "also": [_printable(one) for one in finding.also],
+                "gain": diagnosis_text.gain(finding, found.per),
+                "link": _link(finding.command, content),
+            }
+            for finding in found.findings
+        ],
+        "unjudged": found.unjudged,
+    }
+
+
+def _printable(finding: Finding) -> dict[str, Any]:
+    return {name: printable(given) if isinstance(given, str) else given for name, given in vars(finding).items()}
+
+
+def _measured(content: Content, limit: int | None) -> dict[str, Any] | None:
+    if content.measured is None:
+        return None
+    return {"table": table(content.measured, limit), "reading": READING, "command": "nsys-insight ncu report"}
+
+
+def _link(command: str, content: Content) -> str:
+    """The report that a command is about, if it is in the page with something to show."""
+    report = command.split()[1]
+    return report if report in content.entries and not content.entries[report].is_empty else ""
+
+
+def _shown(entry: Entry, limit: int | None) -> dict[str, Any]:
+    return {
+        "pack": entry.pack,
+        "reading": sentences(entry.pack.reading, 2),
+        "notes": [printable(note) for note in entry.answer.notes],
+        "table": table(entry.answer, limit),
+    }
+
+
+def _roofline(answer: Any) -> str:
+    from nsys_insight.render.roofline import points, svg
+
+    found = points(answer, 12)
+    return svg(found) if found else ""
+
+
+def _read(name: str) -> str:
+    return (_PAGE / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """What the page's security policy knows a style or script by, so that no other one runs."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

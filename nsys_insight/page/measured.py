@@ -1,0 +1,51 @@
+"""What Nsight Compute measured of the same program, as findings about its kernels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nsys_insight.session.answer import Answer, Column, of_rows
+from nsys_insight.text.quantities import label, value
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nsys_insight.ncu.report import Priority
+
+READING = (
+    "From the top: what may save most of the trace's time. A saving is ncu's own estimate, or at most what the kernel"
+    " lacks to its ceiling; savings of one kernel overlap."
+)
+COLUMNS = (
+    Column("finding", "VARCHAR", "What was found"),
+    Column("name", "VARCHAR", "The kernel"),
+    Column("severity", "VARCHAR", "critical, warning, info"),
+    Column(
+        "saving_ns",
+        "DOUBLE",
+        "What may be saved: in the trace where the kernel is in it, else of the launches that ncu profiled",
+    ),
+    Column("saving_pct", "DOUBLE", "The same as a share of the kernel's time"),
+    Column("evidence", "VARCHAR", "The metrics that show it"),
+    Column("action", "VARCHAR", "What to do"),
+    Column("basis", "VARCHAR", "Where the saving is from"),
+)
+
+
+def findings(store: Path, headroom: list[dict[str, Any]]) -> Answer:
+    """Judge the kernels of a file that `ncu import` wrote; `headroom` are the rows of the report of that name."""
+    from nsys_insight.ncu.measured import Measured
+    from nsys_insight.ncu.report import build
+
+    with Measured(store) as measured:
+        rows = [_row(one) for one in build(measured, store.name, headroom).priorities]
+    return of_rows(COLUMNS, rows, report="ncu report", title="What Nsight Compute's figures say")
+
+
+def _row(one: Priority) -> tuple[Any, ...]:
+    finding = one.finding
+    evidence = ", ".join(f"{label(column)} {value(column, given)}" for column, given in finding.evidence.items())
+    return (
+        finding.title, one.kernel.row["kernel"], finding.severity, one.saving_ns, one.saving_pct,
+        evidence, finding.action, one.basis,
+    )  # fmt: skip

@@ -1,0 +1,100 @@
+"""An answer as the cells of an HTML table: what is shown, what it is sorted by, and long names folded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from nsys_insight.render.human import fields_of
+from nsys_insight.render.plain import plain
+from nsys_insight.text.cells import printable
+from nsys_insight.text.kernel_names import fit_all
+
+if TYPE_CHECKING:
+    from nsys_insight.session.answer import Answer
+
+# Characters of a name that are shown before it is unfolded, and that are kept at all.
+_FOLDED, _KEPT = 48, 1_000
+# Characters of a text that stay on one line.
+_LINE = 48
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A column: its label and unit, what it means, and how its cells stand."""
+
+    label: str
+    unit: str
+    meaning: str
+    right: bool
+    detail: bool
+    name: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is shown.
+
+    `raw` is what a number is sorted by, `whole` the name that is folded, `share` the length of a bar behind it in %.
+    """
+
+    text: str
+    raw: str | None = None
+    whole: str = ""
+    share: float | None = None
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it may take several lines."""
+        return len(self.text) > _LINE
+
+
+@dataclass(frozen=True)
+class Table:
+    """The first rows of an answer."""
+
+    headings: list[Heading]
+    rows: list[list[Cell]]
+    row_count: int
+
+
+def table(answer: Answer, limit: int | None) -> Table:
+    """Make the table of the first `limit` rows, or of all."""
+    fields = fields_of(answer, limit, full_names=False)
+    rows = answer.rows(limit)
+    headings = [
+        Heading(field.label, field.unit, column.description, field.right, field.detail, column.name)
+        for field, column in zip(fields, answer.columns, strict=True)
+    ]
+    barred = next((heading.name for heading in headings if heading.name.endswith("_pct") and not heading.detail), None)
+    columns = []
+    for field, heading, values in zip(fields, headings, zip(*rows, strict=True), strict=True) if rows else ():
+        if field.kind == "name":
+            short = fit_all(set(field.cells), _FOLDED)
+            columns.append([_name(short[text], raw) for text, raw in zip(field.cells, values, strict=True)])
+        elif field.right:
+            shares = [_share(raw) if heading.name == barred else None for raw in values]
+            columns.append(
+                [
+                    Cell(text, _number(raw), share=share)
+                    for text, raw, share in zip(field.cells, values, shares, strict=True)
+                ]
+            )
+        else:
+            columns.append([Cell(text) for text in field.cells])
+    return Table(headings, [list(row) for row in zip(*columns, strict=True)], answer.row_count)
+
+
+def _name(short: str, raw: Any) -> Cell:
+    whole = "" if raw is None else printable(str(raw))
+    return Cell(short, whole=whole[:_KEPT] + ("…" if len(whole) > _KEPT else "") if whole not in (short, "") else "")
+
+
+def _number(raw: Any) -> str:
+    given = plain(raw)
+    return "" if given is None else f"{given:.9g}" if isinstance(given, float) else str(given)
+
+
+def _share(raw: Any) -> float | None:
+    given = plain(raw)
+    return None if given is None else min(max(float(given), 0.0), 100.0)

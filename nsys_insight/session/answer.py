@@ -1,0 +1,126 @@
+"""The answer to one question: a table in DuckDB, with what its columns mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from nsys_insight.session.sandbox import handover
+from nsys_insight.sql.quoting import identifier, literal
+from nsys_insight.sql.rows import insert
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    import duckdb
+    import polars as pl
+
+Columns = list[tuple[str, str]]  # names and DuckDB types
+Batch = list[tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of an answer.
+
+    `type` is DuckDB's name of the type; the unit follows from the name's suffix (`text.units.unit_of`). A table that is
+    too narrow for a row leaves out the columns that are a `detail`.
+    """
+
+    name: str
+    type: str
+    description: str = ""
+    detail: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A finished table, stored in its own DuckDB table in the order it is to be shown.
+
+    `report` is the command's name, `title` its heading, `params` what it was asked with, `notes` what the reader must
+    know beside the numbers (`note_names`: under which names a pack has them), `trace` a few facts about the trace,
+    `summary` what an answer says as a whole. Rows are fetched when somebody reads them, so that an answer of millions
+    of rows can be written to a file in pieces.
+    """
+
+    connection: duckdb.DuckDBPyConnection = field(repr=False)
+    table: str
+    columns: tuple[Column, ...]
+    report: str
+    title: str
+    params: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    note_names: tuple[str, ...] = ()
+    empty: str = ""
+    trace: dict[str, Any] = field(default_factory=dict)
+    summary: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def row_count(self) -> int:
+        """How many rows there are, however many are shown."""
+        return int(self.connection.execute(f"SELECT count(*) FROM {self.table}").fetchall()[0][0])
+
+    def notes_of(self, name: str) -> tuple[str, ...]:
+        """The notes that a pack's header has under a name."""
+        return tuple(text for of, text in zip(self.note_names, self.notes, strict=False) if of == name)
+
+    def rows(self, limit: int | None = None) -> list[tuple[Any, ...]]:
+        """Fetch the first `limit` rows, or all of them."""
+        return self.connection.execute(self._select(limit)).fetchall()
+
+    def dicts(self, limit: int | None = None) -> list[dict[str, Any]]:
+        """Fetch the first `limit` rows, or all of them, each as its cells by column."""
+        names = [column.name for column in self.columns]
+        return [dict(zip(names, row, strict=True)) for row in self.rows(limit)]
+
+    def batches(self, size: int = 50_000, limit: int | None = None) -> Iterator[list[tuple[Any, ...]]]:
+        """Fetch the rows in pieces of `size`."""
+        cursor = self.connection.cursor()
+        cursor.execute(self._select(limit))
+        while batch := cursor.fetchmany(size):
+            yield batch
+
+    def frame(self) -> pl.DataFrame:
+        """Return the whole answer as a polars frame, with raw values: ns, bytes, NULL for unknown."""
+        import polars as pl
+
+        return pl.DataFrame(self.connection.sql(self._select(None)))
+
+    def write_parquet(self, path: Path, limit: int | None = None) -> None:
+        """Write the answer as a Parquet file with DuckDB's own writer, in constant memory."""
+        with handover(path) as inner:
+            self.connection.execute(f"COPY ({self._select(limit)}) TO {literal(str(inner))} (FORMAT parquet)")
+
+    def _select(self, limit: int | None) -> str:
+        names = ", ".join(identifier(column.name) for column in self.columns)
+        cut = "" if limit is None else f" LIMIT {limit}"
+        return f"SELECT {names} FROM {self.table} ORDER BY row_{cut}"
+
+
+def store(connection: duckdb.DuckDBPyConnection, table: str, select: str) -> Columns:
+    """Run `select` and keep its result, in its order, as the in-memory table `table`.
+
+    Returns the names and DuckDB types of its columns. Row numbers are kept in a column `row_` of their own, because
+    the connection does not preserve insertion order (that is what lets a SQLite file be scanned in parallel).
+    """
+    connection.execute(f"CREATE OR REPLACE TABLE {table} AS SELECT row_number() OVER () AS row_, * FROM (\n{select}\n)")
+    described = connection.execute(f"DESCRIBE {table}").fetchall()
+    return [(name, kind) for name, kind, *_ in described[1:]]
+
+
+def of_rows(columns: Sequence[Column], rows: Sequence[Sequence[object]], **facts: Any) -> Answer:
+    """Make an answer of rows that were worked out in Python; `facts` are the other fields of `Answer`."""
+    import duckdb
+
+    connection = duckdb.connect()
+    types = ", ".join(f"{identifier(column.name)} {column.type}" for column in columns)
+    connection.execute(f"CREATE TABLE answer (row_ BIGINT, {types})")
+    names = [column.name for column in columns]
+    insert(
+        connection,
+        "answer",
+        ({"row_": number, **dict(zip(names, row, strict=True))} for number, row in enumerate(rows)),
+    )
+    return Answer(connection, "answer", tuple(columns), **facts)

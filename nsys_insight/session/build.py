@@ -1,0 +1,109 @@
+"""Building the model: the raw relations of a trace, the tables of facts, and the views over both, when needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nsys_insight.facts import store
+from nsys_insight.facts.store import NOTHING_SAID, Facts
+from nsys_insight.ingest import raw
+from nsys_insight.ingest.database import connect
+from nsys_insight.ingest.scope import WHOLE_TRACE, describe, prepare, settle
+from nsys_insight.ingest.several import inside
+from nsys_insight.model import views
+from nsys_insight.sql.names import mentioned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import duckdb
+
+    from nsys_insight.ingest.scope import Scope
+    from nsys_insight.model.views import View
+
+
+class Model:
+    """The model over one trace, in a catalog of a connection that has the macros of the model (`views.create_macros`).
+
+    Relations and views are made when something names them: to make all takes longer than to answer most questions.
+    """
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        source: raw.Source,
+        *,
+        catalog: str = "",
+        scope: Scope = WHOLE_TRACE,
+        as_exported: bool = False,
+    ) -> None:
+        """Make what views need in any scope; `as_exported` adds what else the file has to the raw relations.
+
+        Raises:
+            UsageError: The scope names an NVTX range that is not there.
+        """
+        self._connection, self.source, self._catalog = connection, source, catalog
+        self._relations: set[str] = set()
+        self._views: set[str] = set()
+        with inside(connection, catalog):
+            raw.begin(connection, source)
+            _create_frame(connection)
+            if scope != WHOLE_TRACE or as_exported:
+                self._relations.update(raw.every_relation())
+                raw.create_relations(connection, source, WHOLE_TRACE, self._relations)
+            if scope != WHOLE_TRACE:
+                self._create(views.made_of(["wall", "nvtx_ranges", "nvtx_nesting", "gpu_ops"]))
+                prepare(connection, scope)
+                raw.create_relations(connection, source, scope, self._relations)
+                settle(connection, scope)
+            if as_exported:
+                raw.create_as_exported(connection, source, scope)
+
+    def create(self, sql: str, *, comments: bool = False) -> None:
+        """Create the views that a statement names, and the relations that it and they read."""
+        with inside(self._connection, self._catalog):
+            self._create_relations(raw.read_by(mentioned(sql), self.source))
+            self._create(views.needed(sql), comments=comments)
+
+    def create_all(self, *, comments: bool = False) -> None:
+        """Create all views."""
+        with inside(self._connection, self._catalog):
+            self._create(views.made_of(views.definitions()), comments=comments)
+
+    def _create(self, wanted: Iterable[View], *, comments: bool = False) -> None:
+        new = [view for view in wanted if view.name not in self._views]
+        self._create_relations(name for view in new for name in raw.read_by(view.mentions, self.source))
+        views.create_views(self._connection, new, comments=comments)
+        self._views.update(view.name for view in new)
+
+    def _create_relations(self, names: Iterable[str]) -> None:
+        new = set(names) - self._relations
+        raw.create_relations(self._connection, self.source, WHOLE_TRACE, new)
+        self._relations |= new
+
+
+def empty_model(sql: str | None = None, *, comments: bool = False) -> duckdb.DuckDBPyConnection:
+    """Create the views that a statement names, or all, over a trace in which nothing happened."""
+    connection = connect()
+    views.create_macros(connection)
+    model = Model(connection, raw.Source({}, {}))
+    if sql is None:
+        model.create_all(comments=comments)
+    else:
+        model.create(sql, comments=comments)
+    return connection
+
+
+def create_lasting(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make the whole model and all facts in a DuckDB file whose schema `raw` holds the tables of the contract."""
+    views.create_macros(connection, lasting=True)
+    raw.begin_stored(connection)
+    _create_frame(connection)
+    views.create_views(connection, views.made_of(views.definitions()), comments=True)
+    facts = Facts(connection, [raw.Source({}, {})], WHOLE_TRACE, lambda _: None)
+    facts.find([view.create for view in views.definitions().values()], NOTHING_SAID)
+
+
+def _create_frame(connection: duckdb.DuckDBPyConnection) -> None:
+    describe(connection)
+    store.create_tables(connection)

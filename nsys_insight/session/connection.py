@@ -1,0 +1,303 @@
+"""A DuckDB connection over trace files: the model's views on demand, and a way on when a file is hard to read."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from itertools import count
+from typing import TYPE_CHECKING, TypeVar
+
+from nsys_insight.errors import QueryError, TraceError
+from nsys_insight.facts.store import NOTHING_SAID, Facts
+from nsys_insight.ingest import cache, database, raw
+from nsys_insight.ingest.attach import attach, is_unreadable_cell
+from nsys_insight.ingest.files import exports
+from nsys_insight.ingest.identify import Kind
+from nsys_insight.ingest.several import catalogs
+from nsys_insight.model import views
+from nsys_insight.session import build, sandbox
+from nsys_insight.session.answer import store
+from nsys_insight.session.several import unite
+from nsys_insight.sql.names import mentioned
+from nsys_insight.sql.quoting import literal
+from nsys_insight.sql.statements import failed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    import duckdb
+
+    from nsys_insight.facts.store import FactOptions
+    from nsys_insight.ingest.files import File
+    from nsys_insight.ingest.scope import Scope
+    from nsys_insight.session.answer import Batch, Columns
+    from nsys_insight.sql.statements import Statement
+
+T = TypeVar("T")
+
+
+class Connection:
+    """Runs queries over one file or several in one scope, and lets them reach nothing else (see `sandbox`).
+
+    There are three ways to read a SQLite export: a DuckDB file built of it before, DuckDB's extension scanning it in
+    place, and a copy made cell by cell. Each next one is slower to start and gets over what stopped the one before: a
+    damaged cache, a platform without the extension, text that is not UTF-8. All give the same answers.
+    """
+
+    def __init__(  # noqa: PLR0913 - what a connection is made of
+        self,
+        files: Sequence[File],
+        scope: Scope,
+        memory: str | None,
+        *,
+        use_cache: bool | None,
+        timeout_s: float | None = None,
+        ncu: Path | None = None,
+    ) -> None:
+        """Open the files in the first way that works.
+
+        `ncu` is a file that `ncu import` wrote, to be read beside a single trace.
+
+        Raises:
+            TraceError: None does.
+            UsageError: The scope names an NVTX range that is not there.
+        """
+        self.files, self.scope, self.memory, self.use_cache, self.ncu = files, scope, memory, use_cache, ncu
+        self._bounded = sandbox.Runner(timeout_s)
+        self.duckdb: duckdb.DuckDBPyConnection
+        self._numbers = count(1)
+        self._models: list[build.Model] = []
+        self._facts: Facts
+        self._loaded: dict[str, set[str]] = {}
+        self._definitions: dict[tuple[str, bool], str] = {}
+        self._as_exported = False
+        self._cached_files: list[Path] = []
+        self._way: Callable[[], list[raw.Source] | None]
+        self._ways: list[Callable[[], list[raw.Source] | None]] = [self._cached, self._in_place, self._copied]
+        self._open()
+
+    def table(self, query: str, options: FactOptions = NOTHING_SAID, *, line: int = 0) -> tuple[str, Columns]:
+        """Run a query over the model's views; return its result's table, with its columns' names and types.
+
+        The facts that it reads, such as `steps`, are found as the `options` say. `line` is where the query begins in
+        what the user wrote, for messages.
+
+        Raises:
+            UsageError: Steps are to be told by an NVTX range that is not there.
+            QueryError: The query failed.
+            TraceError: The file cannot be read.
+        """
+        name = f"internal.answer_{next(self._numbers)}"
+        # The query begins on the second line of what DuckDB sees.
+        return name, self._run(query, lambda: store(self.duckdb, name, query), line - 1, options)
+
+    def stream(self, query: str, size: int, *, line: int = 0) -> tuple[Columns, Iterator[Batch]]:
+        """Run a query and give its columns, and its rows in pieces of `size` while it still runs.
+
+        Raises:
+            QueryError: The query failed, at once or later.
+            TraceError: The file cannot be read.
+        """
+
+        def start() -> tuple[Columns, Batch]:
+            # Not on a cursor, which does not see the connection's temporary tables and macros.
+            columns = [(name, kind) for name, kind, *_ in self.duckdb.execute(f"DESCRIBE {query}").fetchall()]
+            return columns, self.duckdb.execute(query).fetchmany(size)
+
+        columns, first = self._run(query, start, line)
+        return columns, self._batches(first, size)
+
+    def write_parquet(self, query: str, path: Path, *, line: int = 0) -> int:
+        """Write a query's result while it runs as a Parquet file, to a `sandbox.handover`; return how many rows."""
+        copy = f"COPY (\n{query}\n) TO {literal(str(path))} (FORMAT parquet)"
+        return int(self._run(query, lambda: self.duckdb.execute(copy).fetchall(), line - 1)[0][0])
+
+    def define(self, statement: Statement) -> None:
+        """Run the definition of a table, view or macro of the user's own."""
+        own = (statement.creates, statement.is_macro)
+        if own not in self._definitions:
+            sandbox.check_name(self.duckdb, statement)
+        self._run(statement.sql, lambda: self.duckdb.execute(statement.sql), statement.line)
+        self._definitions[own] = statement.sql
+
+    @contextmanager
+    def materialized(self, view: str, options: FactOptions) -> Iterator[None]:
+        """Hide a view that is costly behind a temporary table of its rows and its name, while several queries read it.
+
+        Raises:
+            UsageError: Steps are to be told by an NVTX range that is not there.
+            TraceError: The file cannot be read.
+        """
+        fill = f"CREATE OR REPLACE TEMP TABLE {view} AS FROM main.{view}"
+        self._run(f"FROM {view}", lambda: self.duckdb.execute(fill), 0, options)
+        try:
+            yield
+        finally:
+            self.duckdb.execute(f"DROP TABLE IF EXISTS temp.{view}")
+
+    def sentences(self, query: str, table: str) -> list[str]:
+        """Run a pack's note: a query for sentences, over the views and the table that it calls `answer`."""
+        sandbox.check(query)
+        self._create_views(query)
+        rows = self.duckdb.execute(f"WITH answer AS (FROM {table}) SELECT * FROM ({query})").fetchall()
+        return [text for (text,) in rows if text]
+
+    def _run(self, sql: str, run: Callable[[], T], line: int, options: FactOptions = NOTHING_SAID) -> T:
+        """Run what `sql` asks, in the way that is open or one that gets over what stops it there."""
+        import duckdb
+
+        sandbox.check(sql)
+        again = True
+        while True:
+            try:
+                self._create_views(sql)
+                self._find(sql, options)
+                return self._bounded(self.duckdb, run)
+            except duckdb.OutOfMemoryException as error:
+                raise self._out_of_memory(error) from None
+            except (duckdb.InternalException, duckdb.FatalException) as error:
+                # DuckDB's own fault, seen once in hundreds of runs, makes its connection useless: ask once more anew.
+                if not again and not self._cached_files:
+                    raise self._failed(error, line) from None
+                if not again:
+                    self._get_over(error)
+                else:
+                    self._ways.insert(0, self._way)
+                again = False
+            except (duckdb.Error, UnicodeDecodeError) as error:
+                broken = self._cached_files and isinstance(error, duckdb.IOException)
+                if not broken and not is_unreadable_cell(error):
+                    raise self._failed(error, line) from None
+                self._get_over(error)
+            self._open()
+
+    def _batches(self, first: Batch, size: int) -> Iterator[Batch]:
+        import duckdb
+
+        batch = first
+        try:
+            while batch:
+                yield batch
+                batch = self._bounded(self.duckdb, lambda: self.duckdb.fetchmany(size))
+        except duckdb.OutOfMemoryException as error:
+            raise self._out_of_memory(error) from None
+        except (duckdb.Error, UnicodeDecodeError) as error:
+            raise self._failed(error, 0) from None
+
+    def _open(self) -> None:
+        """Try the ways that are left. The connection of one that failed stays: answers it gave can still be read."""
+        import duckdb
+
+        while True:
+            self._way = self._ways.pop(0)
+            self._loaded.clear()
+            self._cached_files = []
+            try:
+                sources = self._way()
+                if sources is None:
+                    continue
+                self._build(sources)
+                if len(self.files) > 1 or self._as_exported:
+                    # DuckDB 1.5.5 takes scans of two SQLite tables that have the same columns for one, in one file or
+                    # in two, and gives the rows of the first for both. The tables of the contract all differ.
+                    self.duckdb.execute("SET disabled_optimizers = 'common_subplan'")
+                folders = [str(file.path) for file in self.files if file.kind is Kind.PARQUET]
+                sandbox.lock(self.duckdb, database.spill_folder(), *folders)
+                for definition in self._definitions.values():
+                    self._create_views(definition)
+                    self._find(definition, NOTHING_SAID)
+                    self.duckdb.execute(definition)
+            except duckdb.OutOfMemoryException as error:
+                raise self._out_of_memory(error) from None
+            except (duckdb.Error, UnicodeDecodeError) as error:
+                self._get_over(error)
+            else:
+                return
+
+    def _build(self, sources: Sequence[raw.Source]) -> None:
+        """Begin the model over each source; that of a single one is in the connection's own catalog."""
+        views.create_macros(self.duckdb)
+        self.duckdb.execute("CREATE SCHEMA IF NOT EXISTS internal")
+        self._models = [
+            build.Model(self.duckdb, source, catalog=catalog, scope=self.scope, as_exported=self._as_exported)
+            for source, catalog in zip(sources, catalogs(len(sources)), strict=True)
+        ]
+        self._facts = Facts(self.duckdb, sources, self.scope, self._create_model)
+
+    def _create_views(self, sql: str) -> None:
+        """Create the views that a query names, and where there are several files those that unite theirs."""
+        if not self._as_exported and mentioned(sql).of_schema("raw"):
+            self._show_as_exported()
+        self._create_model(sql)
+        if len(self.files) > 1:
+            unite(self.duckdb, sql, [file.label for file in self.files], self._sources, self._loaded)
+
+    def _create_model(self, sql: str) -> None:
+        for model in self._models:
+            model.create(sql)
+
+    def _find(self, sql: str, options: FactOptions) -> None:
+        """Find the facts that a query reads and views of the user's own may read, unless they have been."""
+        queries = [sql, *self._definitions.values()]
+        self._bounded(self.duckdb, lambda: self._facts.find(queries, options))
+
+    def _show_as_exported(self) -> None:
+        """Give the tables of the schema `raw` with all that the files have; a cached copy holds only what is read."""
+        self._as_exported = True
+        if not self._cached_files:
+            self._ways.insert(0, self._way)
+        self._open()
+
+    @property
+    def _sources(self) -> list[raw.Source]:
+        return [model.source for model in self._models]
+
+    def _out_of_memory(self, error: Exception) -> QueryError:
+        if "max_temp_directory_size" in str(error):
+            return QueryError(
+                f"this would spill more than {sandbox.SPILL} to {database.spill_folder()}", "ask for less at a time"
+            )
+        limit = self.memory or database.DEFAULT_MEMORY
+        return QueryError(f"this needs more memory than the limit of {limit}", "raise the limit: --memory 4GB")
+
+    def _failed(self, error: Exception, line: int) -> QueryError:
+        tables = [f"raw.{table}" for source in self._sources for table in source.columns]
+        named = "SELECT DISTINCT column_name FROM duckdb_columns() WHERE schema_name = 'main' ORDER BY ALL"
+        columns = [name for (name,) in self.duckdb.cursor().execute(named).fetchall()]
+        return failed(error, line=line, names=(*views.documented(internal=False), *tables), columns=columns)
+
+    def _get_over(self, error: Exception) -> None:
+        """Raise, unless the next way may do better."""
+        if self._cached_files and not isinstance(error, UnicodeDecodeError):
+            for file in self._cached_files:
+                cache.discard(file)
+        elif not self._ways or not is_unreadable_cell(error):
+            which = ", ".join(str(file.path) for file in self.files[:3])
+            raise TraceError(
+                f"{which} cannot be read: {str(error).partition(chr(10))[0]}",
+                "export it again: nsys export --type sqlite -o trace.sqlite trace.nsys-rep",
+            ) from None
+
+    def _cached(self) -> list[raw.Source] | None:
+        if self.use_cache is False or self._as_exported:
+            return None
+        built: dict[Path, Path | None] = {}
+        for path in exports(self.files):
+            built[path] = cache.find(path)
+        if self.use_cache:
+            missing = [path for path, database in built.items() if database is None]
+            built |= cache.build_all(missing, self.memory)
+        if built and not any(built.values()):
+            return None
+        self._cached_files = [database for database in built.values() if database]
+        return self._attach(built)
+
+    def _in_place(self) -> list[raw.Source] | None:
+        return self._attach({})
+
+    def _copied(self) -> list[raw.Source] | None:
+        return self._attach(cache.build_all(exports(self.files), self.memory, in_place=False))
+
+    def _attach(self, built: Mapping[Path, Path | None]) -> list[raw.Source] | None:
+        self.duckdb = database.connect(self.memory)
+        return attach(self.duckdb, self.files, built, self.ncu)

@@ -1,0 +1,70 @@
+"""The answer to a query that is still running, for results larger than memory."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from nsys_insight.session.answer import Column
+from nsys_insight.session.sandbox import handover
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from nsys_insight.session.answer import Batch, Columns
+    from nsys_insight.session.connection import Connection
+    from nsys_insight.sql.statements import Statement
+
+# Rows fetched at a time.
+PIECE = 50_000
+
+
+class RunningAnswer:
+    """Rows in the query's own order, to be read once: as `batches`, or into a Parquet file.
+
+    The query runs when `columns` or rows are first asked for. `row_count` is how many rows were read so far.
+    """
+
+    def __init__(self, connection: Connection, statement: Statement) -> None:
+        """Nothing runs yet."""
+        self._connection, self._statement = connection, statement
+        self.row_count = 0
+        self.notes: tuple[str, ...] = ()
+
+    @cached_property
+    def _started(self) -> tuple[Columns, Iterator[Batch]]:
+        return self._connection.stream(self._statement.sql, PIECE, line=self._statement.line)
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """What the query returns.
+
+        Raises:
+            QueryError: It cannot run.
+        """
+        return tuple(Column(name, kind) for name, kind in self._started[0])
+
+    def batches(self, limit: int | None = None) -> Iterator[list[tuple[Any, ...]]]:
+        """Fetch the first `limit` rows, or all of them, in pieces.
+
+        Raises:
+            QueryError: The query failed on the way.
+        """
+        for batch in self._started[1]:
+            piece = batch if limit is None else batch[: limit - self.row_count]
+            self.row_count += len(piece)
+            yield piece
+            if self.row_count == limit:
+                return
+
+    def write_parquet(self, path: Path, limit: int | None = None) -> None:
+        """Write the rows to a Parquet file with DuckDB's own writer, in constant memory.
+
+        Raises:
+            OSError: The file cannot be written.
+            QueryError: The query failed.
+        """
+        sql = self._statement.sql if limit is None else f"SELECT * FROM ({self._statement.sql}\n) LIMIT {limit}"
+        with handover(path) as inner:
+            self.row_count = self._connection.write_parquet(sql, inner, line=self._statement.line)

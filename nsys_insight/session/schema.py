@@ -1,0 +1,63 @@
+"""The model's documentation, read off the comments that its files carry."""
+
+from __future__ import annotations
+
+from nsys_insight.errors import UsageError
+from nsys_insight.model import views
+from nsys_insight.session.answer import Answer, Column, store
+from nsys_insight.session.build import empty_model
+from nsys_insight.sql.quoting import identifier, literal
+from nsys_insight.text.near import did_you_mean
+from nsys_insight.text.units import unit_of
+
+_VIEWS = {
+    "view": "What to select from",
+    "description": "What a row is",
+}
+_COLUMNS = {
+    "column": "Its name",
+    "type": "DuckDB's type",
+    "unit": "Told by the name's suffix",
+    "description": "What it means",
+}
+
+
+def described(view: str | None = None, *, internal: bool = False) -> Answer:
+    """Describe all views (view, description), or the columns of one (column, type, unit, description).
+
+    Needs no trace: the model has the same shape over all of them. With `internal`, all are also those that only other
+    views are made of.
+
+    Raises:
+        UsageError: There is no such view.
+    """
+    if view is not None and view not in views.documented():
+        hint = did_you_mean(view, views.documented(internal=False)) or "nsys-insight schema lists them"
+        raise UsageError(f"there is no view {view!r}", hint)
+    connection = empty_model(view and f"FROM {identifier(view)}", comments=True)
+    if view is None:
+        hidden = "" if internal else " AND NOT starts_with(view_name, '_')"
+        query = f"""
+            SELECT view_name AS view, comment AS description FROM duckdb_views()
+            WHERE comment IS NOT NULL{hidden} ORDER BY view"""
+        meanings, title = _VIEWS, "Views"
+    else:
+        units = ", ".join(
+            f"({literal(name)}, {literal(unit_of(name))})"
+            for (name,) in connection.execute(
+                f"SELECT column_name FROM duckdb_columns() WHERE table_name = {literal(view)}"
+            ).fetchall()
+        )
+        query = f"""
+            SELECT column_name AS "column", data_type AS type, nullif(u.unit, '') AS unit, comment AS description
+            FROM duckdb_columns() JOIN (VALUES {units}) AS u(name, unit) ON u.name = column_name
+            WHERE table_name = {literal(view)} AND schema_name = 'main' ORDER BY column_index"""
+        meanings, title = _COLUMNS, f"Columns of {view}"
+    columns = store(connection, "described", query)
+    return Answer(
+        connection=connection,
+        table="described",
+        columns=tuple(Column(name, kind, meanings[name]) for name, kind in columns),
+        report="schema",
+        title=title,
+    )

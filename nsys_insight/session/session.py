@@ -1,0 +1,237 @@
+"""A trace, or several, opened to be asked: packs and SQL, with what must be known beside the numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from nsys_insight.errors import UsageError
+from nsys_insight.facts.store import FactOptions
+from nsys_insight.ingest.files import File, labels_of
+from nsys_insight.ingest.identify import Kind, identify, settled
+from nsys_insight.ingest.ncu.store import for_trace
+from nsys_insight.ingest.scope import WHOLE_TRACE, Scope
+from nsys_insight.packs import library, step_options
+from nsys_insight.packs.step_options import AUTO, StepOptions
+from nsys_insight.session.answer import Answer, Column
+from nsys_insight.session.connection import Connection
+from nsys_insight.session.running_answer import RunningAnswer
+from nsys_insight.sql.parameters import bind
+from nsys_insight.sql.rows import named
+from nsys_insight.sql.statements import Statement, one_query
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
+
+    from nsys_insight.packs.pack import Pack
+
+
+class Session:
+    """A trace, opened read-only, in a scope.
+
+    Args:
+        path: A `.nsys-rep` or `.qdrep` (exported with your nsys), its SQLite export, a parquetdir, or what
+            ``nsys-insight convert`` made of one. Several are for SQL alone: every view then has a column `trace`.
+        scope: The part of the trace to look at.
+        memory: What a query may hold in memory before it spills to disk, such as ``"2GB"``.
+        timeout_s: How many seconds a query may take.
+        use_cache: True builds a DuckDB copy in the cache folder first, which makes further questions on a big trace
+            faster; None uses one if it is there; False does not look.
+        ncu: What Nsight Compute measured of the same program: a file that ``nsys-insight ncu import`` wrote, or a CSV
+            page or report of ncu itself. None looks for ``NAME.ncu.duckdb`` beside the trace.
+        note: Called with every sentence that the user should know, of the trace and of every report's answer:
+            ``nsys_insight.open(path, note=print)``.
+        progress: Called with the percentage while nsys exports a report.
+
+    Raises:
+        TraceError: The file cannot be read.
+        ToolError: The report needs nsys, which is missing or failed.
+    """
+
+    def __init__(  # noqa: PLR0913 - options by keyword
+        self,
+        path: str | Path | Sequence[str | Path],
+        *,
+        scope: Scope = WHOLE_TRACE,
+        memory: str | None = None,
+        timeout_s: float | None = None,
+        use_cache: bool | None = None,
+        ncu: str | Path | None = None,
+        note: Callable[[str], None] = lambda _: None,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        """Open the trace and create the model over it."""
+        self.paths = [Path(path)] if isinstance(path, str | Path) else [Path(each) for each in path]
+        self.path = self.paths[0]
+        self._scope = scope
+        self._options: dict[str, Any] = {
+            "memory": memory, "timeout_s": timeout_s, "use_cache": use_cache, "ncu": ncu,
+            "note": note, "progress": progress,
+        }  # fmt: skip
+        several = len(self.paths) > 1
+        if ncu and several:
+            raise UsageError("what ncu measured is of one trace", "open one of the traces with it")
+        files = [
+            _file(each, label, note, progress) for each, label in zip(self.paths, labels_of(self.paths), strict=True)
+        ]
+        self._ncu_said = False
+        self.ncu = None if several else for_trace(self.path, Path(ncu) if ncu else None)
+        self._connection = Connection(files, scope, memory, use_cache=use_cache, timeout_s=timeout_s, ncu=self.ncu)
+
+    def scope(  # noqa: PLR0913 - the parts of a scope, by keyword
+        self,
+        *,
+        nvtx: str | None = None,
+        from_ns: int | None = None,
+        to_ns: int | None = None,
+        device: int | None = None,
+        process: int | None = None,
+        stream: int | None = None,
+    ) -> Self:
+        """Return this trace narrowed: ``trace.scope(nvtx="decode_step", device=0)``; see `ingest.scope.Scope`.
+
+        What is not given stays as it is.
+        """
+        given = {
+            "nvtx": nvtx,
+            "from_ns": from_ns,
+            "to_ns": to_ns,
+            "device": device,
+            "process": process,
+            "stream": stream,
+        }
+        parts = {name: value for name, value in given.items() if value is not None}
+        return type(self)(self.paths, scope=self._scope.narrowed(**parts), **self._options)
+
+    def answer(self, report: str | Pack, **params: Any) -> Answer:
+        """Answer a report, with its notes and what its columns mean.
+
+        Reports about steps also take the options of `packs.step_options.StepOptions`.
+
+        Raises:
+            UsageError: There is no such report, a parameter is wrong, or several traces are open.
+        """
+        pack = library.pack_of(report) if isinstance(report, str) else report
+        self.refuse_several("a report is about one trace", "open one of them, or ask in SQL: GROUP BY trace")
+        given = {name: params.pop(name) for name in step_options.params_of(pack.sql) if name in params}
+        statement, values = pack.statement(params)
+        self._say_which_ncu(statement)
+        options = FactOptions(step_options.checked(given), values.get("min_gap_ns"))
+        table, columns = self._connection.table(statement, options)
+        notes = [
+            (name, text)
+            for name, note in pack.notes.items()
+            for text in self._connection.sentences(bind(note, values), table)
+        ]
+        return Answer(
+            connection=self._connection.duckdb,
+            table=table,
+            columns=tuple(
+                Column(name, kind, pack.columns.get(name, ""), name in pack.details) for name, kind in columns
+            ),
+            report=pack.name,
+            title=pack.title,
+            params=values | given,
+            notes=tuple(text for _, text in notes),
+            note_names=tuple(name for name, _ in notes),
+            empty=self._empty(pack),
+            trace=self.about(),
+        )
+
+    def query(self, query: str) -> Answer:
+        """Answer an SQL query over the model's views."""
+        return self.execute(Statement(one_query(query)))
+
+    def execute(self, statement: Statement) -> Answer:
+        """Answer one query of a text that `sql.statements.split` took apart."""
+        self._say_which_ncu(statement.sql)
+        table, columns = self._connection.table(statement.sql, line=statement.line)
+        return self._answer(table, columns, trace=self.about())
+
+    def define(self, statement: Statement) -> None:
+        """Run the definition of a table, view or macro, for the queries after it.
+
+        Raises:
+            QueryError: It failed, or would hide what the views are made of.
+        """
+        self._say_which_ncu(statement.sql)
+        self._connection.define(statement)
+
+    def stream(self, statement: Statement) -> RunningAnswer:
+        """Answer a query while it runs, however much it returns."""
+        self._say_which_ncu(statement.sql)
+        return RunningAnswer(self._connection, statement)
+
+    def rows(self, query: str, steps: StepOptions = AUTO) -> list[Any]:
+        """Answer an SQL query as rows with their cells as attributes; steps are found as the options say."""
+        answer = self._answer(*self._connection.table(query, FactOptions(steps)))
+        return named([column.name for column in answer.columns], answer.rows())
+
+    def dicts(self, query: str, steps: StepOptions = AUTO) -> list[dict[str, Any]]:
+        """Answer an SQL query as rows of cells by column."""
+        return self._answer(*self._connection.table(query, FactOptions(steps))).dicts()
+
+    def materialized(self, view: str, steps: StepOptions) -> AbstractContextManager[None]:
+        """Work out a view of the model once for all queries in a block."""
+        return self._connection.materialized(view, FactOptions(steps))
+
+    def about(self) -> dict[str, Any]:
+        """What an answer says of the trace: the file's name, or those of several, and the scope."""
+        scope = {name: value for name, value in vars(self._scope).items() if value is not None}
+        if len(self.paths) > 1:
+            return {"files": [path.name for path in self.paths], "scope": scope}
+        return {"file": self.path.name, "scope": scope}
+
+    def refuse_several(self, message: str, hint: str) -> None:
+        """Refuse what is of one trace.
+
+        Raises:
+            UsageError: Several are open.
+        """
+        if len(self.paths) > 1:
+            raise UsageError(message, hint)
+
+    def _answer(self, table: str, columns: list[tuple[str, str]], **facts: Any) -> Answer:
+        found = tuple(Column(name, kind) for name, kind in columns)
+        return Answer(self._connection.duckdb, table, found, report="sql", title="", **facts)
+
+    def _say_which_ncu(self, statement: str) -> None:
+        """Say once where ncu's data come from, when a query uses some that the user did not name."""
+        if self.ncu is not None and self._options["ncu"] is None and "ncu_" in statement and not self._ncu_said:
+            self._ncu_said = True
+            self._options["note"](f"ncu's data are those of {self.ncu}")
+
+    def _empty(self, pack: Pack) -> str:
+        if self._scope == WHOLE_TRACE:
+            return pack.empty
+        scope = " ".join(f"{name.removesuffix('_ns')} {value}" for name, value in self.about()["scope"].items())
+        return f"Nothing in this scope ({scope}). In a whole trace that would mean: {pack.empty}"
+
+    def close(self) -> None:
+        """Close the trace; its answers cannot be read afterwards."""
+        self._connection.duckdb.close()
+
+    def __enter__(self) -> Self:
+        """Use the trace as a context manager."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it at the end of the block."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """Show what is opened."""
+        scope = ", ".join(f"{name}={value!r}" for name, value in vars(self._scope).items() if value is not None)
+        files = ", ".join(repr(str(path)) for path in self.paths)
+        return f"<{type(self).__name__} {files}{' ' + scope if scope else ''}>"
+
+
+def _file(path: Path, label: str, note: Callable[[str], None], progress: Callable[[int], None] | None) -> File:
+    """Tell what a trace is, and make of it what can be queried."""
+    kind = identify(path)
+    if kind is Kind.REPORT:
+        from nsys_insight.ingest.export import exported
+
+        return File(exported(path, note=note, progress=progress), Kind.SQLITE, label)
+    return File(settled(path, note) if kind is Kind.SQLITE else path, kind, label)

@@ -1,0 +1,1 @@
+"""SQL as text: quoting, headers of files, parameters, statements, and which names a query reads."""

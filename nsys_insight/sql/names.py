@@ -1,0 +1,139 @@
+"""Which names a statement reads or calls, by DuckDB's own parser: its relations, its functions, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nsys_insight.sql.parser import tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+_TEXT_OR_COMMENT = re.compile(rf"'(?:[^']|'')*'|{_COMMENT.pattern}", re.DOTALL)
+# What stands before the query of a definition, of an INSERT and of an EXPLAIN.
+_BEFORE_QUERY = re.compile(
+    r"""\s*(?:
+        CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?\s+)?
+            (?:(?:TABLE|VIEW)\b[^;]*?\bAS\b|(?P<macro>(?:MACRO|FUNCTION)\b[^;]*?\)\s*AS\b(?:\s*TABLE\b)?))
+        | INSERT\s+INTO\s+[\w."]+\s*(?:\([^)]*\)\s*)?(?:BY\s+NAME\b)?
+        | EXPLAIN\b(?:\s*ANALYZE\b)?
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+class Names(NamedTuple):
+    """What a statement mentions, in small letters: relations as (schema or "", name), and the functions it calls."""
+
+    relations: frozenset[tuple[str, str]]
+    functions: frozenset[str]
+
+    @property
+    def relations_of_model(self) -> frozenset[str]:
+        """What may be a view of the model: relations of the main schema, or of none that is named."""
+        return frozenset(name for schema, name in self.relations if schema in ("", "main"))
+
+    @property
+    def of_model(self) -> frozenset[str]:
+        """What may be a view or a macro of the model."""
+        return self.relations_of_model | self.functions
+
+    def of_schema(self, schema: str) -> frozenset[str]:
+        """The relations of a schema that is named."""
+        return frozenset(name for of, name in self.relations if of == schema)
+
+
+@cache
+def mentioned(sql: str) -> Names:
+    """Tell what the statements of a text read and call; what a query defines for itself (WITH) is not among it.
+
+    A statement that DuckDB's parser cannot take apart mentions every word in it: whatever it means is then there when
+    it is run, and DuckDB says what is wrong with it.
+    """
+    statements = tree(sql)
+    if statements is not None:
+        return _of_tree(statements)
+    relations: set[tuple[str, str]] = set()
+    functions: set[str] = set()
+    for statement in _COMMENT.sub(" ", sql).split(";"):
+        found = _of_statement(statement)
+        relations |= found.relations
+        functions |= found.functions
+    return Names(frozenset(relations), frozenset(functions))
+
+
+def _of_statement(statement: str) -> Names:
+    before = _BEFORE_QUERY.match(statement)
+    query = statement[before.end() :] if before else statement
+    parsed = tree(query) if query.strip() else []
+    if parsed is None and before and before["macro"]:
+        parsed = tree(f"SELECT ({query})")
+    if parsed is not None:
+        return _of_tree(parsed)
+    every = words(statement)
+    schemas = re.findall(r"\b(\w+)\s*\.\s*(\w+)", _TEXT_OR_COMMENT.sub(" ", statement.lower()))
+    return Names(frozenset({("", word) for word in every} | set(schemas)), every)
+
+
+def _of_tree(statements: list[dict[str, Any]]) -> Names:
+    found = [mention for statement in statements for mention in _mentions(statement, frozenset())]
+    relations = frozenset((schema, name) for kind, schema, name in found if kind == "relation")
+    return Names(relations, frozenset(name for kind, _, name in found if kind == "function"))
+
+
+def _mentions(node: Any, defined: frozenset[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield what a part of a query mentions; `defined` are the names that the queries around it define."""
+    if isinstance(node, list):
+        for each in node:
+            yield from _mentions(each, defined)
+    if not isinstance(node, dict):
+        return
+    if node.get("type") == "RECURSIVE_CTE_NODE":
+        defined |= {node["cte_name"].lower()}
+    for entry in node.get("cte_map", {}).get("map", ()):
+        yield from _mentions(entry["value"], defined)  # which knows those before it
+        defined |= {entry["key"].lower()}
+    schema, name = node.get("schema_name", "").lower(), node.get("table_name", "").lower()
+    if name and (schema or name not in defined):
+        yield "relation", schema, name
+    if "function_name" in node:
+        yield "function", "", node["function_name"].lower()
+    for key, value in node.items():
+        if key != "cte_map":
+            yield from _mentions(value, defined)
+
+
+def tables_read(sql: str) -> list[str]:
+    """The tables and views that a query reads, of whichever schema."""
+    return sorted({name for _, name in mentioned(sql).relations})
+
+
+@cache
+def words(sql: str) -> frozenset[str]:
+    """All words of a statement but those of its comments and texts, in small letters."""
+    return frozenset(re.findall(r"\w+", _TEXT_OR_COMMENT.sub(" ", sql.lower())))
+
+
+def called(sql: str) -> set[str]:
+    """The names that a statement calls as functions, by DuckDB's own tokenizer, in small letters."""
+    import duckdb
+
+    text = sql.encode()  # the tokenizer counts bytes
+    names = set()
+    for (start, kind), (following, _) in pairwise(duckdb.tokenize(sql)):
+        if text[following : following + 1] == b"(" and kind in (
+            duckdb.token_type.identifier,
+            duckdb.token_type.keyword,
+        ):
+            word = text[start:following].decode().strip()
+            names.add((word[1:].partition('"')[0] if word[0] == '"' else _name_at(word)).lower())
+    return names
+
+
+def _name_at(text: str) -> str:
+    found = re.match(r"\w+", text)
+    return found[0] if found else ""

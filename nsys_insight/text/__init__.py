@@ -1,0 +1,1 @@
+"""Text and numbers for people: units, terminal cells, names of kernels."""

@@ -1,0 +1,51 @@
+-- What the process put on its GPUs in these steps, numbered along each stream; it belongs to the step of its launch call, or
+-- where the trace lacks that, to the one in whose wall it starts. `token` stands for what it is, shape aside.
+CREATE OR REPLACE TABLE internal.fusion_operations AS
+WITH calls AS (
+    SELECT correlation_id, min(start_ns) AS call_ns, max(end_ns) AS returned_ns
+    FROM api_calls
+    WHERE process_id = $process AND start_ns >= $host_from AND start_ns < $host_to
+        AND call_group IN ('launch', 'graph launch', 'copy', 'memset')
+    GROUP BY correlation_id
+),
+operations AS (
+    SELECT
+        'kernel' AS kind, name_id, NULL AS label, start_ns, end_ns, device_id, stream_id, correlation_id, graph_node_id,
+        NULL AS size_bytes, grid_x, grid_y, grid_z, block_x, block_y, block_z
+    FROM kernel_events
+    WHERE process_id = $process AND start_ns >= least($host_from, $gpu_from)
+    UNION ALL BY NAME
+    SELECT kind, label, start_ns, end_ns, device_id, stream_id, correlation_id, size_bytes
+    FROM gpu_ops
+    WHERE kind <> 'kernel' AND process_id = $process AND start_ns >= least($host_from, $gpu_from)
+),
+-- Those that a call in the steps launched, and those in the steps' walls that no call launched.
+called AS (
+    SELECT o.*, c.call_ns, c.returned_ns, s.step, s.host_start_ns
+    FROM operations AS o
+    JOIN calls AS c USING (correlation_id)
+    ASOF JOIN internal.fusion_steps AS s ON s.host_start_ns <= c.call_ns
+    WHERE c.call_ns < s.host_end_ns
+),
+near AS MATERIALIZED (
+    FROM operations WHERE start_ns >= $gpu_from AND start_ns < $gpu_to
+),
+uncalled AS (
+    SELECT o.*, s.step, s.host_start_ns
+    FROM near AS o
+    ASOF JOIN internal.fusion_steps AS s ON s.start_ns <= o.start_ns
+    WHERE o.start_ns < s.end_ns AND coalesce(o.correlation_id, -1) NOT IN (
+        SELECT correlation_id
+        FROM api_calls
+        WHERE process_id = $process AND call_group IN ('launch', 'graph launch', 'copy', 'memset')
+            AND correlation_id IN (SELECT correlation_id FROM near)
+    )
+)
+SELECT
+    step, host_start_ns, device_id, stream_id, kind, name_id, label, start_ns, greatest(start_ns, end_ns) AS end_ns,
+    correlation_id, call_ns, returned_ns, grid_y, coalesce(graph_node_id, 0) > 0 AS in_graph,
+    coalesce(nullif(concat_ws('×', grid_x, CASE WHEN grid_y * grid_z > 1 THEN grid_y END, nullif(grid_z, 1)), ''), size_bytes::VARCHAR) AS grid,
+    concat_ws('×', block_x, CASE WHEN block_y * block_z > 1 THEN block_y END, nullif(block_z, 1)) AS block,
+    hash(kind, name_id, label) AS token,
+    row_number() OVER (PARTITION BY step, device_id, stream_id ORDER BY start_ns, end_ns, correlation_id, name_id) AS place
+FROM (FROM called UNION ALL BY NAME FROM uncalled)

@@ -1,0 +1,12 @@
+-- The NVTX ranges of the process that may be steps: those that are $wanted, or all, each by its text with numbers as #.
+CREATE OR REPLACE VIEW internal.step_named AS
+WITH named AS (
+    SELECT
+        thread_id, start_ns, end_ns, name,
+        regexp_replace(regexp_replace(name, ',? *seq *= *[0-9]+', ''), '[0-9]+', '#', 'g') AS pattern
+    FROM nvtx_ranges
+    WHERE process_id = $process AND end_ns > start_ns
+)
+SELECT thread_id, start_ns, end_ns, name, coalesce($wanted, pattern) AS pattern
+FROM named
+WHERE $wanted IS NULL OR pattern = $wanted OR name GLOB replace($wanted, '[', '[[]')

@@ -1,0 +1,34 @@
+-- What a scope leaves out keeps a GPU busy all the same, so this looks at the whole trace: at all work of the GPUs that
+-- are in scope.
+CREATE VIEW _gpu_work AS
+WITH ops AS (
+    SELECT start, "end", deviceId, globalPid, correlationId, demangledName AS name_id, NULL::VARCHAR AS label
+    FROM whole.CUPTI_ACTIVITY_KIND_KERNEL
+    UNION ALL
+    SELECT m.start, m."end", m.deviceId, m.globalPid, m.correlationId, NULL, coalesce(k.word, 'kind ' || m.copyKind) || ' copy'
+    FROM whole.CUPTI_ACTIVITY_KIND_MEMCPY AS m
+    LEFT JOIN _enum_words AS k ON k.enum = 'copy kind' AND k.id = m.copyKind
+    UNION ALL
+    SELECT start, "end", deviceId, globalPid, correlationId, NULL, 'memset' FROM whole.CUPTI_ACTIVITY_KIND_MEMSET
+    UNION ALL
+    SELECT start, "end", deviceId, globalPid, correlationId, NULL, 'graph ' || graphId FROM whole.CUPTI_ACTIVITY_KIND_GRAPH_TRACE
+)
+SELECT
+    gpu_of(pid_of(globalPid), deviceId) AS gpu_id,
+    start AS start_ns,
+    greatest(start, "end") AS end_ns,
+    name_id,
+    label,
+    pid_of(globalPid) AS process_id,
+    correlationId AS correlation_id
+FROM ops
+WHERE is_gpu_in_scope(gpu_id);
+
+COMMENT ON VIEW _gpu_work IS 'All that kept the GPUs in scope busy, also what a scope leaves out (other NVTX ranges, processes, streams, times): from this follows when a GPU was idle.';
+COMMENT ON COLUMN _gpu_work.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
+COMMENT ON COLUMN _gpu_work.start_ns IS 'When the operation started on the GPU';
+COMMENT ON COLUMN _gpu_work.end_ns IS 'When it ended; never before its start';
+COMMENT ON COLUMN _gpu_work.name_id IS 'A kernel''s name, in `strings` and `kernel_names`; NULL for the others';
+COMMENT ON COLUMN _gpu_work.label IS 'What the others are called: H2D copy, memset, graph 4';
+COMMENT ON COLUMN _gpu_work.process_id IS 'Operating system''s process id';
+COMMENT ON COLUMN _gpu_work.correlation_id IS 'Joins with `_host_activity`, together with process_id';

@@ -1,0 +1,21 @@
+-- An interval begins where an operation starts after the latest end so far (not after the end of the row before:
+-- operations overlap), and ends at the latest end before the next one begins.
+CREATE VIEW gpu_busy AS
+WITH starts AS (
+    SELECT gpu_id, start_ns, reached_ns FROM _gpu_reach WHERE reached_ns IS NULL OR start_ns > reached_ns
+),
+busy AS (
+    SELECT
+        gpu_id, start_ns,
+        coalesce(lead(reached_ns) OVER (PARTITION BY gpu_id ORDER BY start_ns), last_ns) AS end_ns
+    FROM starts
+    JOIN (SELECT gpu_id, max(end_ns) AS last_ns FROM _gpu_work GROUP BY gpu_id) USING (gpu_id)
+)
+SELECT gpu_id, start_ns, end_ns, end_ns - start_ns AS duration_ns
+FROM in_scope('busy');
+
+COMMENT ON VIEW gpu_busy IS 'When each GPU was busy, with whatever it was: the union of its kernels, copies, memsets and whole-graph launches as disjoint intervals, cut to the scope''s own time.';
+COMMENT ON COLUMN gpu_busy.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
+COMMENT ON COLUMN gpu_busy.start_ns IS 'When the GPU became busy';
+COMMENT ON COLUMN gpu_busy.end_ns IS 'When it became idle';
+COMMENT ON COLUMN gpu_busy.duration_ns IS 'end_ns - start_ns';

@@ -1,0 +1,24 @@
+CREATE VIEW _host_activity AS
+SELECT
+    'api' AS kind,
+    start AS start_ns,
+    "end" AS end_ns,
+    nameId AS name_id,
+    pid_of(globalTid) AS process_id,
+    tid_of(globalTid) AS thread_id,
+    correlationId AS correlation_id
+FROM whole.CUPTI_ACTIVITY_KIND_RUNTIME
+WHERE eventClass IS DISTINCT FROM 67
+UNION ALL
+SELECT 'os', start, "end", nameId, pid_of(globalTid), tid_of(globalTid), NULL FROM whole.OSRT_API
+UNION ALL
+SELECT 'profiler', start, "end", nameId, pid_of(globalTid), tid_of(globalTid), NULL FROM whole.PROFILER_OVERHEAD;
+
+COMMENT ON VIEW _host_activity IS 'What threads did, as far as the trace knows, also what a scope leaves out: whatever may explain why a GPU was idle. Names as ids; see `api_calls` and `os_calls` for what is in scope.';
+COMMENT ON COLUMN _host_activity.kind IS 'api: a CUDA API call; os: a call of the operating system; profiler: the profiler held the thread up';
+COMMENT ON COLUMN _host_activity.start_ns IS 'When it began';
+COMMENT ON COLUMN _host_activity.end_ns IS 'When it was over';
+COMMENT ON COLUMN _host_activity.name_id IS 'What was called: in `_api_names` and `strings`';
+COMMENT ON COLUMN _host_activity.process_id IS 'Operating system''s process id';
+COMMENT ON COLUMN _host_activity.thread_id IS 'Operating system''s thread id';
+COMMENT ON COLUMN _host_activity.correlation_id IS 'Joins an API call with what it caused on the GPU, together with process_id';

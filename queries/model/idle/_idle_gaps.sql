@@ -1,0 +1,68 @@
+-- A gap belongs to the operation that ends it: if its launch call began before the gap, the operation was launched in time,
+-- else the host was late. Before a GPU's first operation and after its last one there is no gap but the rest of the wall.
+CREATE VIEW _idle_gaps AS
+WITH
+-- One number for a call takes half the time of two, and one for GPU and time, as in `_gpu_reach`. There is one call to a
+-- correlation id: see nsys_insight/raw.py.
+operations AS (
+    SELECT
+        on_line(gpu_id, start_ns) AS line_start, on_line(gpu_id, end_ns) AS line_end, correlation_id << 24 | process_id AS call
+    FROM _gpu_work
+),
+reach AS (
+    SELECT
+        gpu_on_line(line_start)::INTEGER AS gpu_id, ns_on_line(line_start) AS start_ns, call, before = call AS is_same_call,
+        CASE WHEN line_start >> lane_bits() = line_reached >> lane_bits() THEN ns_on_line(line_reached) END AS reached_ns
+    FROM (
+        SELECT line_start, call, max(line_end) OVER reached AS line_reached, lag(call) OVER along AS before
+        FROM operations
+        WINDOW
+            along AS (ORDER BY line_start, call),
+            reached AS (ORDER BY line_start, call ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+    )
+),
+launch_calls AS (
+    SELECT
+        correlation_id << 24 | process_id AS call, process_id << 24 | thread_id AS thread, start_ns AS call_ns,
+        end_ns AS returned_ns, name_id
+    FROM _host_activity
+    WHERE kind = 'api'
+),
+between_operations AS (
+    SELECT
+        g.gpu_id, g.reached_ns AS start_ns, g.start_ns AS end_ns, c.thread, c.call_ns, c.returned_ns,
+        c.name_id IN (SELECT name_id FROM _api_names WHERE call_group = 'copy' AND name NOT LIKE '%Async%') OR g.is_read AS is_copy,
+        CASE
+            WHEN g.is_same_call THEN 'same launch call'
+            WHEN c.call_ns IS NULL THEN 'not in the trace'
+            WHEN c.returned_ns <= g.reached_ns THEN 'launched before'
+            WHEN c.call_ns < g.reached_ns AND g.is_read THEN 'blocking copies'
+            WHEN c.call_ns < g.reached_ns THEN 'launch call under way'
+            ELSE 'late'
+        END AS host
+    FROM (
+        SELECT *, call IN (SELECT correlation_id << 24 | process_id FROM _pageable_reads) AS is_read
+        FROM reach
+        WHERE start_ns > reached_ns
+    ) AS g
+    LEFT JOIN launch_calls AS c ON c.call = g.call
+),
+edges AS (
+    SELECT gpu_id, unnest([first_ns, end_ns]) AS start_ns, unnest([start_ns, last_ns]) AS end_ns,
+        unnest(['before the first operation', 'after the last operation']) AS host
+    FROM (SELECT gpu_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM _gpu_work GROUP BY gpu_id)
+    CROSS JOIN (SELECT min(start_ns) AS first_ns, max(end_ns) AS last_ns FROM wall)
+)
+SELECT gpu_id, start_ns, end_ns, thread, call_ns, returned_ns, is_copy, host FROM between_operations
+UNION ALL
+SELECT gpu_id, start_ns, end_ns, NULL, NULL, NULL, NULL, host FROM edges WHERE end_ns > start_ns;
+
+COMMENT ON VIEW _idle_gaps IS 'When each GPU was idle over the wall of the whole trace, with the launch call of the operation that ended it: what `gpu_idle` is made of.';
+COMMENT ON COLUMN _idle_gaps.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
+COMMENT ON COLUMN _idle_gaps.start_ns IS 'When the GPU became idle';
+COMMENT ON COLUMN _idle_gaps.end_ns IS 'When the next operation started';
+COMMENT ON COLUMN _idle_gaps.thread IS 'Thread that launched it: its process id times 16,777,216, and its thread id';
+COMMENT ON COLUMN _idle_gaps.call_ns IS 'When it entered the launch call';
+COMMENT ON COLUMN _idle_gaps.returned_ns IS 'When the call returned';
+COMMENT ON COLUMN _idle_gaps.is_copy IS 'Whether the call is a blocking copy, or one to the host into pageable memory, which blocks whatever its name says';
+COMMENT ON COLUMN _idle_gaps.host IS 'late; or why the host was not: same launch call, launched before, launch call under way, blocking copies (the call is a copy into pageable memory of the host, and was under way), not in the trace, before the first operation, after the last operation';

@@ -1,0 +1,64 @@
+CREATE VIEW kernel_events AS
+SELECT
+    start AS start_ns,
+    "end" AS end_ns,
+    duration(start, "end") AS duration_ns,
+    demangledName AS name_id,
+    shortName AS short_name_id,
+    mangledName AS mangled_name_id,
+    deviceId AS device_id,
+    streamId AS stream_id,
+    contextId AS context_id,
+    pid_of(globalPid) AS process_id,
+    correlationId AS correlation_id,
+    gridX AS grid_x, gridY AS grid_y, gridZ AS grid_z,
+    blockX AS block_x, blockY AS block_y, blockZ AS block_z,
+    clusterX AS cluster_x, clusterY AS cluster_y, clusterZ AS cluster_z,
+    registersPerThread AS registers_per_thread,
+    staticSharedMemory AS static_shared_bytes,
+    dynamicSharedMemory AS dynamic_shared_bytes,
+    sharedMemoryExecuted AS shared_executed_bytes,
+    localMemoryPerThread AS local_per_thread_bytes,
+    localMemoryTotal AS local_total_bytes,
+    launchType AS launch_type_id,
+    gridId AS grid_id,
+    graphNodeId AS graph_node_id,
+    graphId AS graph_id,
+    shape_id_of(
+        demangledName, gridX, gridY, gridZ, blockX, blockY, blockZ, clusterX, clusterY, clusterZ, registersPerThread,
+        staticSharedMemory, dynamicSharedMemory, localMemoryPerThread
+    ) AS shape_id
+FROM raw.CUPTI_ACTIVITY_KIND_KERNEL;
+
+COMMENT ON VIEW kernel_events IS 'One row per kernel execution, names as ids: what a query that counts millions of kernels groups by before it joins `strings`.';
+COMMENT ON COLUMN kernel_events.start_ns IS 'When the kernel started on the GPU, in the trace''s time';
+COMMENT ON COLUMN kernel_events.end_ns IS 'When the kernel ended on the GPU';
+COMMENT ON COLUMN kernel_events.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
+COMMENT ON COLUMN kernel_events.name_id IS 'The demangled name, in `strings` and `kernel_names`';
+COMMENT ON COLUMN kernel_events.short_name_id IS 'The base name without templates and parameters, in `strings`';
+COMMENT ON COLUMN kernel_events.mangled_name_id IS 'The linker''s name, in `strings`; NULL before nsys 2022';
+COMMENT ON COLUMN kernel_events.device_id IS 'CUDA device number within the process';
+COMMENT ON COLUMN kernel_events.stream_id IS 'CUDA stream, numbered by CUPTI';
+COMMENT ON COLUMN kernel_events.context_id IS 'CUDA context';
+COMMENT ON COLUMN kernel_events.process_id IS 'Operating system''s process id';
+COMMENT ON COLUMN kernel_events.correlation_id IS 'Joins with `api_calls`, together with process_id; shared by all kernels of one graph launch';
+COMMENT ON COLUMN kernel_events.grid_x IS 'Blocks in the grid, x';
+COMMENT ON COLUMN kernel_events.grid_y IS 'Blocks in the grid, y';
+COMMENT ON COLUMN kernel_events.grid_z IS 'Blocks in the grid, z';
+COMMENT ON COLUMN kernel_events.block_x IS 'Threads in a block, x';
+COMMENT ON COLUMN kernel_events.block_y IS 'Threads in a block, y';
+COMMENT ON COLUMN kernel_events.block_z IS 'Threads in a block, z';
+COMMENT ON COLUMN kernel_events.cluster_x IS 'Blocks in a cluster, x; NULL before nsys 2026';
+COMMENT ON COLUMN kernel_events.cluster_y IS 'Blocks in a cluster, y; NULL before nsys 2026';
+COMMENT ON COLUMN kernel_events.cluster_z IS 'Blocks in a cluster, z; NULL before nsys 2026';
+COMMENT ON COLUMN kernel_events.registers_per_thread IS 'Registers per thread';
+COMMENT ON COLUMN kernel_events.static_shared_bytes IS 'Static shared memory per block';
+COMMENT ON COLUMN kernel_events.dynamic_shared_bytes IS 'Dynamic shared memory per block';
+COMMENT ON COLUMN kernel_events.shared_executed_bytes IS 'Shared memory configuration that the driver chose for the SM';
+COMMENT ON COLUMN kernel_events.local_per_thread_bytes IS 'Local memory (spills, stack) per thread';
+COMMENT ON COLUMN kernel_events.local_total_bytes IS 'Local memory reserved for the whole kernel';
+COMMENT ON COLUMN kernel_events.launch_type_id IS 'Enum `launch type` in `_enum_words`';
+COMMENT ON COLUMN kernel_events.grid_id IS 'Unique number of the launched grid';
+COMMENT ON COLUMN kernel_events.graph_node_id IS 'CUDA graph node that ran the kernel; NULL or 0 outside graphs';
+COMMENT ON COLUMN kernel_events.graph_id IS 'CUDA graph; NULL before nsys 2026';
+COMMENT ON COLUMN kernel_events.shape_id IS 'Stands for the name, grid, block, cluster, registers, shared and local memory, as in `launch_shapes`';

@@ -1,0 +1,70 @@
+-- A sample tells of a kernel if executions of one launch shape, on one stream, fill nine tenths of its interval, and all else
+-- that the GPU did, in scope or not, no more than one tenth.
+CREATE VIEW kernel_samples AS
+WITH windows AS (
+    SELECT *, row_number() OVER (PARTITION BY gpu_id ORDER BY start_ns) AS number FROM gpu_samples
+),
+sampled AS (
+    SELECT gpu_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM windows GROUP BY gpu_id
+),
+-- All operations once, and the kernels in scope once more by their shape and stream.
+ops AS (
+    SELECT gpu_id, NULL::UBIGINT AS shape_id, NULL::BIGINT AS stream_id, process_id, start_ns, end_ns FROM _gpu_work
+    UNION ALL
+    SELECT gpu_of(process_id, device_id), shape_id, stream_id, process_id, start_ns, end_ns FROM kernel_events
+),
+during AS (
+    SELECT o.*
+    FROM ops AS o
+    JOIN sampled AS s USING (gpu_id)
+    WHERE o.start_ns < s.end_ns AND o.end_ns > s.start_ns
+),
+reach AS (
+    SELECT o.*, coalesce(f.number, 1) AS first, l.number AS last
+    FROM during AS o
+    ASOF LEFT JOIN windows AS f ON f.gpu_id = o.gpu_id AND f.start_ns <= o.start_ns
+    ASOF JOIN windows AS l ON l.gpu_id = o.gpu_id AND l.start_ns < o.end_ns
+),
+pieces AS (
+    SELECT gpu_id, shape_id, stream_id, process_id, start_ns, end_ns, unnest(range(first, last + 1)) AS number
+    FROM reach
+),
+filled AS (
+    SELECT
+        w.gpu_id, w.number, p.shape_id, p.stream_id, p.process_id,
+        any_value(w.end_ns - w.start_ns) AS duration_ns,
+        sum(greatest(least(p.end_ns, w.end_ns) - greatest(p.start_ns, w.start_ns), 0))::BIGINT AS inside_ns
+    FROM pieces AS p
+    JOIN windows AS w ON w.gpu_id = p.gpu_id AND w.number = p.number
+    GROUP BY w.gpu_id, w.number, p.shape_id, p.stream_id, p.process_id
+),
+shares AS (
+    SELECT
+        gpu_id, number, shape_id,
+        any_value(duration_ns) AS duration_ns,
+        max(inside_ns) AS stream_ns,
+        sum(inside_ns) AS shape_ns,
+        sum(sum(inside_ns)) FILTER (shape_id IS NULL) OVER (PARTITION BY gpu_id, number) AS all_ns
+    FROM filled
+    GROUP BY gpu_id, number, shape_id
+)
+SELECT
+    s.shape_id,
+    s.gpu_id,
+    w.start_ns,
+    w.sms_active_pct,
+    w.issue_pct,
+    w.tensor_pct,
+    w.dram_pct
+FROM shares AS s
+JOIN windows AS w ON w.gpu_id = s.gpu_id AND w.number = s.number
+WHERE s.shape_id IS NOT NULL AND s.stream_ns >= 0.9 * s.duration_ns AND s.all_ns - s.shape_ns <= 0.1 * s.duration_ns;
+
+COMMENT ON VIEW kernel_samples IS 'The samples of GPU metrics that tell of one kernel: executions of one launch shape fill their interval.';
+COMMENT ON COLUMN kernel_samples.shape_id IS 'The kernel and its launch, as in `launch_shapes`';
+COMMENT ON COLUMN kernel_samples.gpu_id IS 'The machine''s GPU, as in `gpus`';
+COMMENT ON COLUMN kernel_samples.start_ns IS 'When the interval began';
+COMMENT ON COLUMN kernel_samples.sms_active_pct IS 'Share of SMs that had a warp, averaged over the interval';
+COMMENT ON COLUMN kernel_samples.issue_pct IS 'Share of the cycles in which the SMs'' schedulers issued an instruction';
+COMMENT ON COLUMN kernel_samples.tensor_pct IS 'Share of the cycles in which tensor cores worked';
+COMMENT ON COLUMN kernel_samples.dram_pct IS 'Bytes read from and written to the device''s memory, as a share of its peak';

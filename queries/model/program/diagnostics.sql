@@ -1,0 +1,12 @@
+CREATE VIEW diagnostics AS
+SELECT d.timestamp AS start_ns, v.word AS severity, s.word AS source, d.text AS message, pid_of(d.globalPid) AS process_id
+FROM raw.DIAGNOSTIC_EVENT AS d
+LEFT JOIN _enum_words AS v ON v.enum = 'severity' AND v.id = d.severity
+LEFT JOIN _enum_words AS s ON s.enum = 'diagnostic source' AND s.id = d.source;
+
+COMMENT ON VIEW diagnostics IS 'What nsys said about the capture: lost events, buffers, versions.';
+COMMENT ON COLUMN diagnostics.start_ns IS 'When it was said';
+COMMENT ON COLUMN diagnostics.severity IS 'info, warning, error, verbose';
+COMMENT ON COLUMN diagnostics.source IS 'injection, daemon, analysis';
+COMMENT ON COLUMN diagnostics.message IS 'The message';
+COMMENT ON COLUMN diagnostics.process_id IS 'Operating system''s process id';

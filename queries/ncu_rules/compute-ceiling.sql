@@ -1,0 +1,27 @@
+/*
+title = "The SM is near its ceiling"
+severity = "info"
+evidence = ["sm_pct", "tensor_pct", "fma_pct"]
+
+[actions]
+native = """
+Near the peak of the busiest pipe: only another algorithm or another pipe (tensor cores, a narrower type) does better."""
+cutlass = """
+Near the peak: accept it, or use a narrower type (fp8, int8)."""
+triton = """
+Near the peak: accept it, or use a narrower type."""
+cute = """
+Near the peak: accept it, or use a narrower type."""
+pytorch = """
+Near the peak of the busiest pipe: accept it."""
+inductor = """
+Near the peak of the busiest pipe: accept it."""
+
+[params.above]
+default = 80.0
+help = "SM throughput at which the loop stops, in %: common practice"
+*/
+SELECT launch, sm_pct, tensor_pct, fma_pct
+FROM ncu_kernels
+WHERE sm_pct > $above
+ORDER BY launch

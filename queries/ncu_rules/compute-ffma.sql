@@ -1,0 +1,17 @@
+/*
+title = "Bound by fp32 multiply-adds"
+severity = "info"
+evidence = ["bound", "fma_pct", "tensor_pct"]
+
+[actions]
+native = """
+Look at the stall codes in the SASS: independent FFMA S04 can be S01; TF32 on tensor cores has eight times the rate."""
+
+[params.above]
+default = 40.0
+help = "FMA pipe from which it is what bounds, in %"
+*/
+SELECT launch, bound, fma_pct, tensor_pct
+FROM ncu_kernels
+WHERE bound = 'compute' AND fma_pct > $above AND fma_pct > coalesce(tensor_pct, 0)
+ORDER BY launch

@@ -1,0 +1,21 @@
+/*
+title = "Operands are aligned too coarsely for wide loads"
+severity = "warning"
+evidence = ["load_sectors_per_request_ratio", "name_alignment"]
+
+[actions]
+cutlass = """
+Use alignment 8 for 16-bit operands (128-bit loads): pad the leading dimensions to a multiple of 8."""
+
+[params.above]
+default = 4.0
+help = "Sectors per request above which alignment matters: common practice"
+
+[params.alignment]
+default = 8
+help = "Elements of 16 bits in a 128-bit load"
+*/
+SELECT launch, load_sectors_per_request_ratio, name_alignment
+FROM ncu_kernels
+WHERE load_sectors_per_request_ratio > $above AND name_alignment < $alignment
+ORDER BY launch

@@ -1,0 +1,21 @@
+/*
+title = "Compute-bound with memory to spare"
+severity = "info"
+evidence = ["sm_pct", "memory_pct", "name_stages"]
+
+[actions]
+cutlass = """
+More stages keep the tensor cores fed; then a narrower type is what is left."""
+
+[params.sm]
+default = 80.0
+help = "SM throughput, in %: common practice"
+
+[params.memory]
+default = 40.0
+help = "Memory throughput, in %: common practice"
+*/
+SELECT launch, sm_pct, memory_pct, name_stages
+FROM ncu_kernels
+WHERE sm_pct > $sm AND memory_pct < $memory
+ORDER BY launch

@@ -1,0 +1,21 @@
+/*
+title = "Many stages leave shared memory for few blocks"
+severity = "warning"
+evidence = ["occupancy_limit", "name_stages", "shared_per_block_bytes", "blocks_per_sm", "sm_pct"]
+
+[actions]
+cutlass = """
+Take fewer stages: 3 hide memory nearly as well and let another block in."""
+
+[params.stages]
+default = 3
+help = "Stages above which shared memory is the price: common practice"
+
+[params.ceiling]
+default = 80.0
+help = "SM throughput, in % of the peak, above which low occupancy costs nothing: the loop's stop near the ceiling"
+*/
+SELECT launch, occupancy_limit, name_stages, shared_per_block_bytes, blocks_per_sm, sm_pct
+FROM ncu_kernels
+WHERE contains(occupancy_limit, 'shared memory') AND name_stages > $stages AND sm_pct <= $ceiling
+ORDER BY launch

@@ -1,0 +1,24 @@
+/*
+title = "Misses of L2 go to DRAM"
+severity = "warning"
+evidence = ["l2_hit_pct", "dram_pct", "bound"]
+
+[actions]
+native = """
+Keep what is used again in L2: an access policy window with persistence (cudaAccessPropertyPersisting, sm_80 and newer), block order
+that visits neighbours together. Data that are used once cannot hit: then less data is the only way."""
+cutlass = """
+Order the tiles for reuse: a threadblock swizzle, or stream-K."""
+
+[params.below]
+default = 50.0
+help = "L2 hits below which, in %: common practice"
+
+[params.dram]
+default = 40.0
+help = "DRAM throughput from which the misses matter, in %: common practice"
+*/
+SELECT launch, l2_hit_pct, dram_pct, bound
+FROM ncu_kernels
+WHERE l2_hit_pct < $below AND dram_pct > $dram AND bound = 'memory' AND (implementation <> 'cutlass' OR family = 'gemm')
+ORDER BY launch

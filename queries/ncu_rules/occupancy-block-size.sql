@@ -1,0 +1,19 @@
+/*
+title = "The block size leaves warps of the SM unused"
+severity = "info"
+evidence = ["theoretical_occupancy_pct", "occupancy_limit", "threads_per_block", "blocks_per_sm"]
+
+[actions]
+native = """
+No further block of this size fits: take smaller blocks, whose size divides the SM's threads."""
+cute = """
+No further CTA of this size fits: take fewer threads per CTA."""
+
+[params.below]
+default = 75.0
+help = "Occupancy at which the last block that does not fit leaves a quarter of the SM empty, in %"
+*/
+SELECT launch, theoretical_occupancy_pct, occupancy_limit, threads_per_block, blocks_per_sm
+FROM ncu_kernels
+WHERE occupancy_limit = 'warps' AND theoretical_occupancy_pct <= $below
+ORDER BY launch

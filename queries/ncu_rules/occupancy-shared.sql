@@ -1,0 +1,37 @@
+/*
+title = "Shared memory limits occupancy"
+severity = "warning"
+evidence = ["theoretical_occupancy_pct", "occupancy_limit", "shared_per_block_bytes", "blocks_per_sm", "sm_pct"]
+
+[actions]
+native = """
+Use less shared memory per block: a smaller tile, one buffer fewer, narrower types; or set the carve-out
+(cudaFuncAttributePreferredSharedMemoryCarveout) to the most."""
+cutlass = """
+Take a smaller threadblock tile or fewer stages: shared memory is tile x stages."""
+triton = """
+Lower num_stages by one: each stage holds one tile of each operand."""
+cute = """
+Take fewer threads per CTA or smaller staging buffers."""
+
+[ncu_rules]
+TheoreticalOccupancy = "shared"
+
+[params.native_below]
+default = 50.0
+help = "Occupancy of CUDA C++ below which it is worth raising, in %: common practice"
+
+[params.below]
+default = 40.0
+help = "The same for CUTLASS, Triton and CuTe: common practice"
+
+[params.ceiling]
+default = 80.0
+help = "SM throughput, in % of the peak, above which low occupancy costs nothing: the loop's stop near the ceiling"
+*/
+SELECT launch, theoretical_occupancy_pct, occupancy_limit, shared_per_block_bytes, blocks_per_sm, sm_pct
+FROM ncu_kernels
+WHERE contains(occupancy_limit, 'shared memory')
+    AND theoretical_occupancy_pct < CASE implementation WHEN 'native' THEN $native_below ELSE $below END
+    AND sm_pct <= $ceiling
+ORDER BY launch

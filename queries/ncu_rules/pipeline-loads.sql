@@ -1,0 +1,21 @@
+/*
+title = "Little arithmetic per load: asynchronous copies pay"
+severity = "info"
+evidence = ["bound", "fma_per_load_ratio", "shared_per_block_bytes", "shared_per_sm_bytes", "dram_pct"]
+
+[actions]
+native = """
+Pipeline with cp.async (sm_80 and newer); mind that two buffers double the shared memory."""
+
+[params.below]
+default = 5.0
+help = "Multiply-adds per load below which cp.async pays (35 % on an int8 GEMM): common practice"
+
+[params.ceiling]
+default = 80.0
+help = "DRAM throughput above which nothing is left to hide, in %: common practice"
+*/
+SELECT launch, bound, fma_per_load_ratio, shared_per_block_bytes, shared_per_sm_bytes, dram_pct
+FROM ncu_kernels
+WHERE bound = 'memory' AND fma_per_load_ratio BETWEEN 1 AND $below AND shared_per_block_bytes <= shared_per_sm_bytes / 2 AND dram_pct <= $ceiling
+ORDER BY launch

@@ -1,0 +1,24 @@
+/*
+title = "Loads are 32 bits wide"
+severity = "info"
+evidence = ["load_sectors_per_request_ratio", "load_bytes_per_thread_ratio", "blocks_count", "sm_count", "bound"]
+
+[actions]
+native = """
+Load 128 bits at a time: float4, or a vector type of the element, from 16-byte aligned addresses."""
+cute = """
+Copy 128 bits at a time: num_bits_per_copy = 128."""
+
+[params.sectors]
+default = 4.0
+help = "Sectors per request that 32 scalar loads of 4 bytes need when they are coalesced: common practice"
+
+[params.bytes]
+default = 4.0
+help = "Bytes that a thread loads at once and that count as scalar"
+*/
+SELECT launch, load_sectors_per_request_ratio, load_bytes_per_thread_ratio, blocks_count, sm_count, bound
+FROM ncu_kernels
+WHERE load_sectors_per_request_ratio >= $sectors AND load_bytes_per_thread_ratio <= $bytes
+    AND blocks_count >= sm_count AND bound <> 'compute'
+ORDER BY launch

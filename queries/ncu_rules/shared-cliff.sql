@@ -1,0 +1,27 @@
+/*
+title = "One block takes more than half of the shared memory"
+severity = "warning"
+evidence = ["shared_per_block_bytes", "shared_per_sm_bytes", "blocks_per_sm", "sm_pct"]
+
+[actions]
+native = """
+Only one block fits on an SM: below half of its shared memory two would. Take a smaller tile, or one buffer fewer."""
+cutlass = """
+Only one block fits on an SM: take a smaller tile or one stage fewer, unless the schedule is made for one block."""
+triton = """
+Only one program fits on an SM: a smaller BLOCK, or num_stages down by one."""
+cute = """
+Only one CTA fits on an SM: a smaller tile, or one stage fewer."""
+
+[params.share]
+default = 50.0
+help = "Share of the SM's shared memory above which a second block does not fit, in %"
+
+[params.ceiling]
+default = 80.0
+help = "SM throughput, in % of the peak, above which low occupancy costs nothing: the loop's stop near the ceiling"
+*/
+SELECT launch, shared_per_block_bytes, shared_per_sm_bytes, blocks_per_sm, sm_pct
+FROM ncu_kernels
+WHERE shared_per_block_bytes > shared_per_sm_bytes * $share / 100 AND sm_pct <= $ceiling
+ORDER BY launch

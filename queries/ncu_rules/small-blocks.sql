@@ -1,0 +1,21 @@
+/*
+title = "Blocks are small and occupancy is low"
+severity = "warning"
+evidence = ["occupancy_pct", "threads_per_block"]
+
+[actions]
+native = """
+Take 128 to 256 threads per block."""
+
+[params.below]
+default = 50.0
+help = "Achieved occupancy below which the block size matters, in %: common practice"
+
+[params.threads]
+default = 128
+help = "Threads per block below which a block is small: common practice"
+*/
+SELECT launch, occupancy_pct, threads_per_block
+FROM ncu_kernels
+WHERE occupancy_pct < $below AND threads_per_block < $threads
+ORDER BY launch

@@ -1,0 +1,22 @@
+/*
+title = "Warps wait at barriers"
+severity = "warning"
+evidence = ["stall_barrier_pct", "threads_per_block"]
+
+[actions]
+native = """
+Replace block-wide steps with warp primitives (__shfl_sync, __reduce_sync); fewer __syncthreads(), smaller blocks."""
+cute = """
+Take fewer threads per CTA, a shuffle in place of the second sync, and merge the reductions."""
+
+[ncu_rules]
+CPIStall = "barrier"
+
+[params.above]
+default = 25.0
+help = "Share of warp time from which it matters, in %: common practice"
+*/
+SELECT launch, stall_barrier_pct, threads_per_block
+FROM ncu_kernels
+WHERE stall_barrier_pct > $above
+ORDER BY launch

@@ -1,0 +1,30 @@
+/*
+title = "Warps wait for memory"
+severity = "warning"
+evidence = ["stall_long_scoreboard_pct", "dram_pct", "eligible_warps_ratio", "blocks_count", "sm_count"]
+
+[actions]
+native = """
+Load ahead of use: cp.async with two buffers (sm_80 and newer), TMA (sm_90 and newer), or more independent loads per thread."""
+cutlass = """
+Take more stages: 3 to 5 on Ampere, 2 to 3 on Hopper."""
+triton = """
+Raise num_stages (2, 3, 4 on Ampere; 2, 3 on Hopper, with block pointers for TMA). Narrow the autotune list to these."""
+cute = """
+Copy 128 bits at a time, more elements per thread, CpAsync (sm_80 and newer) with two buffers."""
+
+[ncu_rules]
+CPIStall = "L1TEX"
+
+[params.above]
+default = 30.0
+help = "Share of warp time from which it matters, in %: common practice"
+
+[params.ceiling]
+default = 80.0
+help = "DRAM throughput above which waiting is what a saturated memory looks like, in %: common practice"
+*/
+SELECT launch, stall_long_scoreboard_pct, dram_pct, eligible_warps_ratio, blocks_count, sm_count
+FROM ncu_kernels
+WHERE stall_long_scoreboard_pct > $above AND dram_pct <= $ceiling AND blocks_count >= sm_count
+ORDER BY launch

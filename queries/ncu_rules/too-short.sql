@@ -1,0 +1,29 @@
+/*
+title = "The kernel is over before the GPU is busy"
+severity = "warning"
+evidence = ["duration_ns", "sm_pct", "memory_pct"]
+
+[actions]
+native = """
+Fuse it with its neighbours, or batch: at this length launching and draining are most of the time."""
+triton = """
+Fuse it with its neighbours, or batch."""
+cute = """
+Fuse it with its neighbours, or batch."""
+pytorch = """
+Fuse the element-wise neighbours (torch.compile, or one hand-written kernel): each saves a launch and a round trip of the tensor."""
+inductor = """
+Let more be fused into one kernel, or use CUDA graphs (mode='reduce-overhead')."""
+
+[params.below_ns]
+default = 10000
+help = "Duration below which launch and drain are most of it"
+
+[params.busy]
+default = 40.0
+help = "Throughput, in %, below which neither the SM nor memory is busy: common practice"
+*/
+SELECT launch, duration_ns, sm_pct, memory_pct
+FROM ncu_kernels
+WHERE sm_pct < $busy AND memory_pct < $busy AND duration_ns < $below_ns
+ORDER BY launch

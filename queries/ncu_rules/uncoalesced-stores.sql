@@ -1,0 +1,36 @@
+/*
+title = "Global stores are not coalesced"
+severity = "warning"
+evidence = ["store_sectors_per_request_ratio", "store_bytes_per_sector_ratio"]
+
+[actions]
+native = """
+Stage the results in shared memory and write them out in memory order."""
+triton = """
+Store along the contiguous dimension; transpose the tile with tl.trans before the store."""
+cute = """
+Stage the tile in shared memory and store it with a 128-bit copy."""
+pytorch = """
+The operation writes against the memory order: ask for the output in the layout of the input, or write a tiled kernel."""
+
+[ncu_rules]
+UncoalescedGlobalAccess = ""
+MemoryCacheAccessPattern = "stores"
+
+[params.above]
+default = 8.0
+help = "Sectors per request above which stores may be uncoalesced: common practice"
+
+[params.bytes]
+default = 25.6
+help = "Bytes of a sector that are written, below which they are: 80 % of 32"
+
+[params.widest]
+default = 16.0
+help = "Sectors per request of the widest coalesced store"
+*/
+SELECT launch, store_sectors_per_request_ratio, store_bytes_per_sector_ratio
+FROM ncu_kernels
+WHERE store_sectors_per_request_ratio > $above
+    AND coalesce(store_bytes_per_sector_ratio < $bytes, store_sectors_per_request_ratio > $widest)
+ORDER BY launch

@@ -1,0 +1,65 @@
+/*
+title = "CUDA API calls by host time"
+topic = "program"
+place = 3
+question = "Which CUDA API calls take the host's time?"
+aliases = ["cuda_api_sum"]
+description = """
+Adds up the time that the host spent in CUDA API calls, runtime and driver, by function name. A call made inside another
+call is left out, so that no time counts twice. A call that begins in the window of --from and --to counts whole.
+api_time_pct is the share of all API time in scope, wall_pct the share of the wall (calls of several threads may add up to
+more than 100 %). Counts are lower bounds: nsys leaves out calls that it finds unimportant unless it traces with
+--cuda-trace-all-apis=true. Calls under the profiler take longer than without it."""
+reading = """
+Time in sync calls (and in blocking cudaMemcpy) is waiting: if the GPU is busy meanwhile all is well, else see syncs. Time
+in launch calls close to the wall is launch-bound: fuse kernels or use a CUDA graph, see launches. Allocations after the
+start: see mallocs. A max far above the median is often the first call, which creates the context or loads a module."""
+empty = "No CUDA API calls in this scope; if the program did use CUDA, capture with: nsys profile -t cuda"
+
+[columns]
+name = "The function, without its version suffix (_v7000, _ptsz)"
+calls = "Calls in scope"
+total_ns = "Sum of their durations"
+avg_ns = "Mean duration"
+med_ns = "Median duration"
+min_ns = "Shortest"
+max_ns = "Longest"
+stddev_ns = "Sample standard deviation of the durations; NULL for a single call"
+api_time_pct = "Share of all API time in scope"
+wall_pct = "total_ns as a share of the wall"
+failed_count = "Calls that returned an error; 'not ready' (600), the answer of a query for unfinished work, is none"
+call_group = "What it is for: launch, graph launch, sync, copy, memset, alloc, free, graph, event, module, other"
+
+[notes]
+device = """
+SELECT 'API calls belong to no device or stream: all calls of the scope are counted' FROM scope
+WHERE coalesce(device_id, stream_id) IS NOT NULL AND EXISTS (FROM answer)"""
+*/
+WITH measured AS (
+    SELECT
+        name,
+        count(*) AS calls,
+        sum(duration_ns)::BIGINT AS total_ns,
+        min(duration_ns) AS min_ns,
+        max(duration_ns) AS max_ns,
+        stddev_samp(duration_ns) AS stddev_ns,
+        quantile_cont(duration_ns, 0.5) AS med_ns,
+        CASE WHEN count(return_value) > 0 THEN count(*) FILTER (WHERE return_value NOT IN (0, 600)) END AS failed_count
+    FROM outer_api_calls
+    GROUP BY name
+)
+SELECT
+    coalesce(name, '(no name)') AS name,
+    calls,
+    total_ns,
+    total_ns / calls AS avg_ns,
+    med_ns,
+    min_ns,
+    max_ns,
+    stddev_ns,
+    100.0 * total_ns / nullif((SELECT sum(total_ns) FROM measured), 0) AS api_time_pct,
+    100.0 * total_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
+    failed_count,
+    api_group(name) AS call_group
+FROM measured
+ORDER BY total_ns DESC, name

@@ -1,0 +1,201 @@
+/*
+title = "What bounds each kernel"
+topic = "kernels"
+place = 3
+question = "Is a kernel bound by compute, memory or latency, and how sure is that?"
+details = ["memory_level", "sms_active_pct"]
+description = """
+Says for each kernel and launch configuration whether compute, memory or latency bounds it, by the best evidence there is.
+ncu: the throughputs that ncu measured. gpu_metrics: samples whose whole interval the kernel's executions fill, pooled over
+all its launches; the SM's side is the busier of issue slots and tensor cores, the memory's side is DRAM. One side more than
+20 points above the other: compute or memory; else both below 40 %: latency; both above 60 %: balanced. Samples see neither L1,
+L2 and shared memory nor slow pipes (fp64, special functions), so DRAM or tensor cores below 40 % and issue slots below 60 %
+prove a bound only where most SMs have no work. launch shape and name: what the kernel's size, its occupancy and its family
+make likely, together with the samples if there are any; such an answer is inferred."""
+reading = """
+compute: fewer or cheaper operations, tensor cores, lower precision. memory: fewer bytes, fusion, better reuse and
+coalescing. latency: more parallelism or fewer launches; see occupancy and per-token. balanced: near the peak on both sides;
+change the algorithm or accept. What is inferred or unknown, and takes much time, is worth a look with ncu."""
+empty = "No kernels ran in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+
+[params.margin]
+default = 20.0
+least = 0
+help = "Points by which one side must exceed the other to bound the kernel (20: the usual reading of ncu's throughputs)"
+
+[params.low]
+default = 40.0
+least = 0
+help = "Percent of peak below which both sides mean latency, and below which samples do not prove a bound"
+
+[params.high]
+default = 60.0
+least = 0
+help = "Percent of peak above which both sides are balanced, and above which confidence is high"
+
+[params.min_samples]
+default = 4
+least = 1
+help = "Samples that a kernel needs at least to be judged by them"
+
+[params.launch_cost_ns]
+default = 5_000
+help = "A kernel shorter than this takes less than launching it, so latency bounds it"
+
+[columns]
+name = "The kernel"
+grid = "Blocks in the grid, x × y × z"
+block = "Threads in a block, x × y × z"
+calls = "Executions on the GPU"
+total_ns = "Sum of their durations"
+avg_ns = "Mean duration"
+kernel_time_pct = "Share of all kernel time in scope"
+bound = "compute, memory, latency, balanced or unknown"
+confidence = "high or medium where it was measured, inferred where it was not, NULL if unknown"
+evidence = "What the answer rests on: ncu, gpu_metrics, launch shape, name"
+sm_pct = "How busy the SMs were, as a share of their peak: by ncu, else the busier of issue slots and tensor cores as sampled"
+memory_pct = "How busy memory was, as a share of its peak: by ncu, else DRAM as sampled"
+memory_level = "What of memory bounds it, by ncu: DRAM, L2 misses (more DRAM traffic than need be), L2, L1; NULL where not known"
+sms_active_pct = "Share of SMs that had work, as sampled"
+samples = "Samples of GPU metrics that tell of this kernel alone"
+occupancy_pct = "Theoretical occupancy"
+waves_per_sm = "How often the grid fills the GPU"
+family = "What the kernel does, told from its name"
+reason = "The numbers, or the rule, behind the answer"
+
+[notes]
+no_samples = """
+SELECT 'the trace has no GPU metrics: what bounds a kernel is inferred from its launch and its name; capture with --gpu-metrics-devices=all to see it'
+FROM answer HAVING count(*) > 0 AND NOT EXISTS (FROM gpu_samples) AND count(*) FILTER (evidence = 'ncu') < count(*)"""
+few_samples = """
+SELECT 'samples tell of ' || count(*) FILTER (samples >= $min_samples) || ' of ' || count(*) || ' kernels: short ones need a higher --gpu-metrics-frequency'
+FROM answer HAVING count(*) FILTER (samples >= $min_samples) < count(*) AND EXISTS (FROM gpu_samples)"""
+graphs = """
+SELECT 'CUDA graphs ran as a whole ' || count(*) || ' times: their kernels are not in this table; capture with --cuda-graph-trace=node to see them'
+FROM graph_launches HAVING count(*) > 0"""
+*/
+WITH shapes AS (FROM launch_shapes),
+sampled AS (
+    SELECT
+        k.shape_id, g.model_id,
+        count(*) AS samples,
+        avg(issue_pct) AS issue_pct, avg(tensor_pct) AS tensor_pct, avg(dram_pct) AS dram_pct, avg(sms_active_pct) AS sms_active_pct
+    FROM kernel_samples AS k
+    LEFT JOIN gpu_limits AS g USING (gpu_id)
+    GROUP BY ALL
+),
+rules AS (
+    SELECT DISTINCT ON (n.name_id) n.name_id, r.bound, r.least_ns, r.because
+    FROM kernel_names AS n
+    JOIN rules_of_thumb() AS r ON r.family = n.family AND regexp_matches(n.name, r.pattern)
+    ORDER BY n.name_id, r.number
+),
+known AS (
+    SELECT
+        l.*, n.name, n.family, s.samples, s.sms_active_pct, s.issue_pct, s.tensor_pct, s.dram_pct, p.l2_pct, p.l1_pct, p.memory_level,
+        r.bound AS usual, r.because,
+        p.sm_pct IS NOT NULL AND p.memory_pct IS NOT NULL AS by_ncu,
+        NOT by_ncu AND s.samples >= $min_samples AND s.issue_pct IS NOT NULL AND s.dram_pct IS NOT NULL AS by_samples,
+        CASE WHEN by_ncu THEN p.sm_pct WHEN s.issue_pct IS NOT NULL THEN greatest(s.issue_pct, s.tensor_pct) END AS sm_pct,
+        CASE WHEN by_ncu THEN p.memory_pct ELSE s.dram_pct END AS memory_pct,
+        CASE WHEN by_ncu THEN p.dram_pct ELSE s.dram_pct END AS memory_dram_pct
+    FROM shapes AS l
+    LEFT JOIN kernel_names AS n USING (name_id)
+    LEFT JOIN sampled AS s ON s.shape_id = l.shape_id AND s.model_id IS NOT DISTINCT FROM l.model_id
+    LEFT JOIN _ncu_shapes AS p USING (name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
+    LEFT JOIN rules AS r
+        ON r.name_id = l.name_id AND l.avg_ns >= r.least_ns AND (r.bound <> 'compute' OR l.blocks_count >= l.sm_count)
+),
+-- The case that decides, each with its answer, evidence and reason below.
+decided AS (
+    SELECT
+        *,
+        CASE
+            WHEN by_ncu OR by_samples THEN bound_of(sm_pct, memory_pct, margin := $margin, low := $low, high := $high)
+        END AS measured,
+        CASE
+            WHEN by_ncu THEN 'ncu'
+            -- What is not sampled can only add to either side. Busy tensor cores, busy DRAM and very busy issue slots leave
+            -- no room for another bound; half busy issue slots do (bank conflicts, L2). SMs without work keep nothing busy.
+            WHEN by_samples AND measured = 'compute' AND (tensor_pct >= $low OR issue_pct >= $high) THEN 'sampled'
+            WHEN by_samples AND measured = 'memory' AND memory_pct >= $low THEN 'sampled'
+            WHEN by_samples AND measured = 'balanced' THEN 'sampled'
+            WHEN by_samples AND measured = 'latency' AND sms_active_pct < $low THEN 'idle SMs'
+            WHEN by_samples AND measured = 'unknown' AND ((usual = 'memory' AND memory_pct >= sm_pct) OR (usual = 'compute' AND sm_pct >= memory_pct)) THEN 'name'
+            WHEN by_samples AND measured = 'unknown' THEN 'between'
+            WHEN by_samples AND measured IN ('compute', 'memory') THEN 'weak'
+            WHEN by_samples AND occupancy_pct >= 50 AND waves_per_sm >= 1 THEN 'waiting warps'
+            WHEN by_samples AND occupancy_pct IS NOT NULL THEN 'few warps'
+            WHEN by_samples THEN 'between'
+            WHEN avg_ns < $launch_cost_ns THEN 'short'
+            WHEN 100 * blocks_count < $low * sm_count THEN 'few blocks'
+            WHEN usual IS NOT NULL THEN 'name'
+            ELSE 'nothing'
+        END AS why
+    FROM known
+),
+answered AS (
+    SELECT
+        *,
+        CASE
+            WHEN why IN ('ncu', 'sampled', 'idle SMs', 'weak') THEN measured
+            WHEN why = 'waiting warps' THEN 'memory'
+            WHEN why IN ('few warps', 'short', 'few blocks') THEN 'latency'
+            WHEN why = 'name' THEN usual
+            ELSE 'unknown'
+        END AS bound,
+        CASE
+            WHEN why = 'ncu' THEN 'ncu'
+            WHEN why IN ('sampled', 'idle SMs', 'between') THEN 'gpu_metrics'
+            WHEN why IN ('weak', 'waiting warps', 'few warps', 'short', 'few blocks') THEN 'launch shape'
+            WHEN why = 'name' THEN 'name'
+        END AS evidence,
+        format('{:.0f} %', sm_pct) AS sm_text,
+        format('DRAM {:.0f} %', memory_dram_pct) AS dram_text
+    FROM decided
+)
+SELECT
+    coalesce(name, '(no name)') AS name,
+    grid_x || 'x' || grid_y || 'x' || grid_z AS grid,
+    block_x || 'x' || block_y || 'x' || block_z AS block,
+    calls,
+    total_ns,
+    avg_ns,
+    100.0 * total_ns / nullif((SELECT sum(total_ns) FROM shapes), 0) AS kernel_time_pct,
+    bound,
+    CASE
+        WHEN bound = 'unknown' THEN NULL
+        WHEN why = 'ncu' OR why = 'idle SMs' THEN 'high'
+        WHEN why = 'sampled' AND greatest(sm_pct, memory_pct) >= $high THEN 'high'
+        WHEN why = 'sampled' THEN 'medium'
+        ELSE 'inferred'
+    END AS confidence,
+    evidence,
+    sm_pct,
+    memory_pct,
+    CASE WHEN bound = 'memory' AND evidence = 'ncu' THEN memory_level END AS memory_level,
+    sms_active_pct,
+    coalesce(samples, 0)::BIGINT AS samples,
+    occupancy_pct,
+    waves_per_sm,
+    coalesce(family, 'other') AS family,
+    CASE
+        WHEN why = 'ncu' THEN 'SM ' || sm_text || ', ' || concat_ws(', ', dram_text, format('L2 {:.0f} %', l2_pct), format('L1 {:.0f} %', l1_pct))
+            || CASE WHEN bound = 'memory' THEN coalesce('; bound by ' || memory_level, '') ELSE '' END
+        WHEN why = 'sampled' AND tensor_pct > issue_pct THEN 'tensor cores ' || sm_text || ', ' || dram_text
+        WHEN why = 'sampled' THEN 'issue slots ' || sm_text || ', ' || dram_text
+        WHEN why = 'idle SMs' THEN format('only {:.0f} % of the SMs have work', sms_active_pct)
+        WHEN why = 'between' THEN 'SM ' || sm_text || ', ' || dram_text || ': neither side stands out'
+        WHEN why = 'name' AND by_samples THEN 'SM ' || sm_text || ', ' || dram_text || '; ' || because
+        WHEN why = 'name' THEN because
+        WHEN why = 'weak' THEN 'SM ' || sm_text || ', ' || dram_text || ': the busier side, but L1, L2 and slow pipes are not sampled'
+        WHEN why = 'waiting warps' THEN 'SM ' || sm_text || ', ' || dram_text || ': warps fill the SMs and wait, likely for L1, L2 or shared memory'
+        WHEN why = 'few warps' THEN 'SM ' || sm_text || ', ' || dram_text || ': too few warps to hide latency'
+        WHEN why = 'short' THEN 'shorter than launching it'
+        WHEN why = 'few blocks' THEN blocks_count || ' blocks for ' || sm_count || ' SMs'
+        ELSE 'too few samples, and the name has no rule'
+    END AS reason
+FROM answered
+ORDER BY
+    total_ns DESC, name, blocks_count DESC, grid, threads_per_block DESC, block, registers_per_thread,
+    static_shared_bytes, dynamic_shared_bytes, local_per_thread_bytes, cluster_x, cluster_y, cluster_z, gpu, model_id

@@ -1,0 +1,112 @@
+/*
+title = "Copies and memsets on the GPU"
+topic = "waits"
+place = 2
+question = "What is copied, in which direction, from which kind of memory, how fast?"
+aliases = ["cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum", "cuda_memcpy_async", "cuda_memcpy_sync"]
+description = """
+Adds up the copies and memsets that GPUs carried out, by the call that asked for them, the kind, and the memory that they
+read and wrote. A row of the trace counts once, also where it stands for a batch of copies. bandwidth is all bytes divided
+by the time of all copies. Durations are end - start on the GPU: neither the waiting of the host (see syncs) nor the copying
+between pageable memory and the driver's buffer is in them. Copies that overlap may add up to more than the wall."""
+reading = """
+Pageable memory: the copy goes through a buffer of the driver, at a fraction of the bandwidth, and an asynchronous call
+blocks like any other: allocate it with cudaMallocHost (pin_memory=True). A bandwidth far below the bus's (PCIe 4 ×16:
+25 GB/s, PCIe 5: 50 GB/s) with a small avg_bytes is latency: send one large copy instead of many small ones, see --group-by
+size. H2D in a loop: keep the data on the GPU. D2H in a loop: see syncs. D2D: a fused kernel would not need it."""
+empty = "No copies or memsets ran in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+
+[params.group_by]
+default = "call"
+choices = ["call", "size", "stream", "nvtx"]
+help = "What the copies of a kind are split by: the API call, size classes, the stream, or the innermost NVTX range that asked for them"
+
+[columns]
+kind = "H2D, D2H, D2D, P2P … as the trace calls it, or memset"
+source_memory = "Memory read: pageable, pinned, device, managed …; NULL for a memset"
+target_memory = "Memory written"
+name = "The API call, or what --group-by asks for"
+calls = "Copies or memsets carried out"
+total_ns = "Sum of their durations"
+copy_time_pct = "total_ns as a share of the time of all copies and memsets in scope"
+wall_pct = "total_ns as a share of the wall"
+size_bytes = "Sum of their sizes"
+bandwidth_bytes_per_s = "size_bytes / total_ns"
+avg_bytes = "Mean size"
+min_bytes = "Smallest"
+max_bytes = "Largest"
+avg_ns = "Mean duration"
+med_ns = "Median duration"
+min_ns = "Shortest"
+max_ns = "Longest"
+stddev_ns = "Sample standard deviation of the durations; NULL for a single one"
+
+[notes]
+pageable = """
+SELECT sum(calls) || ' copies by asynchronous calls have a pageable side: they go through a buffer of the driver and are in effect synchronous; pin that memory'
+FROM answer WHERE name LIKE '%Async%' AND 'pageable' IN (source_memory, target_memory) AND $group_by = 'call' HAVING count(*) > 0"""
+batches = """
+SELECT count(*) || ' rows of the trace stand for ' || sum(copy_count) || ' copies in batches: each counts once here'
+FROM memcpys WHERE copy_count > 1 HAVING count(*) > 0"""
+[agent]
+rows = 4
+columns = ["kind", "source_memory", "target_memory", "name", "calls", "total_ns", "size_bytes"]
+*/
+WITH copies AS (
+    SELECT copy_kind AS kind, source_memory, target_memory, start_ns, duration_ns, size_bytes, device_id, stream_id, process_id, correlation_id
+    FROM memcpys
+    UNION ALL
+    SELECT 'memset', NULL, target_memory, start_ns, duration_ns, size_bytes, device_id, stream_id, process_id, correlation_id
+    FROM memsets
+),
+calls AS (
+    SELECT process_id, correlation_id, min(thread_id) AS thread_id, min(start_ns) AS start_ns, min(name) AS name
+    FROM api_calls
+    WHERE $group_by IN ('call', 'nvtx') AND call_group IN ('copy', 'memset', 'graph launch')
+    GROUP BY ALL
+),
+named AS (
+    SELECT c.*, coalesce(a.name, '(no call in the trace)') AS name, 0 AS turn
+    FROM copies AS c LEFT JOIN calls AS a USING (process_id, correlation_id)
+    WHERE $group_by = 'call'
+    UNION ALL
+    SELECT c.*, coalesce(n.path, '(outside NVTX ranges)'), 0
+    FROM copies AS c
+    LEFT JOIN calls AS a USING (process_id, correlation_id)
+    ASOF LEFT JOIN nvtx_places AS p
+        ON p.process_id = a.process_id AND p.thread_id = a.thread_id AND p.start_ns <= a.start_ns
+    LEFT JOIN nvtx_nesting AS n ON n.range_id = p.range_id
+    WHERE $group_by = 'nvtx'
+    UNION ALL
+    SELECT *, 'process ' || process_id || ' device ' || device_id || ' stream ' || stream_id, 0
+    FROM copies
+    WHERE $group_by = 'stream'
+    UNION ALL
+    SELECT c.*, coalesce(s.name, '(size unknown)'), s.turn
+    FROM copies AS c
+    ASOF LEFT JOIN (VALUES (0, 0, 'up to 1 KiB'), (1, 1025, 'up to 64 KiB'), (2, 65537, 'up to 1 MiB'), (3, 1048577, 'up to 16 MiB'), (4, 16777217, 'over 16 MiB')) AS s(turn, from_bytes, name)
+        ON s.from_bytes <= c.size_bytes
+    WHERE $group_by = 'size'
+)
+SELECT
+    kind,
+    source_memory,
+    target_memory,
+    name,
+    count(*) AS calls,
+    sum(duration_ns)::BIGINT AS total_ns,
+    100.0 * sum(duration_ns)::BIGINT / nullif((SELECT sum(duration_ns) FROM named)::BIGINT, 0) AS copy_time_pct,
+    100.0 * sum(duration_ns)::BIGINT / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
+    sum(size_bytes)::BIGINT AS size_bytes,
+    1e9 * sum(size_bytes)::BIGINT / nullif(sum(duration_ns), 0)::BIGINT AS bandwidth_bytes_per_s,
+    avg(size_bytes) AS avg_bytes,
+    min(size_bytes) AS min_bytes,
+    max(size_bytes) AS max_bytes,
+    avg(duration_ns) AS avg_ns,
+    median(duration_ns) AS med_ns,
+    min(duration_ns) AS min_ns,
+    max(duration_ns) AS max_ns,
+    stddev_samp(duration_ns) AS stddev_ns
+FROM named
+GROUP BY kind, source_memory, target_memory, name, turn
+ORDER BY turn, total_ns DESC, kind, source_memory, target_memory, name

@@ -1,0 +1,128 @@
+/*
+title = "What kernels could give back"
+topic = "kernels"
+place = 7
+question = "What could kernels give back, by what Nsight Compute measured of them?"
+description = """
+Lays what Nsight Compute measured (ncu import) beside the time that the same kernels take in the trace. ceiling_used_pct says
+how near a kernel is to what can be had of the busier of its two roofs: SM throughput of sm_ceiling, DRAM throughput of
+dram_ceiling. recoverable_ns is the time that it would save there, at the same work; no kernel is taken to become shorter
+than the shortest of the trace. Both savings are given only where name, grid and block agree: a larger grid of the same
+kernel uses the GPU otherwise. ncu_saving_ns applies the largest saving that a rule of ncu's own estimates for the launch.
+The two are different guesses about the same time: do not add them. match says what agrees between trace and ncu."""
+reading = """
+Begin with the largest recoverable_ns whose match has name, grid and block. Little recoverable at a high ceiling_used_pct: the
+kernel is done, only less work helps. No recoverable_ns: the launch that ncu profiled had another grid, so profile this one
+(ncu plan). Short kernels that nothing fills are better fused than tuned. Then: ncu report."""
+empty = "Nothing that ncu profiled is in this trace: nsys-insight ncu plan writes the command that profiles its hot kernels, ncu import reads the result"
+
+[params.tokens]
+type = "integer"
+least = 1
+help = "Tokens or steps in scope, for the columns per token"
+
+[params.sm_ceiling]
+default = 80.0
+help = "SM throughput at which a kernel counts as done, in % of the peak"
+
+[params.dram_ceiling]
+default = 85.0
+help = "DRAM throughput at which a kernel counts as done, in % of the peak"
+
+[columns]
+name = "The kernel"
+grid = "Blocks in the grid, x × y × z"
+block = "Threads in a block, x × y × z"
+calls = "Executions in scope"
+total_ns = "Sum of their durations in the trace"
+kernel_time_pct = "Share of all kernel time in scope"
+bound = "What bounds it by ncu: compute, memory, latency, balanced, unknown"
+ceiling = "The roof that it is nearer to: SM or DRAM"
+ceiling_used_pct = "How much of what can be had there it uses"
+recoverable_ns = "Time that it would save if it reached it"
+ncu_rule = "The rule of ncu's own that estimates most"
+ncu_saving_pct = "What that estimates could be saved of a launch"
+ncu_saving_ns = "The same of total_ns"
+total_per_token_ns = "total_ns per token; NULL without tokens"
+recoverable_per_token_ns = "recoverable_ns per token; NULL without tokens"
+launches_profiled = "Launches of it that ncu profiled"
+match = "What agrees between trace and ncu, from best to worst: name, grid, block, order; name, grid, block; function, grid, block; name; function"
+
+[notes]
+coverage = """
+SELECT 'ncu profiled the kernels of ' || round(sum(kernel_time_pct), 1) || ' % of kernel time; the rest is not in this table'
+FROM answer HAVING sum(kernel_time_pct) < 99.95"""
+[agent]
+rows = 4
+columns = ["name", "grid", "bound", "recoverable_ns", "match"]
+*/
+WITH configured AS (
+    SELECT
+        name_id,
+        grid_x || 'x' || grid_y || 'x' || grid_z AS grid,
+        block_x || 'x' || block_y || 'x' || block_z AS block,
+        count(*) AS calls,
+        sum(duration_ns)::BIGINT AS total_ns
+    FROM kernel_events
+    GROUP BY ALL
+),
+shortest AS (
+    SELECT min(duration_ns) AS floor_ns FROM kernel_events WHERE duration_ns > 0
+),
+remarks AS (
+    SELECT launch, rule, speedup_pct,
+        row_number() OVER (PARTITION BY launch ORDER BY speedup_pct DESC, rule, section) AS place
+    FROM ncu_rules
+    WHERE type = 'OPT' AND speedup_type = 'global' AND rule <> 'MemoryL2Compression'
+),
+measured AS (
+    SELECT
+        m.name_id, m.grid, m.block,
+        min(m.match) AS match,
+        count(*) AS launches_profiled,
+        avg(k.sm_pct) AS sm_pct,
+        avg(k.dram_pct) AS dram_pct,
+        mode(k.bound ORDER BY k.bound) AS bound,
+        avg(coalesce(r.speedup_pct, 0)) AS saving_pct,
+        max(r.rule) AS rule,
+        bool_and(starts_with(m.match, 'name, grid, block')) AS is_same
+    FROM ncu_matches AS m
+    JOIN ncu_kernels AS k USING (launch)
+    LEFT JOIN remarks AS r ON r.launch = m.launch AND r.place = 1
+    GROUP BY m.name_id, m.grid, m.block
+),
+used AS (
+    SELECT
+        m.*, c.calls, c.total_ns,
+        CASE WHEN m.is_same THEN least(greatest(m.sm_pct / nullif($sm_ceiling, 0), m.dram_pct / nullif($dram_ceiling, 0)), 1.0) END AS used_ratio,
+        m.dram_pct / nullif($dram_ceiling, 0) > m.sm_pct / nullif($sm_ceiling, 0) AS is_dram
+    FROM measured AS m
+    JOIN configured AS c ON c.name_id = m.name_id AND c.grid = m.grid AND c.block = m.block
+),
+gained AS (
+    SELECT
+        u.*,
+        greatest(u.total_ns - u.calls * greatest(u.total_ns / u.calls * u.used_ratio, s.floor_ns), 0)::BIGINT AS recoverable_ns
+    FROM used AS u, shortest AS s
+)
+SELECT
+    coalesce(s.name, '(no name)') AS name,
+    g.grid,
+    g.block,
+    g.calls,
+    g.total_ns,
+    100.0 * g.total_ns / nullif((SELECT sum(total_ns) FROM configured), 0) AS kernel_time_pct,
+    g.bound,
+    CASE WHEN g.used_ratio IS NOT NULL THEN CASE WHEN g.is_dram THEN 'DRAM' ELSE 'SM' END END AS ceiling,
+    100 * g.used_ratio AS ceiling_used_pct,
+    CASE WHEN g.used_ratio IS NOT NULL THEN g.recoverable_ns END AS recoverable_ns,
+    CASE WHEN g.is_same THEN g.rule END AS ncu_rule,
+    CASE WHEN g.is_same AND g.rule IS NOT NULL THEN g.saving_pct END AS ncu_saving_pct,
+    CASE WHEN g.is_same AND g.rule IS NOT NULL THEN (g.total_ns * g.saving_pct / 100)::BIGINT END AS ncu_saving_ns,
+    g.total_ns / $tokens::DOUBLE AS total_per_token_ns,
+    CASE WHEN g.used_ratio IS NOT NULL THEN g.recoverable_ns / $tokens::DOUBLE END AS recoverable_per_token_ns,
+    g.launches_profiled,
+    g.match
+FROM gained AS g
+LEFT JOIN strings AS s USING (name_id)
+ORDER BY recoverable_ns DESC NULLS LAST, g.total_ns DESC, name, g.grid, g.block

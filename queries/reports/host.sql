@@ -1,0 +1,167 @@
+/*
+title = "What the host does that keeps the GPU waiting"
+topic = "idle"
+place = 2
+question = "What does the host do that keeps the GPU waiting, and what may removing it win?"
+description = """
+Ranks what the host does in a steady step (see steps; in the whole scope where none are found) by what removing it may win
+back. recoverable_ns is idle time of the GPU, as classify splits it: of D2H sync points and other waits also what starved
+after them, at most as long as they held the host up; CPU work is time of a late launching thread outside of CUDA calls;
+launch calls is that in the calls, and on the way from them to the GPU. Pageable copies and blocking memsets are the idle
+time during their calls, so they may repeat what waits, blocking copies, launch calls or other API calls have. count and
+host_ns are of the calls that began in the step, by whichever thread, without calls inside others."""
+reading = """
+From the top, one at a time. D2H sync points: keep the value on the GPU, or read it back later (see syncs). Allocations: a
+pool (see mallocs). CPU work: do it later, on another thread, or take it out of the step with a CUDA graph. Launch calls: a
+CUDA graph or fusion (see graph-candidates). Pageable copies: pin the memory (see copies). Blocking memsets:
+cudaMemsetAsync. What takes host_ns but has nothing recoverable is hidden behind the GPU's work: leave it."""
+empty = "No CUDA calls in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+
+[columns]
+bottleneck = "What the host does"
+count = "How often per token; in the whole scope where no steps were found; NULL for CPU work"
+host_ns = "Time of the host per token; of CPU work, that outside of CUDA calls in the step, NULL where several threads call"
+recoverable_ns = "GPU idle time per token that it causes: what can be won back, at most"
+wall_pct = "Share of the wall that this is"
+see = "The report that says more"
+
+[notes]
+whole = """
+SELECT 'no steady steps were found: counts and times are of the whole scope, with its start-up; name an NVTX range with --step-range'
+FROM answer WHERE NOT EXISTS (FROM steps WHERE phase = 'steady') HAVING count(*) > 0"""
+api_calls = """
+SELECT round(sum(count)::DOUBLE, 1) || ' CUDA API calls' || CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN ' per token' ELSE '' END
+    || ', as far as nsys records them; they take the host ' || round(sum(host_ns) / 1e6, 3) || ' ms'
+FROM (
+    SELECT
+        count(*) / any_value(coalesce((SELECT steady_count * tokens_per_step FROM step_method WHERE steady_count > 0), 1)) AS count,
+        sum(c.duration_ns) / any_value(coalesce((SELECT steady_count * tokens_per_step FROM step_method WHERE steady_count > 0), 1)) AS host_ns
+    FROM outer_api_calls AS c
+    ASOF LEFT JOIN (FROM steps WHERE phase = 'steady') AS s ON s.process_id = c.process_id AND s.host_start_ns <= c.start_ns
+    WHERE c.start_ns < s.host_end_ns OR NOT EXISTS (FROM steps WHERE phase = 'steady')
+)
+WHERE EXISTS (FROM answer)"""
+processes = """
+SELECT 'other processes ran on the GPU too: --process chooses one of ' || string_agg(process_id::VARCHAR, ', ' ORDER BY process_id)
+FROM (SELECT DISTINCT process_id FROM gpu_ops) WHERE EXISTS (FROM answer) HAVING count(*) > 1"""
+[agent]
+rows = 5
+columns = ["bottleneck", "count", "host_ns", "recoverable_ns", "wall_pct", "see"]
+*/
+WITH steady AS (
+    FROM steps WHERE phase = 'steady'
+),
+budget AS MATERIALIZED (
+    FROM step_budget
+),
+-- What a sum over the steps, and one over the steps and GPUs, is divided by.
+per AS (
+    SELECT
+        greatest((SELECT count(*) FROM steady), 1) * t.tokens AS tokens,
+        greatest((SELECT count(DISTINCT (step, gpu_id)) FROM budget), 1) * t.tokens AS gpu_tokens,
+        (SELECT sum(time_ns) FROM budget)::DOUBLE AS all_ns
+    FROM (SELECT coalesce((SELECT tokens_per_step FROM step_method WHERE EXISTS (FROM steady)), 1) AS tokens) AS t
+),
+pageable AS (
+    SELECT DISTINCT process_id, correlation_id FROM memcpys WHERE 'pageable' IN (source_memory, target_memory)
+),
+calls AS (
+    SELECT c.process_id, c.thread_id, c.start_ns, c.end_ns, c.duration_ns, c.name, c.call_group, c.correlation_id
+    FROM outer_api_calls AS c
+    ASOF LEFT JOIN steady AS s ON s.process_id = c.process_id AND s.host_start_ns <= c.start_ns
+    WHERE c.start_ns < s.host_end_ns OR NOT EXISTS (FROM steady)
+),
+by_call AS (
+    SELECT
+        CASE
+            WHEN call_group IN ('launch', 'graph launch') THEN 'launch calls'
+            WHEN call_group IN ('alloc', 'free') THEN 'allocations and frees'
+            WHEN call_group NOT IN ('sync', 'copy') THEN 'other API calls'
+        END AS bottleneck,
+        count(*) AS calls, sum(duration_ns)::BIGINT AS host_ns
+    FROM calls
+    WHERE bottleneck IS NOT NULL
+    GROUP BY ALL
+),
+by_wait AS (
+    SELECT
+        CASE WHEN w.copy_kind = 'D2H' THEN 'D2H sync points' WHEN w.is_copy THEN 'blocking copies to the GPU' ELSE 'other waits' END AS bottleneck,
+        count(*) AS calls, sum(w.wait_ns)::BIGINT AS host_ns
+    FROM waits AS w
+    ASOF LEFT JOIN steady AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
+    WHERE w.start_ns < s.host_end_ns OR NOT EXISTS (FROM steady)
+    GROUP BY ALL
+),
+-- Of these few calls, the time of each during which the GPU was idle: what it had been idle up to the end, less up to the start.
+named AS MATERIALIZED (
+    SELECT 'pageable copies' AS bottleneck, process_id, start_ns, end_ns, duration_ns
+    FROM calls SEMI JOIN pageable USING (process_id, correlation_id)
+    WHERE call_group = 'copy'
+    UNION ALL
+    SELECT 'blocking memsets', process_id, start_ns, end_ns, duration_ns
+    FROM calls
+    WHERE call_group = 'memset' AND name NOT LIKE '%Async%'
+),
+idle_until AS (
+    SELECT gpu_id, start_ns, end_ns, sum(duration_ns) OVER (PARTITION BY gpu_id ORDER BY start_ns) AS idle_ns
+    FROM gpu_gaps
+    WHERE EXISTS (FROM named)
+),
+instants AS (
+    SELECT n.bottleneck, g.gpu_id, unnest([n.start_ns, n.end_ns]) AS at_ns, unnest([-1, 1]) AS sign
+    FROM named AS n
+    CROSS JOIN (SELECT DISTINCT gpu_id FROM budget) AS g
+),
+idle_during AS (
+    SELECT i.bottleneck, sum(i.sign * (u.idle_ns - greatest(u.end_ns - i.at_ns, 0)))::BIGINT AS idle_ns
+    FROM instants AS i
+    ASOF JOIN idle_until AS u ON u.gpu_id = i.gpu_id AND u.start_ns <= i.at_ns
+    GROUP BY ALL
+),
+by_name AS (
+    SELECT bottleneck, count(*) AS calls, sum(duration_ns)::BIGINT AS host_ns FROM named GROUP BY ALL
+),
+cpu_work AS (
+    SELECT 'CPU work' AS bottleneck, NULL::BIGINT AS calls,
+        CASE WHEN (SELECT count(DISTINCT (process_id, thread_id)) FROM calls) = 1 THEN
+            (SELECT sum(host_end_ns - host_start_ns)::BIGINT FROM steady) - (SELECT sum(duration_ns)::BIGINT FROM calls)
+        END AS host_ns
+),
+counted AS (
+    FROM by_call UNION ALL FROM by_wait UNION ALL FROM by_name UNION ALL FROM cpu_work
+),
+idle AS (
+    SELECT
+        CASE
+            WHEN part = 'sync' AND host = 'D2H copy' THEN 'D2H sync points'
+            WHEN part = 'sync' THEN 'other waits'
+            WHEN part = 'copy' AND host IS NOT NULL THEN 'blocking copies to the GPU'
+            WHEN part = 'allocation' THEN 'allocations and frees'
+            WHEN part = 'launch' AND host = 'CPU work' THEN 'CPU work'
+            WHEN part = 'launch' AND host = 'API calls' THEN 'other API calls'
+            WHEN part = 'launch' THEN 'launch calls'
+        END AS bottleneck,
+        sum(time_ns)::BIGINT AS idle_ns
+    FROM budget
+    WHERE bottleneck IS NOT NULL
+    GROUP BY ALL
+    UNION ALL
+    FROM idle_during
+)
+SELECT
+    bottleneck,
+    c.calls / p.tokens AS count,
+    c.host_ns / p.tokens AS host_ns,
+    coalesce(i.idle_ns, 0) / p.gpu_tokens AS recoverable_ns,
+    100 * coalesce(i.idle_ns, 0) / p.all_ns AS wall_pct,
+    v.see
+FROM counted AS c
+FULL JOIN idle AS i USING (bottleneck)
+LEFT JOIN (VALUES
+    ('D2H sync points', 'syncs'), ('other waits', 'syncs'), ('blocking copies to the GPU', 'copies'), ('pageable copies', 'copies'),
+    ('allocations and frees', 'mallocs'), ('launch calls', 'graph-candidates'), ('other API calls', 'api'), ('blocking memsets', 'api'),
+    ('CPU work', 'gaps')
+) AS v(bottleneck, see) USING (bottleneck)
+CROSS JOIN per AS p
+WHERE c.calls > 0 OR i.idle_ns > 0
+ORDER BY recoverable_ns DESC, c.host_ns DESC NULLS LAST, bottleneck

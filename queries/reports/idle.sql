@@ -1,0 +1,49 @@
+/*
+title = "Where the wall of each GPU goes: busy, or idle and why"
+topic = "idle"
+place = 1
+question = "Where does the wall of each GPU go: busy, or idle for which cause? Adds up to 100 %."
+description = """
+Splits the wall of each GPU into busy time (the union of kernels, copies, memsets and whole graphs) and idle time by its
+cause, so that the shares of a GPU add up to 100 %. A gap is put down to the operation that ends it. If that operation's
+launch call began before the gap, the operation was launched in time and waited on the GPU: dependency; unless that call is a
+copy to the host into pageable memory that was still under way: blocked. Else the host was late, and each nanosecond of the
+gap is what the launching thread did then, in this precedence: profiler (the profiler held the thread up), blocked (in a
+sync call or a blocking copy; a copy into pageable memory of the host blocks, whatever its name says), allocation (in an allocation or a free), starved (all else: CPU
+work outside of CUDA calls, other API calls, the launch call itself, and the way from its return to the start on the GPU).
+Before the first operation and after the last one of a GPU is edge. A scope cuts all this to its own time."""
+reading = """
+starved: launch-bound. CPU work is the program's own (Python, sampling): do it later, on another thread, or capture the step
+in a CUDA graph, which also removes launch calls and most launch latency; or fuse kernels. blocked: the host waited for the
+GPU before it launched on: see syncs. allocation: use a memory pool, see mallocs. dependency: the next node of a graph, another
+stream, an event: see streams and gaps. profiler: not the program's doing. Much edge: the capture holds loading and warm-up,
+narrow it with --nvtx or --from and --to. Launches cost about a third more under the profiler than alone."""
+empty = "Nothing ran on a GPU in this scope; if the program did use one, capture with: nsys profile -t cuda"
+
+[columns]
+gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
+cause = "busy; or why the GPU was idle: starved, blocked, allocation, dependency, profiler, edge, or unknown where the trace does not have the launch call"
+host = "What the host did in that time, or what the operation had to wait for"
+time_ns = "How long"
+wall_pct = "Share of the wall; of one GPU they add up to 100"
+
+[notes]
+unknown = """
+SELECT 'the launch calls of what ended ' || round(sum(wall_pct), 1) || ' % of the wall are not in the trace'
+FROM answer WHERE cause = 'unknown' HAVING sum(wall_pct) >= 0.05"""
+[agent]
+rows = 8
+columns = ["gpu_id", "cause", "host", "time_ns", "wall_pct"]
+*/
+WITH parts AS (
+    SELECT gpu_id, 'busy' AS cause, NULL AS host, busy_ns AS time_ns FROM used_gpus
+    UNION ALL
+    SELECT gpu_id, cause, host, idle_ns FROM gpu_idle
+),
+walls AS (
+    SELECT sum(duration_ns) AS wall_ns FROM wall
+)
+SELECT p.gpu_id, p.cause, p.host, p.time_ns, 100.0 * p.time_ns / w.wall_ns AS wall_pct
+FROM parts AS p, walls AS w
+WHERE w.wall_ns > 0
+ORDER BY p.gpu_id, p.cause <> 'busy', sum(p.time_ns) OVER (PARTITION BY p.gpu_id, p.cause) DESC, p.cause, p.time_ns DESC, p.host

@@ -1,0 +1,100 @@
+/*
+title = "Launches: call, queue, kernel"
+topic = "idle"
+place = 5
+question = "How long do launch calls take, how long do kernels queue, is the step launch-bound?"
+aliases = ["cuda_kern_exec_sum"]
+description = """
+Follows each kernel from its launch call over the queue to the GPU, by kernel and launching function: total = api + queue +
+kernel. api is the host's time in the call, queue from the call's return to the kernel's start, kernel its time on the
+GPU, total from the call's start until call and kernel are over. A kernel that starts before its call has returned has no
+queue time; queued_count says how many have one. Kernels of a CUDA graph share one call, so they have neither api nor queue
+nor total time of their own. Under the profiler launch calls take longer than without it, often by a third."""
+reading = """
+A long queue is health: the CPU is ahead and the GPU never waits. A queue of a few microseconds (the launch latency itself)
+with an api_kernel_ratio above 1 is launch-bound: the kernel runs shorter than its launch takes. Launch fewer kernels:
+fuse them, or capture the step in a CUDA graph. Rows are sorted by api_total_ns, what each kernel costs the CPU."""
+empty = "No kernels ran in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+
+[columns]
+name = "The kernel"
+calls = "Executions on the GPU"
+api_total_ns = "Sum of the durations of the launch calls"
+api_avg_ns = "Mean duration of the launch call"
+api_med_ns = "Median duration of the launch call"
+queue_avg_ns = "Mean queue time, of the kernels that have one"
+queue_med_ns = "Median queue time, of the kernels that have one"
+queue_max_ns = "Longest queue time"
+queued_count = "Kernels that started after their launch call had returned"
+kernel_total_ns = "Sum of the kernel's durations on the GPU"
+kernel_avg_ns = "Mean duration of the kernel"
+kernel_med_ns = "Median duration of the kernel"
+total_avg_ns = "Mean time from the start of the launch call until call and kernel are over"
+api_kernel_ratio = "api_total_ns / kernel_total_ns: above 1, launching takes longer than running"
+api_name = "The launching function; NULL where the trace does not have the call"
+
+[notes]
+coverage = """
+SELECT coalesce(sum(calls) FILTER (WHERE api_name IS NOT NULL), 0) || ' of ' || sum(calls) || ' kernels have their launch call in the '
+    || CASE WHEN any_value(scope.from_ns) IS NULL THEN 'trace' ELSE 'scope' END || '; of the others only the kernel is measured'
+FROM answer, scope HAVING count(*) > count(api_name)"""
+graphs = """
+SELECT any_value(answer.kernels) || ' kernels ran in ' || count(*) || ' launches of CUDA graphs, '
+    || round(sum(g.duration_ns) / count(*) / 1e3, 1) || ' µs of host time each ('
+    || round(sum(g.duration_ns) / any_value(answer.kernels) / 1e3, 2) || ' µs a kernel)'
+FROM api_calls AS g
+JOIN (SELECT api_name, (SELECT sum(calls) FROM answer WHERE api_name IS NOT NULL AND queued_count IS NULL) AS kernels FROM answer WHERE api_name IS NOT NULL AND queued_count IS NULL GROUP BY ALL) AS answer
+    ON answer.api_name = g.name
+HAVING count(*) > 0"""
+whole_graphs = """
+SELECT 'CUDA graphs ran as a whole ' || count(*) || ' times: their kernels are not in this table; capture with --cuda-graph-trace=node to see them'
+FROM graph_launches HAVING count(*) > 0"""
+*/
+WITH timed AS (
+    SELECT
+        name_id,
+        api_name,
+        call_group = 'launch' AS has_own_call,
+        duration_ns AS kernel_ns,
+        CASE WHEN has_own_call THEN api_duration_ns END AS api_ns,
+        CASE WHEN has_own_call AND queue_ns >= 0 THEN queue_ns END AS queue_ns,
+        CASE WHEN has_own_call THEN greatest(end_ns, api_end_ns, api_start_ns) - api_start_ns END AS total_ns
+    FROM launches
+),
+measured AS (
+    SELECT
+        name_id,
+        api_name,
+        has_own_call,
+        count(*) AS calls,
+        sum(api_ns)::BIGINT AS api_total_ns,
+        quantile_cont(api_ns, 0.5) AS api_med_ns,
+        avg(queue_ns) AS queue_avg_ns,
+        quantile_cont(queue_ns, 0.5) AS queue_med_ns,
+        max(queue_ns) AS queue_max_ns,
+        count(queue_ns) AS queued_count,
+        sum(kernel_ns)::BIGINT AS kernel_total_ns,
+        quantile_cont(kernel_ns, 0.5) AS kernel_med_ns,
+        avg(total_ns) AS total_avg_ns
+    FROM timed
+    GROUP BY ALL
+)
+SELECT
+    coalesce(s.name, '(no name)') AS name,
+    m.calls,
+    m.api_total_ns,
+    m.api_total_ns / m.calls AS api_avg_ns,
+    m.api_med_ns,
+    m.queue_avg_ns,
+    m.queue_med_ns,
+    m.queue_max_ns,
+    CASE WHEN m.has_own_call THEN m.queued_count END AS queued_count,
+    m.kernel_total_ns,
+    m.kernel_total_ns / m.calls AS kernel_avg_ns,
+    m.kernel_med_ns,
+    m.total_avg_ns,
+    m.api_total_ns / nullif(m.kernel_total_ns, 0) AS api_kernel_ratio,
+    m.api_name
+FROM measured AS m
+LEFT JOIN strings AS s USING (name_id)
+ORDER BY m.api_total_ns DESC NULLS LAST, m.kernel_total_ns DESC, name, m.api_name

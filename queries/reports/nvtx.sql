@@ -1,0 +1,211 @@
+/*
+title = "NVTX ranges: host time, and the GPU work launched inside"
+topic = "program"
+place = 1
+question = "How much host and GPU time does each NVTX range take, nested and its own?"
+aliases = ["nvtx_sum", "nvtx-sum"]
+description = """
+Host time is from opening to closing a range on its thread, own_host_ns the part of it in no range further inside. GPU work
+belongs to the ranges that are open on the launching thread when its launch call begins, however late it runs: gpu_ns adds
+up the kernels, copies, memsets and whole graphs launched inside, nested ranges included, each once per name; own_gpu_ns
+is of those launched in no range further inside. projected_ns is, for each range, from the start of its first GPU
+operation to the end of its last, idle time between them included. A range that was still open at the end of the capture
+is counted, with its GPU work; its host time is not known. start/end ranges have no nesting, so nothing of their own."""
+reading = """
+Start with the range that repeats once per step, and compare its host_ns with its gpu_ns: a gpu_ns far below host_ns means
+that the host is the limit, so see gaps and syncs with --nvtx NAME; about equal means that the GPU is, so see top with
+--nvtx NAME. own_host_ns that is large in an outer range is work that no range names yet. Hundreds of kernels per call that
+take little time are candidates for fusion or a CUDA graph. Work that another thread launches, as PyTorch's backward pass
+does, is in that thread's ranges."""
+empty = "No NVTX ranges in this scope: capture with nsys profile -t cuda,nvtx, and mark ranges in the program (torch.cuda.nvtx.range_push, nvtx.annotate, nvtxRangePush)"
+
+details = ["gpu_wall_pct", "med_ns", "min_ns", "max_ns", "stddev_ns"]
+
+[params.by]
+default = "name"
+choices = ["name", "path"]
+help = "What one row stands for: all ranges of a name, or only those at the same place of the nesting"
+
+[columns]
+name = "The range's text, after its domain if it has one; or the names from the outermost range down to it"
+style = "push/pop: nested on one thread; start/end: free"
+calls = "How many ranges"
+host_ns = "Sum of their host times"
+wall_pct = "host_ns as a share of the wall; threads and nested ranges of one name may add up to more than 100 %"
+own_host_ns = "Host time in no range further inside"
+gpu_ns = "Sum of the durations of the GPU operations launched inside"
+gpu_wall_pct = "gpu_ns as a share of the wall; operations that overlap may add up to more than 100 %"
+own_gpu_ns = "The part of gpu_ns that was launched in no range further inside"
+projected_ns = "From first start to last end of the GPU operations launched inside, summed over the ranges"
+kernels = "Kernels launched inside, each once"
+kernels_per_call = "kernels / calls"
+avg_ns = "Mean host time"
+med_ns = "Median host time"
+min_ns = "Shortest host time"
+max_ns = "Longest host time"
+stddev_ns = "Sample standard deviation of the host times; NULL for a single range"
+
+[notes]
+open = """
+SELECT CASE count(*) WHEN 1 THEN '1 range was' ELSE count(*) || ' ranges were' END
+    || ' still open when the capture ended: counted, but without a host time'
+FROM nvtx_ranges WHERE end_ns IS NULL HAVING count(*) > 0"""
+outside = """
+SELECT round(100 - 100.0 * inside_ns / total_ns, 1) || ' % of GPU time was launched outside all push/pop ranges, or by calls that the trace does not have'
+FROM (SELECT sum(own_gpu_ns) AS inside_ns FROM answer WHERE style = 'push/pop') CROSS JOIN (SELECT sum(duration_ns) AS total_ns FROM gpu_ops)
+WHERE inside_ns < 0.99 * total_ns"""
+graphs = """
+SELECT 'CUDA graphs ran as a whole ' || count(*) || ' times: gpu_ns includes them, but their kernels are not counted; capture with --cuda-graph-trace=node to see them'
+FROM graph_launches HAVING count(*) > 0"""
+*/
+-- Each thread's time is cut wherever a range opens or closes, and its GPU work summed up by piece: a piece lies wholly
+-- inside or wholly outside of every range. So what is in one is the difference of two running sums, and its first and last
+-- operation are those of a window, however many ranges overlap.
+WITH ranges AS MATERIALIZED (
+    SELECT
+        *,
+        greatest(start_ns, coalesce(end_ns, (SELECT max(greatest(start_ns, coalesce(end_ns, start_ns))) + 1 FROM nvtx_ranges))) AS close_ns,
+        dense_rank() OVER (ORDER BY name, style) AS group_id
+    FROM (
+        SELECT path AS name, 'push/pop' AS style, range_id, process_id << 24 | thread_id AS thread, start_ns, end_ns, duration_ns
+        FROM nvtx_nesting
+        WHERE $by = 'path'
+        UNION ALL
+        SELECT
+            CASE WHEN domain = '' THEN name ELSE domain || ':' || name END,
+            'push/pop', range_id, process_id << 24 | thread_id, start_ns, end_ns, duration(start_ns, end_ns)
+        FROM _nvtx_stacks
+        WHERE $by = 'name'
+        UNION ALL
+        SELECT
+            CASE WHEN domain = '' THEN name ELSE domain || ':' || name END,
+            style, NULL, process_id << 24 | thread_id, start_ns, end_ns, duration_ns
+        FROM nvtx_ranges
+        WHERE style = 'start/end'
+    )
+),
+pieces AS (
+    SELECT thread, start_ns FROM ranges UNION SELECT thread, close_ns FROM ranges WHERE end_ns IS NOT NULL
+),
+launched AS (
+    SELECT o.start_ns, o.end_ns, o.duration_ns, o.is_kernel, a.thread, a.start_ns AS api_start_ns
+    FROM (SELECT start_ns, end_ns, duration_ns, kind = 'kernel' AS is_kernel, process_id, correlation_id FROM gpu_ops) AS o
+    JOIN (
+        SELECT process_id << 24 | thread_id AS thread, start_ns, process_id, correlation_id
+        FROM api_calls
+        WHERE call_group IN ('launch', 'graph launch', 'copy', 'memset')
+    ) AS a ON a.process_id = o.process_id AND a.correlation_id = o.correlation_id
+),
+work AS MATERIALIZED (
+    SELECT
+        p.thread,
+        p.start_ns,
+        sum(l.duration_ns)::BIGINT AS gpu_ns,
+        count(*) FILTER (WHERE l.is_kernel) AS kernels,
+        min(l.start_ns) AS first_ns,
+        max(l.end_ns) AS last_ns
+    FROM launched AS l
+    ASOF JOIN pieces AS p ON p.thread = l.thread AND p.start_ns <= l.api_start_ns
+    GROUP BY p.thread, p.start_ns
+),
+running AS (
+    SELECT thread, start_ns, sum(gpu_ns) OVER along AS gpu_ns, sum(kernels) OVER along AS kernels
+    FROM work
+    WINDOW along AS (PARTITION BY thread ORDER BY start_ns ROWS UNBOUNDED PRECEDING)
+),
+-- Ranges of one name may overlap: what is in two of them counts once.
+stretches AS (
+    SELECT group_id, thread, min(start_ns) AS start_ns, max(close_ns) AS close_ns
+    FROM (
+        SELECT *, sum(begins) OVER (PARTITION BY group_id, thread ORDER BY start_ns, close_ns ROWS UNBOUNDED PRECEDING) AS stretch
+        FROM (
+            SELECT
+                group_id, thread, start_ns, close_ns,
+                CASE WHEN start_ns <= max(close_ns) OVER (
+                    PARTITION BY group_id, thread ORDER BY start_ns, close_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+                ) THEN 0 ELSE 1 END AS begins
+            FROM ranges
+        )
+    )
+    GROUP BY group_id, thread, stretch
+),
+gpus AS (
+    SELECT i.group_id, sum(i.sign * r.gpu_ns)::BIGINT AS gpu_ns, sum(i.sign * r.kernels)::BIGINT AS kernels
+    FROM (SELECT group_id, thread, unnest([start_ns, close_ns]) AS at_ns, unnest([-1, 1]) AS sign FROM stretches) AS i
+    ASOF JOIN running AS r ON r.thread = i.thread AND r.start_ns < i.at_ns
+    GROUP BY i.group_id
+),
+projections AS (
+    SELECT group_id, sum(last_ns - first_ns)::BIGINT AS projected_ns
+    FROM (
+        SELECT group_id, min(first_ns) OVER inside AS first_ns, max(last_ns) OVER inside AS last_ns
+        FROM (
+            SELECT group_id, thread, start_ns, close_ns - 1 - start_ns AS reach_ns, NULL AS first_ns, NULL AS last_ns
+            FROM ranges WHERE close_ns > start_ns
+            UNION ALL
+            SELECT NULL, thread, start_ns, 0, first_ns, last_ns FROM work
+        )
+        WINDOW inside AS (PARTITION BY thread ORDER BY start_ns RANGE BETWEEN CURRENT ROW AND reach_ns FOLLOWING)
+    )
+    WHERE group_id IS NOT NULL
+    GROUP BY group_id
+),
+hosts AS (
+    SELECT
+        group_id,
+        name,
+        style,
+        count(*) AS calls,
+        sum(duration_ns)::BIGINT AS host_ns,
+        avg(duration_ns) AS avg_ns,
+        median(duration_ns) AS med_ns,
+        min(duration_ns) AS min_ns,
+        max(duration_ns) AS max_ns,
+        stddev_samp(duration_ns) AS stddev_ns
+    FROM ranges
+    GROUP BY ALL
+),
+places AS MATERIALIZED (
+    SELECT
+        process_id << 24 | thread_id AS thread, start_ns, range_id,
+        lead(start_ns) OVER (PARTITION BY process_id, thread_id ORDER BY start_ns) - start_ns AS host_ns
+    FROM nvtx_places
+),
+own AS (
+    SELECT
+        r.group_id,
+        sum(p.host_ns) FILTER (WHERE r.end_ns IS NOT NULL)::BIGINT AS host_ns,
+        sum(p.gpu_ns)::BIGINT AS gpu_ns
+    FROM (
+        SELECT range_id, host_ns, NULL AS gpu_ns FROM places
+        UNION ALL
+        SELECT p.range_id, NULL, w.gpu_ns
+        FROM work AS w ASOF JOIN places AS p ON p.thread = w.thread AND p.start_ns <= w.start_ns
+    ) AS p
+    JOIN ranges AS r ON r.range_id = p.range_id
+    GROUP BY r.group_id
+)
+SELECT
+    h.name,
+    h.style,
+    h.calls,
+    h.host_ns,
+    100.0 * h.host_ns / wall.duration_ns AS wall_pct,
+    CASE WHEN h.style = 'push/pop' AND h.host_ns IS NOT NULL THEN coalesce(own.host_ns, 0) END AS own_host_ns,
+    coalesce(g.gpu_ns, 0) AS gpu_ns,
+    100.0 * coalesce(g.gpu_ns, 0) / wall.duration_ns AS gpu_wall_pct,
+    CASE WHEN h.style = 'push/pop' THEN coalesce(own.gpu_ns, 0) END AS own_gpu_ns,
+    coalesce(j.projected_ns, 0) AS projected_ns,
+    coalesce(g.kernels, 0) AS kernels,
+    coalesce(g.kernels, 0) / h.calls AS kernels_per_call,
+    h.avg_ns,
+    h.med_ns,
+    h.min_ns,
+    h.max_ns,
+    h.stddev_ns
+FROM hosts AS h
+CROSS JOIN (SELECT sum(duration_ns) AS duration_ns FROM wall) AS wall
+LEFT JOIN own USING (group_id)
+LEFT JOIN gpus AS g USING (group_id)
+LEFT JOIN projections AS j USING (group_id)
+ORDER BY h.host_ns DESC NULLS LAST, gpu_ns DESC, h.name, h.style

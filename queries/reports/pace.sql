@@ -1,0 +1,123 @@
+/*
+title = "How kernels or ranges behave from step to step"
+topic = "steps"
+place = 4
+question = "How does a kernel's or a range's time change from step to step?"
+description = """
+Adds up, for each step of the steady state, the time of each kernel that was launched in it, or with --by range the host time of
+each NVTX range that began in it on any thread, and follows that over the steps. The steps are those of the report steps. A
+step in which something did not happen counts as 0. slope_ns is the slope of the straight line through all steps (least
+squares). pace draws the steps, or means of equally many neighbours where there are more than 40, from 0 to the largest."""
+reading = """
+A kernel whose time grows from step to step works on data that grows: attention over a KV cache, a list that is never cleared.
+A single peak at max_step: see that step in steps, and its time with --from and --to in gaps. All kernels slower together, with
+no more work: the GPU's clock fell. A saw-tooth: every so many steps something else is done."""
+empty = "No steps found, or nothing that was launched in them: see nsys-insight steps"
+
+[params.by]
+default = "kernel"
+choices = ["kernel", "range"]
+help = "What to follow: kernels by name, or NVTX ranges by name"
+
+[params.name]
+type = "text"
+help = "Only kernels or ranges of this name; * and ? match anything"
+
+[columns]
+name = "The kernel or the NVTX range"
+pace = "Its time in each step, drawn from 0 to the largest"
+median_ns = "Median of its time in a step"
+first_ns = "Its time in the first step"
+last_ns = "Its time in the last step"
+slope_ns = "How much its time grows from one step to the next"
+max_ns = "Its time in the step where it was longest"
+max_step = "Which step that is"
+calls_per_step = "Executions, or ranges, per step"
+total_ns = "Sum over the steps"
+steps = "Steps of the steady state"
+
+[notes]
+graphs = """
+SELECT 'CUDA graphs ran as a whole: their kernels are not in this table; capture with --cuda-graph-trace=node to see them'
+FROM steps WHERE phase = 'steady' AND kernels IS NULL HAVING count(*) > 0 AND $by = 'kernel'"""
+*/
+WITH steady AS MATERIALIZED (
+    SELECT *, row_number() OVER (ORDER BY step) - 1 AS place FROM steps WHERE phase = 'steady'
+),
+counted AS (
+    SELECT count(*) AS steps FROM steady
+),
+clocks AS (
+    SELECT place, process_id, true AS is_host, host_start_ns AS from_ns, host_end_ns AS to_ns FROM steady
+    UNION ALL
+    SELECT place, process_id, false, start_ns, end_ns FROM steady
+),
+-- A kernel belongs to the step of its launch call, or where the trace lacks that, to the one in whose wall it starts.
+kernel_times AS (
+    SELECT c.place, k.name_id, count(*) AS calls, sum(k.duration_ns)::BIGINT AS time_ns
+    FROM launches AS k
+    ASOF JOIN clocks AS c
+        ON c.process_id = k.process_id AND c.is_host = (k.api_start_ns IS NOT NULL)
+        AND c.from_ns <= coalesce(k.api_start_ns, k.start_ns)
+    WHERE $by = 'kernel' AND coalesce(k.api_start_ns, k.start_ns) < c.to_ns
+    GROUP BY c.place, k.name_id
+),
+times AS (
+    SELECT k.place, coalesce(s.name, '(no name)') AS name, sum(k.calls)::BIGINT AS calls, sum(k.time_ns)::BIGINT AS time_ns
+    FROM kernel_times AS k LEFT JOIN strings AS s USING (name_id)
+    GROUP BY ALL
+    UNION ALL
+    SELECT c.place, n.name, count(*), sum(n.duration_ns)::BIGINT
+    FROM nvtx_ranges AS n
+    ASOF JOIN clocks AS c ON c.process_id = n.process_id AND c.is_host = (n.start_ns IS NOT NULL) AND c.from_ns <= n.start_ns
+    WHERE $by = 'range' AND n.start_ns < c.to_ns AND n.duration_ns IS NOT NULL
+    GROUP BY ALL
+),
+named AS (
+    SELECT name, sum(calls)::BIGINT AS calls FROM times
+    WHERE $name IS NULL OR name = $name OR name GLOB replace($name, '[', '[[]')
+    GROUP BY name
+),
+paced AS (
+    SELECT n.name, n.calls, s.place, s.step, coalesce(t.time_ns, 0) AS time_ns
+    FROM named AS n CROSS JOIN steady AS s LEFT JOIN times AS t ON t.name = n.name AND t.place = s.place
+),
+measured AS (
+    SELECT
+        p.name,
+        quantile_cont(p.time_ns, 0.5) AS median_ns,
+        arg_min(p.time_ns, p.place) AS first_ns,
+        arg_max(p.time_ns, p.place) AS last_ns,
+        regr_slope(p.time_ns, p.place) AS slope_ns,
+        max(p.time_ns) AS max_ns,
+        min(p.step) FILTER (p.time_ns = m.max_ns) AS max_step,
+        any_value(p.calls) AS calls,
+        sum(p.time_ns)::BIGINT AS total_ns
+    FROM paced AS p JOIN (SELECT name, max(time_ns) AS max_ns FROM paced GROUP BY name) AS m USING (name)
+    GROUP BY p.name
+),
+drawn AS (
+    SELECT
+        name,
+        string_agg(substr('▁▂▃▄▅▆▇█', 1 + least(7, (8 * time_ns // nullif(max_ns, 0))::INTEGER), 1), '' ORDER BY bucket) AS pace
+    FROM (
+        SELECT p.name, p.place * least(40, c.steps) // c.steps AS bucket, avg(p.time_ns) AS time_ns, max(avg(p.time_ns)) OVER (PARTITION BY p.name) AS max_ns
+        FROM paced AS p CROSS JOIN counted AS c
+        GROUP BY p.name, bucket
+    )
+    GROUP BY name
+)
+SELECT
+    m.name,
+    d.pace,
+    m.median_ns,
+    m.first_ns,
+    m.last_ns,
+    m.slope_ns,
+    m.max_ns,
+    m.max_step,
+    m.calls / c.steps AS calls_per_step,
+    m.total_ns,
+    c.steps
+FROM measured AS m JOIN drawn AS d USING (name) CROSS JOIN counted AS c
+ORDER BY m.total_ns DESC, m.name

@@ -1,0 +1,30 @@
+/*
+title = "What the GPU can do at most: peak rates and machine balance"
+topic = "kernels"
+place = 9
+question = "What can the GPU do at most, in each precision?"
+page = false
+description = """
+Peak operations per second of each GPU and precision: SMs x maximum clock (both as the trace says) x operations of one SM in
+one cycle (the catalog, by compute capability; dense, a multiply-add counted as two). fp64 and fp32 are ordinary arithmetic,
+the others tensor cores; fp16 stands for bf16 too. balance is that peak over the peak of the device's memory."""
+reading = """
+A kernel that does fewer operations per byte of memory traffic than balance is bound by memory, whatever else it does. Clocks
+fall under load: on H100 and H200, tensor cores reach about 90 % of this. GeForce cards run tf32 and fp16 at half of it."""
+empty = "The trace does not describe the machine's GPUs, or their compute capability is not in the catalog"
+
+[columns]
+gpu = "Product name"
+gpu_id = "The machine's number of the GPU"
+compute_capability = "Compute capability"
+precision = "What is computed with"
+tflop_per_s = "Peak, in 10^12 operations per second"
+memory_bytes_per_s = "Peak bandwidth of the device's memory"
+balance_ratio = "Operations per byte at which both peaks are reached at once"
+sm_count = "Streaming multiprocessors"
+clock_hz = "Maximum SM clock"
+flop_per_cycle = "Operations of one SM in one cycle"
+*/
+SELECT gpu, gpu_id, compute_capability, precision, tflop_per_s, memory_bytes_per_s, balance_ratio, sm_count, clock_hz, flop_per_cycle
+FROM gpu_peaks
+ORDER BY gpu_id, flop_per_cycle, precision

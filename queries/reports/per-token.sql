@@ -1,0 +1,140 @@
+/*
+title = "Cost per token or step"
+topic = "steps"
+place = 1
+question = "What does one token (or training step) cost: launches, kernels, busy, idle, syncs, copies?"
+aliases = ["per-step"]
+description = """
+The budget of a step of the steady state: what each step holds, as statistics over the steps, and per token. The steps are
+those of the report steps, which says how they are found, what their wall is, and what belongs to one; warm-up, prefill and
+the last step, whose end nobody sees, are left out. A step makes one token unless --tokens-per-step, --batch or --tokens (all
+tokens, divided by the steps) say otherwise. Where no steps can be told, the whole scope is divided by --tokens. launch_calls
+are the calls that put kernels on the GPU, graph launches among them: one graph launch runs many kernels. Calls inside other
+calls are not counted, nor their time added to api_ns. gpu_busy_ns + gpu_idle_ns is wall_ns, and the idle_ rows, whose names
+are the causes of the report idle, add up to gpu_idle_ns. tokens_per_s is that of the mean
+wall, under the profiler. With --model-bytes, memory_floor_ns is how long the GPU's memory takes to deliver them; the bandwidth
+is the trace's for its GPU, or --bandwidth."""
+reading = """
+gpu_idle_ns is what can be won without making a kernel faster: see gaps and syncs. Hundreds of launch calls per token at
+a kernel_avg_ns of a few microseconds are launch-bound: use a CUDA graph (torch.compile mode reduce-overhead) or fuse.
+Allocations per token should be 0: see mallocs. More than one sync point or D2H copy per token: the host reads back more
+than the sampled token, see syncs. A p95 far above the median: see the outliers in steps. Decoding one sequence is bound by
+memory: bandwidth_pct says how far that is reached, headroom_ns what is left."""
+empty = "No steps found: nothing repeats that holds most of the GPU time. Name an NVTX range with --step-range, or divide all there is with --tokens N; if there are no CUDA events, capture with: nsys profile -t cuda"
+
+[params.model_bytes]
+type = "integer"
+least = 1
+help = "What a step must read at least (weights, KV cache, activations), such as 5.1GB"
+
+[params.bandwidth_bytes_per_s]
+type = "integer"
+least = 1
+help = "The memory bandwidth of the GPU, such as 4.8TB/s, if the trace does not say it"
+
+[columns]
+metric = "What was counted or measured"
+per_token = "mean / tokens of a step; for times of one kernel, rates and shares the mean itself"
+wall_pct = "Share of the mean wall, for times: kernels that overlap, and calls of several threads, may add up to more than 100 %"
+median = "Median over the steps"
+p5 = "5th percentile over the steps; NULL for a single step"
+p95 = "95th percentile, likewise"
+mean = "Mean over the steps"
+stddev = "Sample standard deviation; NULL for a single step"
+total = "Sum over the steps; NULL for times of one kernel, rates and shares"
+
+[notes]
+method = """
+SELECT CASE method
+        WHEN 'nvtx' THEN 'steps are the NVTX ranges ' || pattern
+        WHEN 'graph' THEN 'steps are told by CUDA graphs, ' || pattern
+        WHEN 'sequence' THEN 'steps are told by the sequence of operations, ' || pattern
+        ELSE 'no steps were told' END
+    || ', of process ' || process_id || '; confidence ' || confidence || ': ' || reason
+FROM step_method WHERE method IS NOT NULL"""
+steady = """
+SELECT 'of ' || step_count || ' steps, ' || steady_count || ' are the steady state' || CASE WHEN outlier_count > 0 THEN
+        ', ' || outlier_count || ' of them unlike the others' ELSE '' END
+    || coalesce('; left out: ' || nullif(concat_ws(', ', CASE WHEN warm_up_count > 0 THEN warm_up_count || ' warm-up' END,
+        CASE WHEN tail_count > 0 THEN tail_count || ' at the end' END), ''), '') || ' (see steps)'
+FROM step_method WHERE method <> 'count'"""
+prefill = """
+SELECT 'prefill, not in these figures: ' || CASE count(*) WHEN 1 THEN '' ELSE count(*) || ' of a mean ' END || round(avg(duration_ns) / 1e6, 3)
+    || ' ms, ' || round(avg(gpu_busy_ns) / 1e6, 3) || ' ms of it busy' || coalesce(', ' || round(avg(kernels))::BIGINT || ' kernels', '')
+FROM steps WHERE phase = 'prefill' HAVING count(*) > 0"""
+tokens = """
+SELECT 'a step makes ' || round(tokens_per_step, 2) || ' tokens' FROM step_method WHERE method IS NOT NULL AND tokens_per_step <> 1"""
+processes = """
+SELECT 'other processes ran on the GPU too: --process chooses one of ' || string_agg(process_id::VARCHAR, ', ' ORDER BY process_id)
+FROM (SELECT DISTINCT process_id FROM gpu_ops) WHERE EXISTS (FROM answer) HAVING count(*) > 1"""
+gpus = """
+SELECT 'gpu_busy_ns and gpu_idle_ns are means over the ' || count(DISTINCT gpu_id) || ' GPUs that were used' FROM step_gpus HAVING count(DISTINCT gpu_id) > 1"""
+graphs = """
+SELECT 'CUDA graphs ran as a whole: gpu_busy_ns includes them, but nobody knows their kernels; capture with --cuda-graph-trace=node to see them'
+FROM steps WHERE phase = 'steady' AND kernels IS NULL HAVING count(*) > 0"""
+bandwidth = """
+SELECT 'the trace does not say the memory bandwidth of its GPU: give it with --bandwidth'
+FROM answer WHERE $model_bytes IS NOT NULL AND $bandwidth_bytes_per_s IS NULL AND metric = 'wall_ns'
+    AND NOT EXISTS (FROM answer WHERE metric = 'memory_floor_ns')"""
+[agent]
+rows = 40
+columns = ["metric", "per_token", "wall_pct"]
+*/
+WITH steady AS (
+    FROM steps WHERE phase = 'steady'
+),
+tokens AS (
+    SELECT tokens_per_step FROM step_method
+),
+-- The bandwidth of the GPU that these steps run on.
+memory AS (
+    SELECT coalesce($bandwidth_bytes_per_s, min(g.memory_bytes_per_s))::DOUBLE AS bytes_per_s
+    FROM gpus AS g
+    WHERE g.gpu_id IN (SELECT gpu_id FROM step_gpus) AND g.memory_bytes_per_s > 0
+),
+measured AS (
+    SELECT place, metric, kind, value
+    FROM step_metrics
+    UNION ALL
+    SELECT m.place, m.metric, m.kind, m.value
+    FROM steady AS s CROSS JOIN memory AS b, LATERAL (
+        VALUES
+            (40, 'memory_floor_ns', 'floor', $model_bytes::DOUBLE / b.bytes_per_s * 1e9),
+            (41, 'headroom_ns', 'floor', s.duration_ns - $model_bytes::DOUBLE / b.bytes_per_s * 1e9),
+            (42, 'achieved_bytes_per_s', 'floor mean', $model_bytes::DOUBLE * 1e9 / nullif(s.duration_ns, 0)),
+            (43, 'bandwidth_pct', 'floor mean', 100 * $model_bytes::DOUBLE * 1e9 / nullif(s.duration_ns, 0) / b.bytes_per_s)
+    ) AS m (place, metric, kind, value)
+    WHERE value IS NOT NULL
+),
+summed AS (
+    SELECT
+        place, metric, kind,
+        quantile_cont(value, 0.5) AS median,
+        avg(value) AS mean,
+        CASE WHEN count(*) > 1 THEN quantile_cont(value, 0.05) END AS p5,
+        CASE WHEN count(*) > 1 THEN quantile_cont(value, 0.95) END AS p95,
+        stddev_samp(value) AS stddev,
+        CASE WHEN kind IN ('time', 'count') THEN sum(value)::BIGINT END AS total
+    FROM measured
+    GROUP BY place, metric, kind
+    UNION ALL
+    SELECT
+        35, 'tokens_per_s', 'rate',
+        1e9 * t.tokens_per_step / nullif(quantile_cont(s.duration_ns, 0.5), 0),
+        1e9 * t.tokens_per_step / nullif(avg(s.duration_ns), 0),
+        NULL, NULL, NULL, NULL
+    FROM steady AS s CROSS JOIN tokens AS t
+    GROUP BY t.tokens_per_step
+)
+SELECT
+    s.metric,
+    CASE WHEN s.kind IN ('time', 'count', 'floor') THEN s.mean / t.tokens_per_step ELSE s.mean END AS per_token,
+    CASE WHEN s.kind IN ('time', 'floor') THEN 100 * s.mean / nullif((SELECT avg(duration_ns) FROM steady), 0) END AS wall_pct,
+    s.median,
+    s.p5,
+    s.p95,
+    s.mean,
+    s.stddev,
+    s.total
+FROM summed AS s CROSS JOIN tokens AS t
+ORDER BY s.place

@@ -1,0 +1,202 @@
+/*
+title = "How near kernels come to the roof"
+topic = "kernels"
+place = 6
+question = "How near the peak of the GPU does a kernel come?"
+example = "--gemm 8192,8192,8192"
+details = ["traffic_ratio"]
+description = """
+Places kernels under the roofline: operations per byte of memory traffic against operations per second. Bytes are those of
+DRAM: measured by ncu, else the sampled share of the peak times the mean duration, else the least that the size needs.
+Operations come from the size: a matrix product of M x K by K x N does 2 M N K; attention over B batches, H heads, S
+positions and D per head does 4 B H S S D, half of it if causal; an element-wise kernel is counted as one operation an
+element. A size that is given applies to the kernels of its family (gemm, attention, elementwise and activation) that could
+have done it in their time, or to those that --kernel names. Else the sizes are those that PyTorch's own NVTX ranges say
+(torch.autograd.profiler.emit_nvtx(record_shapes=True)): of the one kernel of the family that the innermost such range of a
+matrix product or of attention launched; several kernels in a range share its work in a way that nobody knows, and are left
+out. The roof is the lower of the peak (see peaks) and bandwidth x intensity."""
+reading = """
+roof memory: fewer bytes, or more use of each, move the kernel to the right. roof compute: lower precision or tensor cores
+raise the roof. roof_pct above 80: near the ceiling, leave it. Far below both roofs: latency, occupancy or caches; see
+classify-kernels. traffic_ratio well above 1: what is read is read again (tile, swizzle for L2, fuse what follows into the
+epilogue). Bandwidth alone (no operations known) still says how near DRAM's peak a kernel runs."""
+empty = "Neither bytes nor operations of any kernel are known: give --gemm M,N,K, --attention B,H,S,D or --elements N, capture with --gpu-metrics-devices=all, or have PyTorch write sizes into its ranges: emit_nvtx(record_shapes=True)"
+
+[params.gemm]
+type = "text"
+pattern = '\d+,\d+,\d+'
+help = "Size of the matrix products, as M,N,K"
+
+[params.attention]
+type = "text"
+pattern = '\d+,\d+,\d+,\d+'
+help = "Size of the attention, as B,H,S,D: batches, heads, positions, size of a head"
+
+[params.causal]
+default = false
+help = "Attention is causal, which halves its operations"
+
+[params.elements]
+type = "integer"
+least = 1
+help = "Elements that element-wise kernels read and write"
+
+[params.kernel]
+type = "text"
+help = "Only kernels whose name contains this text, whatever their family"
+
+[params.precision]
+default = "auto"
+choices = ["auto", "fp64", "fp64_tensor", "fp32", "tf32", "fp16", "fp8", "fp4", "int8"]
+help = "Whose peak to compare with; auto tells it from the name"
+
+[columns]
+name = "The kernel"
+grid = "Blocks in the grid, x × y × z"
+calls = "Executions on the GPU"
+total_ns = "Sum of their durations"
+avg_ns = "Mean duration"
+precision = "Whose peak is compared with; NULL where the name does not tell"
+flop_count = "Operations of one call, by its size; a mean over the calls whose size NVTX says"
+bytes = "Bytes of memory traffic of one call"
+traffic_ratio = "Measured bytes as a multiple of what the size needs at least; below 1, caches already held some of it"
+intensity_ratio = "Operations per byte"
+tflop_per_s = "Attained, in 10^12 operations per second"
+compute_pct = "Of the peak of the precision"
+bytes_per_s = "Attained bandwidth"
+bandwidth_pct = "Of the peak of the device's memory"
+roof = "The lower roof at this intensity: memory or compute"
+roof_pct = "Attained share of that roof"
+flop_from = "Where the operations come from: size (given), nvtx"
+bytes_from = "Where the bytes come from: ncu, gpu_metrics, size, nvtx"
+gpu = "The GPU model that it ran on"
+
+[notes]
+clock = """
+SELECT 'compute peaks are those of the maximum clock; clocks fall under load' FROM answer HAVING count(compute_pct) > 0"""
+above = """
+SELECT count(*) FILTER (compute_pct > 100 OR bandwidth_pct > 105) || ' kernels come out above the peak: is the size, the precision or the kernel another one?'
+FROM answer HAVING bool_or(compute_pct > 100 OR bandwidth_pct > 105)"""
+*/
+WITH sizes AS (
+    SELECT
+        list_transform(string_split($gemm, ','), x -> x::DOUBLE) AS g,
+        list_transform(string_split($attention, ','), x -> x::DOUBLE) AS a,
+        $elements::DOUBLE AS e
+),
+shapes AS (
+    SELECT
+        l.*, n.name, n.family,
+        CASE
+            WHEN $precision <> 'auto' THEN $precision
+            WHEN n.family NOT IN ('gemm', 'attention') THEN CASE WHEN regexp_matches(n.name, '\bdouble\b') THEN 'fp64' ELSE 'fp32' END
+            WHEN regexp_matches(n.name, '(?i)tf32') THEN 'tf32'
+            WHEN regexp_matches(n.name, '(?i)e4m3|e5m2|fp8|float8|nvjet_\w*?_q') THEN 'fp8'
+            WHEN regexp_matches(n.name, '(?i)f64|dgemm|double') THEN CASE WHEN regexp_matches(n.name, 'tensor') THEN 'fp64_tensor' ELSE 'fp64' END
+            WHEN regexp_matches(n.name, '(?i)s8|int8|imma') THEN 'int8'
+            WHEN regexp_matches(n.name, '(?i)f16|half|hgemm|h16816|hmma|nvjet_\w*?_[ht]s[hts]_') THEN 'fp16'
+            WHEN regexp_matches(n.name, '(?i)sgemm|ffma|simt|f32f32') THEN 'fp32'
+        END AS used,
+        $kernel IS NULL AND n.family = 'gemm' OR contains(lower(n.name), lower($kernel)) AS as_gemm,
+        $kernel IS NULL AND n.family = 'attention' OR contains(lower(n.name), lower($kernel)) AS as_attention,
+        $kernel IS NULL AND n.family IN ('elementwise', 'activation') OR contains(lower(n.name), lower($kernel)) AS as_elements
+    FROM launch_shapes AS l
+    LEFT JOIN kernel_names AS n USING (name_id)
+    WHERE $kernel IS NULL OR contains(lower(n.name), lower($kernel))
+),
+-- Without sized ranges no call is looked at.
+sized_calls AS MATERIALIZED (
+    SELECT a.process_id, a.correlation_id, a.thread_id, r.start_ns, r.family, r.flop_count, r.elements_count
+    FROM (
+        FROM api_calls SEMI JOIN sized_ranges USING (process_id, thread_id) WHERE call_group = 'launch'
+    ) AS a
+    ASOF JOIN sized_ranges AS r
+        ON r.process_id = a.process_id AND r.thread_id = a.thread_id AND r.start_ns <= a.start_ns
+    WHERE a.start_ns < r.end_ns
+),
+traced AS (
+    SELECT shape_id, avg(flop_count) AS flop_count, avg(elements_count) AS elements_count
+    FROM (
+        SELECT k.shape_id, c.flop_count, c.elements_count
+        FROM (FROM kernel_events SEMI JOIN sized_calls USING (process_id, correlation_id)) AS k
+        JOIN sized_calls AS c USING (process_id, correlation_id)
+        JOIN kernel_names AS n ON n.name_id = k.name_id AND n.family = c.family
+        WHERE NOT regexp_matches(n.name, '(?i)splitk_?reduce')
+        QUALIFY count(*) OVER (PARTITION BY process_id, c.thread_id, c.start_ns) = 1
+    )
+    GROUP BY shape_id
+),
+sampled AS (
+    SELECT k.shape_id, g.model_id, avg(k.dram_pct) AS dram_pct, count(*) AS samples
+    FROM kernel_samples AS k
+    LEFT JOIN gpu_limits AS g USING (gpu_id)
+    GROUP BY ALL
+    HAVING count(*) >= 4
+),
+placed AS (
+    SELECT
+        h.*,
+        m.memory_bytes_per_s,
+        k.tflop_per_s * 1e12 AS peak,
+        CASE WHEN $causal THEN 2 ELSE 1 END AS causal_divisor,
+        CASE h.used WHEN 'fp64' THEN 8 WHEN 'fp64_tensor' THEN 8 WHEN 'fp16' THEN 2 WHEN 'fp8' THEN 1 WHEN 'int8' THEN 1 WHEN 'fp4' THEN 0.5
+            ELSE CASE WHEN regexp_matches(h.name, 'Half|half|BFloat16|bfloat16') THEN 2 ELSE 4 END END AS size,
+        CASE
+            WHEN h.as_gemm AND $gemm IS NOT NULL THEN 2 * z.g[1] * z.g[2] * z.g[3]
+            WHEN h.as_attention AND $attention IS NOT NULL THEN 4 * z.a[1] * z.a[2] * z.a[3] * z.a[3] * z.a[4] / causal_divisor
+            WHEN h.as_elements THEN z.e
+        END AS size_flop,
+        CASE
+            WHEN h.as_gemm AND $gemm IS NOT NULL THEN size * (z.g[1] * z.g[3] + z.g[3] * z.g[2] + z.g[1] * z.g[2])
+            WHEN h.as_attention AND $attention IS NOT NULL THEN size * 4 * z.a[1] * z.a[2] * z.a[3] * z.a[4]
+            WHEN h.as_elements THEN size * 2 * z.e
+        END AS size_bytes,
+        CASE WHEN h.family = 'attention' THEN t.flop_count / causal_divisor ELSE t.flop_count END AS traced_flop,
+        size * t.elements_count AS traced_bytes,
+        s.dram_pct / 100 * m.memory_bytes_per_s * h.avg_ns / 1e9 AS sampled_bytes,
+        p.dram_bytes
+    FROM shapes AS h
+    CROSS JOIN sizes AS z
+    LEFT JOIN (SELECT DISTINCT gpu_id, memory_bytes_per_s FROM gpu_peaks) AS m ON m.gpu_id = h.model_id
+    LEFT JOIN gpu_peaks AS k ON k.gpu_id = h.model_id AND k.precision = h.used
+    LEFT JOIN traced AS t ON t.shape_id = h.shape_id
+    LEFT JOIN sampled AS s ON s.shape_id = h.shape_id AND s.model_id IS NOT DISTINCT FROM h.model_id
+    LEFT JOIN _ncu_shapes AS p USING (name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
+),
+-- Who says which kernels are meant is believed; else a size is not of a kernel that would have had to beat the peaks.
+fitted AS (
+    SELECT
+        *,
+        $kernel IS NOT NULL OR NOT coalesce(
+            size_flop > 1.05 * peak * avg_ns / 1e9 OR size_bytes > 1.05 * memory_bytes_per_s * avg_ns / 1e9, false
+        ) AS fits,
+        fits AND size_flop IS NOT NULL AS as_given,
+        CASE WHEN as_given THEN size_flop ELSE traced_flop END AS flop_count,
+        CASE WHEN as_given THEN size_bytes ELSE traced_bytes END AS needed_bytes,
+        coalesce(dram_bytes, sampled_bytes, needed_bytes) AS bytes
+    FROM placed
+)
+SELECT
+    coalesce(name, '(no name)') AS name,
+    grid_x || 'x' || grid_y || 'x' || grid_z AS grid,
+    calls,
+    total_ns,
+    avg_ns,
+    used AS precision,
+    flop_count,
+    bytes,
+    coalesce(dram_bytes, sampled_bytes) / nullif(needed_bytes, 0) AS traffic_ratio,
+    flop_count / nullif(bytes, 0) AS intensity_ratio,
+    flop_count / nullif(avg_ns, 0) / 1e3 AS tflop_per_s,
+    100 * flop_count / nullif(avg_ns, 0) * 1e9 / peak AS compute_pct,
+    bytes / nullif(avg_ns, 0) * 1e9 AS bytes_per_s,
+    100 * bytes / nullif(avg_ns, 0) * 1e9 / memory_bytes_per_s AS bandwidth_pct,
+    CASE WHEN flop_count / bytes * memory_bytes_per_s < peak THEN 'memory' WHEN flop_count * bytes * peak * memory_bytes_per_s IS NOT NULL THEN 'compute' END AS roof,
+    CASE roof WHEN 'memory' THEN bandwidth_pct WHEN 'compute' THEN compute_pct END AS roof_pct,
+    CASE WHEN flop_count IS NOT NULL THEN CASE WHEN as_given THEN 'size' ELSE 'nvtx' END END AS flop_from,
+    CASE WHEN dram_bytes IS NOT NULL THEN 'ncu' WHEN sampled_bytes IS NOT NULL THEN 'gpu_metrics' WHEN bytes IS NOT NULL THEN flop_from END AS bytes_from,
+    gpu
+FROM fitted
+WHERE flop_count IS NOT NULL OR bytes IS NOT NULL
+ORDER BY total_ns DESC, name, blocks_count DESC, grid, threads_per_block, registers_per_thread, static_shared_bytes,
+    dynamic_shared_bytes, local_per_thread_bytes, cluster_x, cluster_y, cluster_z, block_x, block_y, gpu, model_id

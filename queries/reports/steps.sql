@@ -1,0 +1,65 @@
+/*
+title = "Steps, one by one"
+topic = "steps"
+place = 3
+question = "Which steps are there, how long is each, and which are not like the others?"
+description = """
+Finds the repetitions of the work (decoded tokens, training iterations) in the process that is busiest, and counts what each
+holds. They are told by the first of these that convinces: an NVTX range that repeats and holds the GPU work, CUDA graphs, the
+repeated sequence of operations on the busiest stream. --step-method and --step-range choose. The wall of a step is its
+range's own time where the work launched in it also runs in it; else it is on the GPU's timeline, from the step's first
+operation to the next step's, for the host may be far ahead. Calls belong to a step by when they begin, GPU operations by
+their launch call. gpu_busy_ns is all that the GPU did in the wall, overlaps counted once, a mean over the GPUs that the
+process used; gpu_busy_ns + gpu_idle_ns is the wall. A step is an outlier if its wall differs from the median by more than
+a tenth, and by more than five standard deviations (estimated from the median absolute deviation)."""
+reading = """
+Steps of the steady state should be alike: an outlier's reason says what was more or less in it. More idle time at the same
+kernels: the host was late, see gaps with --from and --to. More busy time at the same kernels: the GPU ran slower, or shared
+its time. What a typical step costs is per-token; how one kernel behaves from step to step is pace."""
+empty = "No steps found: nothing repeats that holds most of the GPU time. Name an NVTX range with --step-range, or give the number of tokens to per-token with --tokens"
+
+[columns]
+step = "Number of the step, from 0; NULL for a prefill"
+phase = "steady; warm-up: unlike the others, at the start; tail: the last one, whose end nobody sees; prefill"
+start_ns = "When its wall begins"
+duration_ns = "Its wall"
+gpu_busy_ns = "How much of the wall the GPU was busy"
+gpu_idle_ns = "The rest"
+kernels = "Kernels launched in it; NULL where a CUDA graph ran as a whole and hides them"
+launch_calls = "Calls that put kernels on the GPU, graph launches among them"
+sync_points = "Times that the host waited for the GPU: sync calls and blocking copies"
+outlier = "What differs, where the step is not like the others"
+
+[notes]
+method = """
+SELECT CASE method
+        WHEN 'nvtx' THEN 'steps are the NVTX ranges ' || pattern
+        WHEN 'graph' THEN 'steps are told by CUDA graphs, ' || pattern
+        WHEN 'sequence' THEN 'steps are told by the sequence of operations, ' || pattern
+        ELSE 'all is one step' END
+    || ', of process ' || process_id || '; confidence ' || confidence || ': ' || reason
+FROM step_method WHERE method IS NOT NULL"""
+left_out = """
+SELECT steady_count || ' steps are the steady state; not in it: '
+    || concat_ws(', ', CASE WHEN prefill_count > 0 THEN prefill_count || ' prefill' END,
+        CASE WHEN warm_up_count > 0 THEN warm_up_count || ' warm-up' END, CASE WHEN tail_count > 0 THEN tail_count || ' at the end' END)
+FROM step_method WHERE prefill_count + warm_up_count + tail_count > 0"""
+outliers = """
+SELECT outlier_count || CASE outlier_count WHEN 1 THEN ' step is' ELSE ' steps are' END || ' not like the others: '
+    || array_to_string(list(step || ' (' || outlier || ')' ORDER BY duration_ns DESC, step)[:3], '; ') || CASE WHEN outlier_count > 3 THEN '; …' ELSE '' END
+FROM answer, step_method WHERE phase = 'steady' AND outlier IS NOT NULL GROUP BY outlier_count"""
+*/
+SELECT
+    step,
+    phase,
+    start_ns,
+    duration_ns,
+    gpu_busy_ns,
+    gpu_idle_ns,
+    kernels,
+    launch_calls,
+    sync_points,
+    CASE WHEN step IS NOT NULL THEN reason END AS outlier
+FROM steps
+WHERE phase <> 'other'
+ORDER BY start_ns, step

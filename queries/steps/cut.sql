@@ -1,7 +1,0 @@
--- The operations of the stream between the marks of steps; an operation begins a piece, or ends one ($ends).
-CREATE OR REPLACE TABLE step_cut AS
-SELECT m.at_ns, o.start_ns, o.end_ns, o.correlation_id, t.token IS NOT NULL AS is_typical
-FROM step_ops AS o
-ASOF LEFT JOIN (SELECT start_ns + $ends::INT AS at_ns FROM step_ops WHERE token = $mark) AS m ON m.at_ns <= o.start_ns
-LEFT JOIN (SELECT DISTINCT token FROM step_stream WHERE pos >= $typical_pos AND pos < $typical_pos + $period) AS t
-    ON t.token = o.token
