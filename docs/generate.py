@@ -70,7 +70,8 @@ def model_page() -> str:
 
 def rules_page() -> str:
     """Return the page about ncu's rules, from the headers in queries/ncu."""
-    from nsys_insight.ncu.rules import SEVERITIES, all_rules
+    from nsys_insight.ncu.rules import ncu_rules
+    from nsys_insight.packs.rules import SEVERITIES
 
     lines = [
         "# Rules",
@@ -90,7 +91,7 @@ def findings_page() -> str:
     """Return the page about what `diagnose` looks for, from the headers in queries/findings."""
     import tomllib
 
-    from nsys_insight.diagnose.findings import all_rules
+    from nsys_insight.diagnose.findings import finding_rules
     from nsys_insight.paths import queries_folder
 
     lines = ["# Findings", "", "What `nsys-insight diagnose` looks for. Generated from `queries/findings`.", ""]
@@ -98,7 +99,7 @@ def findings_page() -> str:
         header = (queries_folder() / "findings" / f"{rule.name}.sql").read_text(encoding="utf-8").split("*/")[0]
         params = tomllib.loads(header.lstrip()[2:]).get("params", {})
         lines += [f"## {rule.name}", "", f"{rule.title}. {rule.meaning}", "", f"- do: {rule.action}"]
-        lines += [f"- unless: {rule.wrong_when}", f"- see: `nsys-insight {rule.report}`"]
+        lines += [f"- unless: {rule.caveat}", f"- see: `nsys-insight {rule.report}`"]
         lines += [f"- threshold: {fact['default']}. {fact['help']}" for fact in params.values()]
         lines.append("")
     return "\n".join(lines)

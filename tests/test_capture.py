@@ -190,7 +190,7 @@ def test_ctrl_c_ends_the_program_and_not_the_diagnosis(tmp_path, environment):
 
 def test_the_real_nsys_takes_the_flags(tmp_path):
     try:
-        nsys.find()
+        nsys.newest_nsys()
     except ToolError:
         pytest.skip("no nsys here")
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}

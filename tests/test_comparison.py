@@ -14,7 +14,7 @@ from nsys_insight.compare.comparison import MOVED, compare
 from nsys_insight.compare.answer import answer, notes, tables
 from nsys_insight.compare.sentences import needs, sentence
 from nsys_insight.errors import TraceError, UsageError
-from nsys_insight.compare.kernel_identity import Kernel
+from nsys_insight.compare.kernel_identity import KernelOfRun as Kernel
 from nsys_insight.compare.noise import Samples
 from nsys_insight.compare.runs import Run
 

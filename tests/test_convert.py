@@ -50,7 +50,7 @@ def test_any_duckdb_has_the_views_with_their_meaning(tmp_path):
         steps = connection.execute("SELECT step, start_ns, end_ns FROM steps ORDER BY step").fetchall()
         left_over = connection.execute("FROM duckdb_tables() WHERE table_name LIKE 'step%'").fetchall()
         views = connection.execute("SELECT view_name, comment FROM duckdb_views() WHERE comment IS NOT NULL").fetchall()
-    assert {name for name, _ in views} == set(views.views())
+    assert {name for name, _ in views} == set(views.documented())
     with nsys_insight.open(SAMPLES / "churn.sqlite") as trace:
         assert idle == trace.sql("SELECT cause, host, idle_ns FROM gpu_idle ORDER BY ALL").rows()
         assert steps == trace.sql("SELECT step, start_ns, end_ns FROM steps ORDER BY step").rows()

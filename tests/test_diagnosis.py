@@ -24,10 +24,10 @@ from nsys_insight.sql import names, parameters
 from nsys_insight.diagnose.result import Finding, Share
 from nsys_insight.diagnose.diagnosis import ranked
 from nsys_insight.diagnose.text import markdown, tenths
-from nsys_insight.diagnose.findings import all_rules, reports_of
+from nsys_insight.diagnose.findings import finding_rules, reports_of
 
 SAMPLES = ("churn", "decode_eager", "decode_fresh", "decode_graph_node", "decode_graph_whole")
-RULES = {rule.name: rule for rule in all_rules()}
+RULES = {rule.name: rule for rule in finding_rules()}
 
 
 # Loops that have one thing wrong, beside those of `planted` ----------------------------------------------------------
@@ -265,7 +265,7 @@ def test_a_finding_fires_on_what_was_planted_and_says_what_to_do(name, diagnosed
     finding = every(diagnosed(FIRES[name]))[name]
     assert finding.severity in diagnosis.SEVERITIES
     assert re.search(r"\d", finding.evidence) or name == "capture-problem"
-    assert all(len(text) > 20 for text in (finding.meaning, finding.action, finding.wrong_when))
+    assert all(len(text) > 20 for text in (finding.meaning, finding.action, finding.caveat))
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -280,7 +280,7 @@ def test_a_finding_reads_views_and_reports_and_shows_one_that_it_reads(name):
     reports = reports_of(rule.sql)
     assert set(reports) <= set(built_in.built_in())
     tables = {table for table in names.tables_read(rule.statement()) if not table.endswith("_report")}
-    assert tables <= {*views.views(), "scope"}
+    assert tables <= {*views.documented(), "scope"}
     assert parameters.parameters(rule.sql) - {"per"} == set(rule.params)
     assert rule.report.split()[0] in (*reports, "steps" if "steps" in tables else "", "sql")
 
@@ -463,7 +463,7 @@ def test_the_headline_s_shares_add_up(diagnosed):
 
 
 def finding(name, recoverable=None, share=None, *, family=None, overlaps=False, severity="info"):
-    texts = dict.fromkeys(("evidence", "meaning", "action", "wrong_when", "report", "command"), "")
+    texts = dict.fromkeys(("evidence", "meaning", "action", "caveat", "report", "command"), "")
     return Finding(name, name, severity, family or name, recoverable, share, "step", overlaps, None, **texts)
 
 

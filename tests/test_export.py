@@ -43,7 +43,7 @@ def cache(tmp_path, monkeypatch):
 @pytest.fixture
 def real_nsys():
     try:
-        tool = nsys.find()
+        tool = nsys.newest_nsys()
     except ToolError as error:
         pytest.skip(error.message)
     if not REAL_REPORT.exists():
@@ -148,7 +148,7 @@ class TestWithTheRealNsys:
         assert kernels(path) == KERNELS
         assert content(real_report.parent) == before
         assert list(cache.iterdir()) == [path]
-        assert notes == [f"exported {real_report} with nsys {nsys.find().version}"]
+        assert notes == [f"exported {real_report} with nsys {nsys.newest_nsys().version}"]
 
     def test_progress_is_told_in_rising_percents(self, real_report):
         percents = []

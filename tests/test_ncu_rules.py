@@ -12,12 +12,13 @@ import pytest
 from nsys_insight.ingest.ncu import store
 from nsys_insight.ncu.measured import Measured, metrics_of
 from nsys_insight.ingest.ncu.pages import Launch, read
-from nsys_insight.ncu.rules import SEVERITIES, all_rules, judge
+from nsys_insight.ncu.rules import judge, ncu_rules
+from nsys_insight.packs.rules import SEVERITIES
 from nsys_insight.sql.quoting import literal
 
 DATA = Path(__file__).parent / "data" / "ncu"
 CASES = list(csv.DictReader((DATA / "rules.csv").read_text(encoding="utf-8").splitlines()))
-RULES = {rule.name: rule for rule in all_rules()}
+RULES = {rule.name: rule for rule in ncu_rules()}
 
 
 def values(case):

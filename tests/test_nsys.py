@@ -40,7 +40,7 @@ def found():
 
 def refusal():
     with pytest.raises(ToolError) as caught:
-        nsys.find()
+        nsys.newest_nsys()
     assert caught.value.exit_code == Exit.TOOL
     assert caught.value.hint
     return caught.value
@@ -63,12 +63,12 @@ class TestWithoutTheVariable:
             (on_path, "2024.2.1.1"),
             (oldest, "2022.4"),
         ]
-        assert nsys.find().path == tenth
+        assert nsys.newest_nsys().path == tenth
 
     def test_one_that_does_not_run_is_passed_over(self, tmp_path):
         install(tmp_path / "path" / "nsys", prints=None)
         works = install(tmp_path / "nsight-systems" / "2022.4" / HERE / "nsys")
-        assert nsys.find().path == works
+        assert nsys.newest_nsys().path == works
 
     def test_one_of_another_machine_is_passed_over(self, tmp_path):
         install(tmp_path / "nsight-systems" / "2024.1" / "target-linux-other" / "nsys")
@@ -124,7 +124,7 @@ class TestTheVariable:
         path = install(tmp_path / "tools" / "nsys", "2023.1.1.1-1v0")
         monkeypatch.setenv("HOME", str(tmp_path))
         monkeypatch.setenv("NSYS_INSIGHT_NSYS", "~/tools")
-        assert nsys.find().path == path
+        assert nsys.newest_nsys().path == path
 
 
 @pytest.mark.parametrize("system", ["linux", "darwin", "win32"])

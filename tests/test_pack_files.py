@@ -83,10 +83,10 @@ def test_a_file_without_a_whole_header_is_refused(tmp_path, text):
 
 
 def test_packs_are_found_by_name_by_alias_and_with_underscores():
-    assert library.find("per_token") is library.find("per-token")
-    assert library.find("cuda_gpu_kern_sum") is library.find("top")
+    assert library.pack_of("per_token") is library.pack_of("per-token")
+    assert library.pack_of("cuda_gpu_kern_sum") is library.pack_of("top")
     with pytest.raises(UsageError) as caught:
-        library.find("tpo")
+        library.pack_of("tpo")
     assert caught.value.hint == "did you mean top?"
 
 
@@ -103,7 +103,7 @@ def test_packs_are_found_by_name_by_alias_and_with_underscores():
     ],
 )
 def test_nsys_own_names_of_reports_are_aliases(alias):
-    assert library.find(alias)
+    assert library.pack_of(alias)
 
 
 def test_a_query_names_the_views_it_reads_but_not_those_it_defines():
@@ -140,7 +140,7 @@ class TestChosen:
 
     def test_reports_read_what_their_choice_needs(self):
         def views(by):
-            return {view.name for view in views.needed(library.find("top").statement({"group_by": by})[0])}
+            return {view.name for view in views.needed(library.pack_of("top").statement({"group_by": by})[0])}
 
         assert "kernels_in_nvtx" in views("nvtx")
         assert "kernels_in_nvtx" not in views("full")

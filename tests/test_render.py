@@ -411,7 +411,7 @@ def test_an_unknown_suffix_is_a_usage_error_that_lists_the_known(tmp_path):
 def test_only_colour_and_wide_characters_need_rich_and_nothing_needs_polars(fmt):
     script = f"""
 import duckdb, io, sys
-from nsys_insight.answer import Answer, Column, store
+from nsys_insight.session.answer import Answer, Column, store
 from nsys_insight.render import write
 connection = duckdb.connect()
 columns = tuple(Column(*column) for column in store(connection, "t", "SELECT 'f<int>' AS name, 5000 AS total_ns"))

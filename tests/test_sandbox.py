@@ -105,7 +105,7 @@ HOSTILE = [
     'CREATE FUNCTION "Regexp_Matches"(a, b) AS true; SELECT 1',
     "CREATE OR REPLACE TEMP MACRO duration(a, b) AS 7; SELECT 1",
     "CREATE OR REPLACE MACRO memory.main.duration(a, b) AS 7; SELECT 1",
-    "CREATE TEMP TABLE found_steps AS SELECT 1 AS step; FROM steps",
+    "CREATE TEMP TABLE facts.steps AS SELECT 1 AS step; FROM steps",
     "CREATE OR REPLACE TABLE scope AS SELECT 1 AS x; FROM kernels",
     "CREATE OR REPLACE VIEW raw.StringIds AS SELECT 1 AS id, 'x' AS value; FROM strings",
     "DETACH trace",

@@ -16,7 +16,7 @@ from polars.testing import assert_frame_equal
 import nsys_insight
 from nsys_insight.ingest import database, nsys
 from nsys_insight.errors import ToolError
-from nsys_insight.session.connection import Session
+from nsys_insight.session.connection import Connection
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 
@@ -95,7 +95,7 @@ def test_views_stand_in_for_tables(expected, use_cache, tmp_path):
 
 def test_from_a_report_and_from_a_folder_of_parquet_files_by_the_real_nsys(expected, tmp_path):
     try:
-        tool = nsys.find()
+        tool = nsys.newest_nsys()
     except ToolError:
         pytest.skip("needs nsys")
     report = tmp_path / "decode_eager.nsys-rep"
