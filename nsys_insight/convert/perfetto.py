@@ -85,9 +85,10 @@ class _Timeline:
         self.shift = 0
 
     def write(self) -> None:
-        self.shift = -min(0, int(self.trace.query(_EARLIEST).rows()[0][0]))
+        self.shift = -min(0, int(self.trace.rows(_EARLIEST)[0].earliest))
         # Before all else: a query ends the stream that is being read.
-        self.process_names = dict(self.trace.query("SELECT process_id, min(name) FROM processes GROUP BY ALL").rows())
+        processes = self.trace.rows("SELECT process_id, min(name) AS name FROM processes GROUP BY ALL")
+        self.process_names = {row.process_id: row.name for row in processes}
         self.thread_names = {
             row[:2]: row[2] for row in self.trace.query("SELECT process_id, thread_id, name FROM threads").rows()
         }
