@@ -21,4 +21,4 @@ SELECT
         || '; the host waits ' || time_text(h.host_ns) || ', the GPU is idle ' || time_text(h.recoverable_ns) || ' for it'
         || coalesce((SELECT '; ' || format_bytes(avg_bytes::BIGINT) || ' each' FROM places), '') AS evidence
 FROM host_report AS h
-WHERE h.bottleneck = 'D2H sync points'
+WHERE h.code = 'd2h_sync'

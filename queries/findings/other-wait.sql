@@ -20,4 +20,4 @@ SELECT
     count_text(h.count) || ' ' || $per
         || '; the host waits ' || time_text(h.host_ns) || ', the GPU is idle ' || time_text(h.recoverable_ns) || ' for it' AS evidence
 FROM host_report AS h
-WHERE h.bottleneck = 'other waits'
+WHERE h.code = 'other_wait'
