@@ -10,7 +10,7 @@ The next step cannot begin without the value on the host."""
 report = "host"
 */
 WITH places AS (
-    SELECT nvtx_path, name, calls, avg_bytes FROM syncs_report WHERE kind LIKE 'D2H%'
+    SELECT nvtx_path, name, calls, avg_bytes FROM syncs_report WHERE copy_kind = 'D2H'
     ORDER BY gpu_idle_ns DESC, host_wait_ns DESC, nvtx_path, name LIMIT 1
 )
 SELECT

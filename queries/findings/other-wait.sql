@@ -10,7 +10,7 @@ It is there for measuring, or somebody else needs the result complete."""
 report = "host"
 */
 WITH places AS (
-    SELECT nvtx_path, name FROM syncs_report WHERE kind NOT LIKE 'D2H%' AND kind NOT LIKE '% copy'
+    SELECT nvtx_path, name FROM syncs_report WHERE copy_kind IS DISTINCT FROM 'D2H' AND NOT is_copy
     ORDER BY gpu_idle_ns DESC, host_wait_ns DESC, nvtx_path, name LIMIT 1
 )
 SELECT
