@@ -68,14 +68,14 @@ def diagnose(trace: Session, steps: StepOptions) -> Diagnosis:
         found = [_finding(rule, row, trace, steps) for rule in rules for row in rows(rule.statement(per=for_each))]
         shares = tuple(Share(**row) for row in rows(headline["shares"]))
         unjudged = tuple(Unjudged(**row) for row in rows(headline["unjudged"]))
-    wall = next(
-        (row for row in answers["classify"].dicts() if row["part"] == "wall"), {"verdict": None, "time_ns": None}
-    )
+    parts = {row["part"]: row for row in answers["classify"].dicts()}
+    wall = parts.pop("wall", {"verdict": None, "time_ns": None})
     kernel = next(iter(answers["top"].dicts(1)), None)
     findings = ranked(found)
     return Diagnosis(
         status=_standing(wall["verdict"], answers, findings),
         verdict=wall["verdict"] or "nothing ran on a GPU",
+        named=tuple(part for part, row in parts.items() if row["verdict"]),
         per=per,
         wall_ns=wall["time_ns"],
         tokens_per_s=1e9 / wall["time_ns"] if wall["time_ns"] and per != "trace" else None,

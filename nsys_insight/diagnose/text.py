@@ -138,7 +138,7 @@ def headline(diagnosis: DiagnosisResult) -> list[str]:
     )
     per = "in all" if diagnosis.per == "trace" else f"a {diagnosis.per}{rate}"
     working = any(finding.name == "cpu-work" for finding in diagnosis.findings)
-    by = " by CPU work" if working and diagnosis.verdict.endswith("launch-bound") else ""
+    by = " by CPU work" if working and "launch" in diagnosis.named else ""
     return [
         f"{_file(diagnosis)}: {diagnosis.verdict}{by}; {time(diagnosis.wall_ns)} {per}",
         shares(diagnosis.shares),

@@ -17,4 +17,4 @@ SELECT
     count_text(h.count) || ' calls ' || $per
         || ' take the host ' || time_text(h.host_ns) || ', the GPU is idle ' || time_text(h.recoverable_ns) || ' for them' AS evidence
 FROM host_report AS h
-WHERE h.bottleneck = 'allocations and frees'
+WHERE h.code = 'allocation'

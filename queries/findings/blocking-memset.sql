@@ -17,4 +17,4 @@ SELECT
     count_text(count) || ' blocking memsets ' || $per
         || ' take the host ' || time_text(host_ns) || ', in which the GPU is idle ' || time_text(recoverable_ns) || ' (' || share_text(wall_pct) || ')' AS evidence
 FROM host_report
-WHERE bottleneck = 'blocking memsets'
+WHERE code = 'blocking_memset'

@@ -27,4 +27,4 @@ SELECT
             || CASE WHEN host <> 'CPU work' THEN ' (' || host || ')' ELSE '' END FROM longest)
     ) AS evidence
 FROM host_report AS h
-WHERE h.bottleneck = 'CPU work' AND EXISTS (FROM graph_candidates_report WHERE long_gap_ns > 0.5 * waiting_ns)
+WHERE h.code = 'cpu_work' AND EXISTS (FROM graph_candidates_report WHERE long_gap_ns > 0.5 * waiting_ns)

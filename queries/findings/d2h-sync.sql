@@ -10,7 +10,7 @@ The next step cannot begin without the value on the host."""
 report = "host"
 */
 WITH places AS (
-    SELECT nvtx_path, name, calls, avg_bytes FROM syncs_report WHERE kind LIKE 'D2H%'
+    SELECT nvtx_path, name, calls, avg_bytes FROM syncs_report WHERE copy_kind = 'D2H'
     ORDER BY gpu_idle_ns DESC, host_wait_ns DESC, nvtx_path, name LIMIT 1
 )
 SELECT
@@ -21,4 +21,4 @@ SELECT
         || '; the host waits ' || time_text(h.host_ns) || ', the GPU is idle ' || time_text(h.recoverable_ns) || ' for it'
         || coalesce((SELECT '; ' || format_bytes(avg_bytes::BIGINT) || ' each' FROM places), '') AS evidence
 FROM host_report AS h
-WHERE h.bottleneck = 'D2H sync points'
+WHERE h.code = 'd2h_sync'

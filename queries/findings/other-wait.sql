@@ -10,7 +10,7 @@ It is there for measuring, or somebody else needs the result complete."""
 report = "host"
 */
 WITH places AS (
-    SELECT nvtx_path, name FROM syncs_report WHERE kind NOT LIKE 'D2H%' AND kind NOT LIKE '% copy'
+    SELECT nvtx_path, name FROM syncs_report WHERE copy_kind IS DISTINCT FROM 'D2H' AND NOT is_copy
     ORDER BY gpu_idle_ns DESC, host_wait_ns DESC, nvtx_path, name LIMIT 1
 )
 SELECT
@@ -20,4 +20,4 @@ SELECT
     count_text(h.count) || ' ' || $per
         || '; the host waits ' || time_text(h.host_ns) || ', the GPU is idle ' || time_text(h.recoverable_ns) || ' for it' AS evidence
 FROM host_report AS h
-WHERE h.bottleneck = 'other waits'
+WHERE h.code = 'other_wait'

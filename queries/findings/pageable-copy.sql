@@ -21,4 +21,4 @@ SELECT
     count_text(h.count) || ' copies ' || $per
         || ' use pageable memory: the GPU is idle ' || time_text(h.recoverable_ns) || ' (' || share_text(h.wall_pct) || ') in their calls' AS evidence
 FROM host_report AS h
-WHERE h.bottleneck = 'pageable copies'
+WHERE h.code = 'pageable_copy'

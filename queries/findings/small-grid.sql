@@ -13,11 +13,11 @@ report = "launch-configs"
 default = 10000
 help = "Shorter kernels are bound by latency, whatever their grid (twice the launch cost of classify-kernels)"
 */
--- How full the GPU is: blocks / SMs, which is waves_per_sm * blocks_per_sm. That much of the time would do.
+-- So many of the SMs have a block: that much of the time would do.
 WITH small AS (
-    SELECT *, kernel_time_pct * greatest(1 - waves_per_sm * blocks_per_sm, 0) AS saved_pct
+    SELECT *, kernel_time_pct * (1 - blocks_count / sm_count) AS saved_pct
     FROM launch_configs_report
-    WHERE flags LIKE '%fewer blocks than SMs%' AND avg_ns >= $least_avg_ns
+    WHERE blocks_count < sm_count AND avg_ns >= $least_avg_ns
 ),
 -- The share of the GPU's time that is known by kernels.
 known AS (
@@ -31,7 +31,7 @@ SELECT
     k.gpu_ns * s.saved_pct / 100 AS recoverable_ns,
     k.gpu_ns * s.saved_pct / w.time_ns AS wall_pct,
     (SELECT kernel_base_name(name) FROM largest) AS place,
-    (SELECT 'grid ' || grid || ' on ' || round(blocks_count / nullif(waves_per_sm * blocks_per_sm, 0))::BIGINT || ' SMs, '
+    (SELECT 'grid ' || grid || ' on ' || sm_count || ' SMs, '
         || calls || ' calls of ' || time_text(avg_ns) || ', ' || share_text(kernel_time_pct) || ' of kernel time' FROM largest)
         || CASE WHEN s.shapes > 1 THEN '; ' || (s.shapes - 1) || ' more' ELSE '' END AS evidence
 FROM known AS k, (FROM classify_report WHERE part = 'wall') AS w,

@@ -22,5 +22,5 @@ help = "Throughput, in %, below which neither the SM nor memory is busy: common 
 SELECT launch, active_warps_ratio, occupancy_limit, registers_per_thread, shared_per_block_bytes, sm_pct, memory_pct, blocks_count, sm_count
 FROM ncu_kernels
 WHERE sm_pct < $busy AND memory_pct < $busy AND active_warps_ratio < $warps AND blocks_count >= sm_count
-    AND regexp_matches(occupancy_limit, 'registers|shared')
+    AND list_has_any(string_split(occupancy_limit, ' and '), ['registers', 'shared memory'])
 ORDER BY launch

@@ -17,5 +17,5 @@ help = "Occupancy below which it is worth raising, in %: common practice"
 */
 SELECT launch, theoretical_occupancy_pct, occupancy_limit, threads_per_block, blocks_per_sm
 FROM ncu_kernels
-WHERE contains(occupancy_limit, 'blocks') AND theoretical_occupancy_pct < $below
+WHERE list_contains(string_split(occupancy_limit, ' and '), 'blocks') AND theoretical_occupancy_pct < $below
 ORDER BY launch

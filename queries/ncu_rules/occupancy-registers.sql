@@ -32,7 +32,7 @@ help = "SM throughput, in % of the peak, above which low occupancy costs nothing
 */
 SELECT launch, theoretical_occupancy_pct, occupancy_limit, registers_per_thread, blocks_per_sm, sm_pct
 FROM ncu_kernels
-WHERE contains(occupancy_limit, 'registers')
+WHERE list_contains(string_split(occupancy_limit, ' and '), 'registers')
     AND theoretical_occupancy_pct < CASE implementation WHEN 'native' THEN $native_below ELSE $below END
     AND sm_pct <= $ceiling
 ORDER BY launch

@@ -31,7 +31,7 @@ help = "SM throughput, in % of the peak, above which low occupancy costs nothing
 */
 SELECT launch, theoretical_occupancy_pct, occupancy_limit, shared_per_block_bytes, blocks_per_sm, sm_pct
 FROM ncu_kernels
-WHERE contains(occupancy_limit, 'shared memory')
+WHERE list_contains(string_split(occupancy_limit, ' and '), 'shared memory')
     AND theoretical_occupancy_pct < CASE implementation WHEN 'native' THEN $native_below ELSE $below END
     AND sm_pct <= $ceiling
 ORDER BY launch

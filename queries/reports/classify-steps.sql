@@ -77,10 +77,10 @@ percent AS (
 )
 SELECT
     p.step,
-    _verdict_of(
+    _verdict_text(_verdict_of(
         p.gpu_pct, p.launch_pct, p.sync_pct, p.copy_pct, p.allocation_pct, p.communication_pct, p.dependency_pct,
         $least_pct, $busy_pct, $main_pct
-    ) AS verdict,
+    )) AS verdict,
     s.duration_ns,
     p.gpu_pct, p.launch_pct, p.sync_pct, p.copy_pct, p.allocation_pct, p.communication_pct, p.dependency_pct, p.other_pct,
     l.launch_calls,

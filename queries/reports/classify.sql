@@ -70,7 +70,8 @@ SELECT CASE WHEN (SELECT count(*) FROM steps WHERE phase = 'steady') = 0
 FROM step_method WHERE EXISTS (FROM answer)"""
 tracing = """
 SELECT 'graphs were traced by their nodes, which makes launching them slower: of that, ' || round(wall_pct, 1) || ' % of the wall is put down to the profiler'
-FROM answer WHERE part = 'profiler' AND evidence LIKE '%graph nodes%'"""
+-- Of what the profiler takes, only that is a part with a name of its own, as evidence has them.
+FROM answer WHERE part = 'profiler' AND evidence IS NOT NULL"""
 whole = """
 SELECT 'CUDA graphs ran as a whole: their time is gpu, with what is idle or copied inside them; capture with --cuda-graph-trace=node to see it'
 FROM graph_launches HAVING count(*) > 0"""
@@ -118,7 +119,7 @@ judged AS (
         _verdict_of(
             p['gpu'], p['launch'], p['sync'], p['copy'], p['allocation'], p['communication'], p['dependency'],
             $least_pct, $busy_pct, $main_pct
-        ) AS verdict
+        ) AS words
     FROM (
         SELECT map_from_entries(list((n.part, coalesce(100 * p.time_ns / nullif(w.all_ns - coalesce((SELECT time_ns FROM parts WHERE part = 'edge'), 0), 0), 0)))) AS p
         FROM (SELECT unnest(['gpu', 'launch', 'sync', 'copy', 'allocation', 'communication', 'dependency']) AS part) AS n
@@ -137,7 +138,7 @@ known AS (
 ),
 rows_ AS (
     SELECT
-        'wall' AS part, j.verdict, w.all_ns AS time_ns, 100.0 AS wall_pct,
+        'wall' AS part, _verdict_text(j.words) AS verdict, w.all_ns AS time_ns, 100.0 AS wall_pct,
         (SELECT sum(recoverable_ns) FROM known) AS recoverable_ns,
         'TKLQT ' || CASE WHEN l.launch_queue_ns / w.steps / w.tokens < 1e6 THEN round(l.launch_queue_ns / w.steps / w.tokens / 1e3, 1) || ' µs'
             ELSE round(l.launch_queue_ns / w.steps / w.tokens / 1e6, 2) || ' ms' END
@@ -149,7 +150,7 @@ rows_ AS (
     UNION ALL
     SELECT
         k.part,
-        CASE WHEN contains(j.verdict, b.bound) THEN b.bound END,
+        CASE WHEN list_contains(j.words, b.bound) THEN b.bound END,
         k.time_ns, k.wall_pct, k.recoverable_ns, k.evidence, b.see
     FROM known AS k
     CROSS JOIN judged AS j

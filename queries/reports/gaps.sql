@@ -101,13 +101,20 @@ named AS (
             WHEN 'os' THEN 'OS: ' || n.name
             ELSE 'profiler: ' || n.name
         END AS host,
+        CASE
+            WHEN host IS NULL THEN NULL
+            WHEN a.kind = 'profiler' THEN 'profiler'
+            WHEN a.kind = 'api' AND (n.call_group = 'sync' OR n.call_group = 'copy' AND n.name NOT LIKE '%Async%') THEN 'blocked'
+            WHEN a.kind = 'api' AND n.call_group IN ('alloc', 'free') THEN 'allocation'
+            ELSE 'starved'
+        END AS cause,
         CASE a.kind WHEN 'profiler' THEN 0 WHEN 'api' THEN 1 ELSE 2 END AS turn
     FROM _gap_activity AS a
     LEFT JOIN _api_names AS n USING (name_id)
 ),
 during AS MATERIALIZED (
     SELECT
-        g.gap_id, a.host, a.turn, least(a.end_ns, g.until_ns) - greatest(a.start_ns, g.start_ns) AS overlap_ns,
+        g.gap_id, a.host, a.cause, a.turn, least(a.end_ns, g.until_ns) - greatest(a.start_ns, g.start_ns) AS overlap_ns,
         -- A call inside another call is a part of it.
         coalesce(a.end_ns > max(a.end_ns) OVER (
             PARTITION BY g.gap_id ORDER BY a.start_ns, a.end_ns DESC, a.turn, a.host
@@ -126,22 +133,22 @@ during AS MATERIALIZED (
         AND g.slice = greatest(g.start_ns // slice_ns, a.start_ns // slice_ns)
 ),
 explanations AS (
-    SELECT gap_id, host, sum(overlap_ns)::BIGINT AS host_ns FROM during WHERE is_outermost OR turn = 0 GROUP BY ALL
+    SELECT gap_id, host, cause, sum(overlap_ns)::BIGINT AS host_ns FROM during WHERE is_outermost OR turn = 0 GROUP BY ALL
     UNION ALL
-    SELECT gap_id, 'CPU work', greatest(until_ns - start_ns, 0) - coalesce(covered_ns, 0)
+    SELECT gap_id, 'CPU work', 'starved', greatest(until_ns - start_ns, 0) - coalesce(covered_ns, 0)
     FROM late
     LEFT JOIN (SELECT gap_id, sum(overlap_ns)::BIGINT AS covered_ns FROM during WHERE is_outermost GROUP BY ALL) USING (gap_id)
     UNION ALL
-    SELECT gap_id, 'launch latency', end_ns - greatest(until_ns, start_ns) FROM late
+    SELECT gap_id, 'launch latency', 'starved', end_ns - greatest(until_ns, start_ns) FROM late
     UNION ALL
-    SELECT gap_id, in_time, duration_ns FROM launched WHERE in_time IS NOT NULL
+    SELECT gap_id, in_time, 'dependency', duration_ns FROM launched WHERE in_time IS NOT NULL
 ),
 explained AS (
-    SELECT gap_id, host, host_ns
+    SELECT gap_id, host, cause, host_ns
     FROM explanations JOIN listed USING (gap_id)
     QUALIFY row_number() OVER (
         PARTITION BY gap_id
-        ORDER BY (host LIKE 'profiler: %' AND 2 * host_ns >= duration_ns) DESC, host_ns DESC, host
+        ORDER BY (cause = 'profiler' AND 2 * host_ns >= duration_ns) DESC, host_ns DESC, host
     ) = 1
 ),
 -- Only the few ranges that are open at one of these instants are worth a path.
@@ -166,14 +173,7 @@ SELECT
     g.duration_ns,
     100.0 * g.duration_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
     100.0 * g.duration_ns / g.idle_ns AS idle_pct,
-    CASE
-        WHEN e.host IS NULL THEN 'unknown'
-        WHEN g.in_time IS NOT NULL THEN 'dependency'
-        WHEN e.host LIKE 'profiler: %' THEN 'profiler'
-        WHEN e.host LIKE 'sync: %' OR e.host LIKE 'copy: %' AND e.host NOT LIKE '%Async%' THEN 'blocked'
-        WHEN e.host LIKE 'alloc: %' OR e.host LIKE 'free: %' THEN 'allocation'
-        ELSE 'starved'
-    END AS cause,
+    coalesce(e.cause, 'unknown') AS cause,
     e.host,
     e.host_ns,
     g.before_name,

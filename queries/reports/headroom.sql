@@ -85,7 +85,7 @@ measured AS (
         mode(k.bound ORDER BY k.bound) AS bound,
         avg(coalesce(r.speedup_pct, 0)) AS saving_pct,
         max(r.rule) AS rule,
-        bool_and(starts_with(m.match, 'name, grid, block')) AS is_same
+        bool_and(m.match IN ('name, grid, block, order', 'name, grid, block')) AS is_same
     FROM ncu_matches AS m
     JOIN ncu_kernels AS k USING (launch)
     LEFT JOIN remarks AS r ON r.launch = m.launch AND r.place = 1

@@ -3,6 +3,7 @@ title = "What the host does that keeps the GPU waiting"
 topic = "idle"
 place = 2
 question = "What does the host do that keeps the GPU waiting, and what may removing it win?"
+details = ["code"]
 description = """
 Ranks what the host does in a steady step (see steps; in the whole scope where none are found) by what removing it may win
 back. recoverable_ns is idle time of the GPU, as classify splits it: of D2H sync points and other waits also what starved
@@ -24,6 +25,7 @@ host_ns = "Time of the host per token; of CPU work, that outside of CUDA calls i
 recoverable_ns = "GPU idle time per token that it causes: what can be won back, at most"
 wall_pct = "Share of the wall that this is"
 see = "The report that says more"
+code = "What the host does in one word that stays the same: d2h_sync, other_wait, blocking_copy, pageable_copy, allocation, launch_call, other_call, blocking_memset, cpu_work"
 
 [notes]
 whole = """
@@ -74,18 +76,18 @@ calls AS (
 by_call AS (
     SELECT
         CASE
-            WHEN call_group IN ('launch', 'graph launch') THEN 'launch calls'
-            WHEN call_group IN ('alloc', 'free') THEN 'allocations and frees'
-            WHEN call_group NOT IN ('sync', 'copy') THEN 'other API calls'
-        END AS bottleneck,
+            WHEN call_group IN ('launch', 'graph launch') THEN 'launch_call'
+            WHEN call_group IN ('alloc', 'free') THEN 'allocation'
+            WHEN call_group NOT IN ('sync', 'copy') THEN 'other_call'
+        END AS code,
         count(*) AS calls, sum(duration_ns)::BIGINT AS host_ns
     FROM calls
-    WHERE bottleneck IS NOT NULL
+    WHERE code IS NOT NULL
     GROUP BY ALL
 ),
 by_wait AS (
     SELECT
-        CASE WHEN w.copy_kind = 'D2H' THEN 'D2H sync points' WHEN w.is_copy THEN 'blocking copies to the GPU' ELSE 'other waits' END AS bottleneck,
+        CASE WHEN w.copy_kind = 'D2H' THEN 'd2h_sync' WHEN w.is_copy THEN 'blocking_copy' ELSE 'other_wait' END AS code,
         count(*) AS calls, sum(w.wait_ns)::BIGINT AS host_ns
     FROM waits AS w
     ASOF LEFT JOIN steady AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
@@ -94,11 +96,11 @@ by_wait AS (
 ),
 -- Of these few calls, the time of each during which the GPU was idle: what it had been idle up to the end, less up to the start.
 named AS MATERIALIZED (
-    SELECT 'pageable copies' AS bottleneck, process_id, start_ns, end_ns, duration_ns
+    SELECT 'pageable_copy' AS code, process_id, start_ns, end_ns, duration_ns
     FROM calls SEMI JOIN pageable USING (process_id, correlation_id)
     WHERE call_group = 'copy'
     UNION ALL
-    SELECT 'blocking memsets', process_id, start_ns, end_ns, duration_ns
+    SELECT 'blocking_memset', process_id, start_ns, end_ns, duration_ns
     FROM calls
     WHERE call_group = 'memset' AND name NOT LIKE '%Async%'
 ),
@@ -108,21 +110,21 @@ idle_until AS (
     WHERE EXISTS (FROM named)
 ),
 instants AS (
-    SELECT n.bottleneck, g.gpu_id, unnest([n.start_ns, n.end_ns]) AS at_ns, unnest([-1, 1]) AS sign
+    SELECT n.code, g.gpu_id, unnest([n.start_ns, n.end_ns]) AS at_ns, unnest([-1, 1]) AS sign
     FROM named AS n
     CROSS JOIN (SELECT DISTINCT gpu_id FROM budget) AS g
 ),
 idle_during AS (
-    SELECT i.bottleneck, sum(i.sign * (u.idle_ns - greatest(u.end_ns - i.at_ns, 0)))::BIGINT AS idle_ns
+    SELECT i.code, sum(i.sign * (u.idle_ns - greatest(u.end_ns - i.at_ns, 0)))::BIGINT AS idle_ns
     FROM instants AS i
     ASOF JOIN idle_until AS u ON u.gpu_id = i.gpu_id AND u.start_ns <= i.at_ns
     GROUP BY ALL
 ),
 by_name AS (
-    SELECT bottleneck, count(*) AS calls, sum(duration_ns)::BIGINT AS host_ns FROM named GROUP BY ALL
+    SELECT code, count(*) AS calls, sum(duration_ns)::BIGINT AS host_ns FROM named GROUP BY ALL
 ),
 cpu_work AS (
-    SELECT 'CPU work' AS bottleneck, NULL::BIGINT AS calls,
+    SELECT 'cpu_work' AS code, NULL::BIGINT AS calls,
         CASE WHEN (SELECT count(DISTINCT (process_id, thread_id)) FROM calls) = 1 THEN
             (SELECT sum(host_end_ns - host_start_ns)::BIGINT FROM steady) - (SELECT sum(duration_ns)::BIGINT FROM calls)
         END AS host_ns
@@ -133,35 +135,42 @@ counted AS (
 idle AS (
     SELECT
         CASE
-            WHEN part = 'sync' AND host = 'D2H copy' THEN 'D2H sync points'
-            WHEN part = 'sync' THEN 'other waits'
-            WHEN part = 'copy' AND host IS NOT NULL THEN 'blocking copies to the GPU'
-            WHEN part = 'allocation' THEN 'allocations and frees'
-            WHEN part = 'launch' AND host = 'CPU work' THEN 'CPU work'
-            WHEN part = 'launch' AND host = 'API calls' THEN 'other API calls'
-            WHEN part = 'launch' THEN 'launch calls'
-        END AS bottleneck,
+            WHEN part = 'sync' AND host = 'D2H copy' THEN 'd2h_sync'
+            WHEN part = 'sync' THEN 'other_wait'
+            WHEN part = 'copy' AND host IS NOT NULL THEN 'blocking_copy'
+            WHEN part = 'allocation' THEN 'allocation'
+            WHEN part = 'launch' AND host = 'CPU work' THEN 'cpu_work'
+            WHEN part = 'launch' AND host = 'API calls' THEN 'other_call'
+            WHEN part = 'launch' THEN 'launch_call'
+        END AS code,
         sum(time_ns)::BIGINT AS idle_ns
     FROM budget
-    WHERE bottleneck IS NOT NULL
+    WHERE code IS NOT NULL
     GROUP BY ALL
     UNION ALL
     FROM idle_during
 )
 SELECT
-    bottleneck,
+    w.bottleneck,
     c.calls / p.tokens AS count,
     c.host_ns / p.tokens AS host_ns,
     coalesce(i.idle_ns, 0) / p.gpu_tokens AS recoverable_ns,
     100 * coalesce(i.idle_ns, 0) / p.all_ns AS wall_pct,
-    v.see
+    w.see,
+    code
 FROM counted AS c
-FULL JOIN idle AS i USING (bottleneck)
+FULL JOIN idle AS i USING (code)
 LEFT JOIN (VALUES
-    ('D2H sync points', 'syncs'), ('other waits', 'syncs'), ('blocking copies to the GPU', 'copies'), ('pageable copies', 'copies'),
-    ('allocations and frees', 'mallocs'), ('launch calls', 'graph-candidates'), ('other API calls', 'api'), ('blocking memsets', 'api'),
-    ('CPU work', 'gaps')
-) AS v(bottleneck, see) USING (bottleneck)
+    ('d2h_sync', 'D2H sync points', 'syncs'),
+    ('other_wait', 'other waits', 'syncs'),
+    ('blocking_copy', 'blocking copies to the GPU', 'copies'),
+    ('pageable_copy', 'pageable copies', 'copies'),
+    ('allocation', 'allocations and frees', 'mallocs'),
+    ('launch_call', 'launch calls', 'graph-candidates'),
+    ('other_call', 'other API calls', 'api'),
+    ('blocking_memset', 'blocking memsets', 'api'),
+    ('cpu_work', 'CPU work', 'gaps')
+) AS w(code, bottleneck, see) USING (code)
 CROSS JOIN per AS p
 WHERE c.calls > 0 OR i.idle_ns > 0
 ORDER BY recoverable_ns DESC, c.host_ns DESC NULLS LAST, bottleneck

@@ -14,7 +14,7 @@ arrays: lower the pressure (__launch_bounds__, smaller tiles). One kernel with v
 graph cannot be reused. What limits blocks_per_sm: see occupancy."""
 empty = "No kernels ran in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
-details = ["min_ns", "max_ns", "blocks_count", "threads_per_block", "static_shared_bytes", "local_per_thread_bytes", "cluster", "gpu"]
+details = ["min_ns", "max_ns", "blocks_count", "threads_per_block", "static_shared_bytes", "local_per_thread_bytes", "cluster", "gpu", "sm_count"]
 
 [columns]
 name = "The kernel"
@@ -38,6 +38,7 @@ blocks_per_sm = "Most such blocks that an SM holds at once"
 waves_per_sm = "How often the grid fills the GPU: blocks_count / (SMs * blocks_per_sm)"
 flags = "What stands out: block not a multiple of a warp, fewer blocks than SMs, local memory"
 gpu = "The GPU model that it ran on; NULL if the trace does not describe it"
+sm_count = "SMs of that GPU; NULL likewise"
 
 [notes]
 unknown = """
@@ -73,7 +74,8 @@ SELECT
         CASE WHEN f.blocks_count < f.sm_count THEN 'fewer blocks than SMs' END,
         CASE WHEN f.local_per_thread_bytes > 0 THEN 'local memory' END
     ), '') AS flags,
-    f.gpu
+    f.gpu,
+    f.sm_count
 FROM shapes AS f
 LEFT JOIN strings AS s USING (name_id)
 ORDER BY

@@ -4,6 +4,7 @@ topic = "waits"
 place = 1
 question = "Where does the host wait for the GPU, and how much idle does that cause?"
 aliases = ["cuda_api_sync"]
+details = ["copy_kind", "is_copy"]
 description = """
 Counts the calls in which the host waits, by place: what it waits for, the NVTX path on the waiting thread, the call, and the
 thread. 'D2H copy' is a blocking device-to-host copy, or one into pageable memory, which blocks whatever its name says;
@@ -37,6 +38,8 @@ gpu_idle_wall_pct = "gpu_idle_ns as a share of the wall"
 avg_bytes = "Mean size of what was copied per wait; NULL for wait"
 process_id = "Operating system's process id"
 thread_id = "Thread that waited"
+copy_kind = "Which copy kind is about: D2H, H2D, D2D …; NULL for wait"
+is_copy = "Whether the call that waited is that copy itself"
 
 [notes]
 d2h = """
@@ -44,7 +47,7 @@ SELECT 'D2H sync points: ' || sum(calls) || CASE WHEN max(s.range_count) > 0 THE
     ', ' || round(sum(calls) / max(s.range_count), 2) || ' per range' ELSE '' END
     || '; they cause ' || round(sum(gpu_idle_ns) / 1e6, 3) || ' ms of GPU idle time ('
     || round(sum(gpu_idle_wall_pct), 2) || ' % of the wall)'
-FROM answer CROSS JOIN scope AS s WHERE kind LIKE 'D2H%' HAVING count(*) > 0"""
+FROM answer CROSS JOIN scope AS s WHERE copy_kind = 'D2H' HAVING count(*) > 0"""
 [agent]
 rows = 4
 columns = ["kind", "nvtx_path", "name", "calls", "gpu_idle_ns", "gpu_idle_wall_pct"]
@@ -95,12 +98,7 @@ charged AS (
 ),
 placed AS (
     SELECT
-        w.*,
-        CASE
-            WHEN w.is_copy THEN w.copy_kind || ' copy'
-            WHEN w.copy_kind = 'D2H' OR c.ended_with_copy THEN w.copy_kind || ' copy + wait'
-            ELSE 'wait'
-        END AS kind,
+        w.* REPLACE (CASE WHEN w.is_copy OR w.copy_kind = 'D2H' OR c.ended_with_copy THEN w.copy_kind END AS copy_kind),
         coalesce(c.idle_ns, 0) AS idle_ns,
         p.range_id
     FROM waiting AS w
@@ -112,7 +110,7 @@ placed AS (
         ON p.process_id = w.process_id AND p.thread_id = w.thread_id AND p.start_ns <= w.start_ns
 )
 SELECT
-    p.kind,
+    CASE WHEN p.is_copy THEN p.copy_kind || ' copy' ELSE coalesce(p.copy_kind || ' copy + wait', 'wait') END AS kind,
     n.path AS nvtx_path,
     p.name,
     count(*) AS calls,
@@ -122,10 +120,12 @@ SELECT
     max(p.wait_ns) AS max_ns,
     sum(p.idle_ns)::BIGINT AS gpu_idle_ns,
     100.0 * sum(p.idle_ns)::BIGINT / (SELECT sum(duration_ns) FROM wall) AS gpu_idle_wall_pct,
-    avg(p.copy_bytes) FILTER (p.kind <> 'wait') AS avg_bytes,
+    avg(p.copy_bytes) FILTER (p.copy_kind IS NOT NULL) AS avg_bytes,
     p.process_id,
-    p.thread_id
+    p.thread_id,
+    p.copy_kind,
+    p.is_copy
 FROM placed AS p
 LEFT JOIN nvtx_nesting AS n ON n.range_id = p.range_id
-GROUP BY p.kind, n.path, p.name, p.process_id, p.thread_id
+GROUP BY p.copy_kind, p.is_copy, n.path, p.name, p.process_id, p.thread_id
 ORDER BY gpu_idle_ns DESC, host_wait_ns DESC, kind, nvtx_path, p.name, p.process_id, p.thread_id

@@ -24,6 +24,7 @@ compared AS (
         CASE WHEN is_step THEN count(*) FILTER (is_step) OVER (ORDER BY piece ROWS UNBOUNDED PRECEDING) - 1 END AS step,
         is_step AND NOT is_open AND abs(t.duration_ns - u.duration_ns) > u.tolerance_ns AS is_unlike,
         is_step AND t.mallocs + t.frees > u.allocations AS allocates_more,
+        is_step AND greatest(t.gpu_idle_ns - u.gpu_idle_ns, t.gpu_busy_ns - u.gpu_busy_ns) > u.tolerance_ns / 2 AS takes_more,
         CASE WHEN is_step THEN concat_ws('; ',
             CASE WHEN abs(t.duration_ns - u.duration_ns) > u.tolerance_ns
                 THEN round(t.duration_ns / u.duration_ns, 2) || ' times the median' END,
@@ -46,7 +47,7 @@ led AS (
     SELECT
         *,
         -- The first step that is like the others ends the warm-up, if it comes in the first half.
-        min(step) FILTER (is_step AND NOT (allocates_more OR (is_unlike AND duration_ns > 0 AND differs LIKE '%more%')))
+        min(step) FILTER (is_step AND NOT (allocates_more OR (is_unlike AND duration_ns > 0 AND takes_more)))
             OVER (ORDER BY piece ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS first_steady
     FROM compared
 ),
@@ -72,5 +73,5 @@ SELECT
     END AS reason,
     CASE WHEN host_start_ns > -9223372036854775807 THEN host_start_ns ELSE (SELECT min(start_ns) FROM wall) END AS host_start_ns,
     CASE WHEN host_end_ns < 9223372036854775807 THEN host_end_ns ELSE (SELECT max(end_ns) FROM wall) END AS host_end_ns,
-    * EXCLUDE (step, phase, host_start_ns, host_end_ns, piece, is_step, is_open, ops, gpu_ns, is_unlike, allocates_more, differs, is_like_prefill, steps, first_steady)
+    * EXCLUDE (step, phase, host_start_ns, host_end_ns, piece, is_step, is_open, ops, gpu_ns, is_unlike, allocates_more, takes_more, differs, is_like_prefill, steps, first_steady)
 FROM phased

@@ -26,7 +26,7 @@ FROM (
     FROM missing WHERE metric = 'gpu_metric_samples' AND EXISTS (FROM parts WHERE part = 'gpu' AND wall_pct >= 50)
     UNION ALL
     SELECT 6, 'what the CPU works at', '-t cuda,nvtx,osrt --sample=process-tree'
-    FROM missing WHERE metric = 'os_calls' AND EXISTS (FROM host_report WHERE bottleneck = 'CPU work' AND wall_pct >= 10)
+    FROM missing WHERE metric = 'os_calls' AND EXISTS (FROM host_report WHERE code = 'cpu_work' AND wall_pct >= 10)
     UNION ALL
     SELECT 7, 'how much is allocated', '--cuda-memory-usage=true'
     FROM missing WHERE metric = 'memory_events' AND EXISTS (FROM parts WHERE part = 'allocation' AND wall_pct >= 1)

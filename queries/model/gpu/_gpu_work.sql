@@ -2,16 +2,16 @@
 -- are in scope.
 CREATE VIEW _gpu_work AS
 WITH ops AS (
-    SELECT start, "end", deviceId, globalPid, correlationId, demangledName AS name_id, NULL::VARCHAR AS label
+    SELECT start, "end", deviceId, globalPid, correlationId, demangledName AS name_id, NULL::VARCHAR AS copy_kind, NULL::VARCHAR AS label
     FROM whole.CUPTI_ACTIVITY_KIND_KERNEL
     UNION ALL
-    SELECT m.start, m."end", m.deviceId, m.globalPid, m.correlationId, NULL, coalesce(k.word, 'kind ' || m.copyKind) || ' copy'
+    SELECT m.start, m."end", m.deviceId, m.globalPid, m.correlationId, NULL, coalesce(k.word, 'kind ' || m.copyKind) AS direction, direction || ' copy'
     FROM whole.CUPTI_ACTIVITY_KIND_MEMCPY AS m
     LEFT JOIN _enum_words AS k ON k.enum = 'copy kind' AND k.id = m.copyKind
     UNION ALL
-    SELECT start, "end", deviceId, globalPid, correlationId, NULL, 'memset' FROM whole.CUPTI_ACTIVITY_KIND_MEMSET
+    SELECT start, "end", deviceId, globalPid, correlationId, NULL, NULL, 'memset' FROM whole.CUPTI_ACTIVITY_KIND_MEMSET
     UNION ALL
-    SELECT start, "end", deviceId, globalPid, correlationId, NULL, 'graph ' || graphId FROM whole.CUPTI_ACTIVITY_KIND_GRAPH_TRACE
+    SELECT start, "end", deviceId, globalPid, correlationId, NULL, NULL, 'graph ' || graphId FROM whole.CUPTI_ACTIVITY_KIND_GRAPH_TRACE
 )
 SELECT
     gpu_of(pid_of(globalPid), deviceId) AS gpu_id,
@@ -20,7 +20,8 @@ SELECT
     name_id,
     label,
     pid_of(globalPid) AS process_id,
-    correlationId AS correlation_id
+    correlationId AS correlation_id,
+    copy_kind
 FROM ops
 WHERE is_gpu_in_scope(gpu_id);
 
@@ -32,3 +33,4 @@ COMMENT ON COLUMN _gpu_work.name_id IS 'A kernel''s name, in `strings` and `kern
 COMMENT ON COLUMN _gpu_work.label IS 'What the others are called: H2D copy, memset, graph 4';
 COMMENT ON COLUMN _gpu_work.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN _gpu_work.correlation_id IS 'Joins with `_host_activity`, together with process_id';
+COMMENT ON COLUMN _gpu_work.copy_kind IS 'H2D, D2H, D2D, …: the direction of a copy; NULL for the others';

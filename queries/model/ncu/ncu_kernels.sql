@@ -244,12 +244,8 @@ COMMENT ON COLUMN ncu_kernels.branch_uniform_pct IS 'Branches on which a warp ag
 COMMENT ON COLUMN ncu_kernels.instructions_count IS 'Instructions of warps: `smsp__inst_executed.sum`';
 COMMENT ON COLUMN ncu_kernels.fma_per_load_ratio IS 'fp32 multiply-adds of warps per global load, asynchronous ones included: `smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed`, `smsp__cycles_elapsed.avg`, `smsp__sass_inst_executed_op_global_ld.sum` or `sass__inst_executed_global_loads`';
 COMMENT ON COLUMN ncu_kernels.name_arch IS 'Architecture in the name of a library kernel: 80, 90';
-COMMENT ON COLUMN ncu_kernels.kernel IS 'The kernel''s name as ncu prints it';
 COMMENT ON COLUMN ncu_kernels.name_tile IS 'Tile in the name, M x N (x K)';
-COMMENT ON COLUMN ncu_kernels.kernel IS 'The kernel''s name as ncu prints it';
-COMMENT ON COLUMN ncu_kernels.kernel IS 'The kernel''s name as ncu prints it';
 COMMENT ON COLUMN ncu_kernels.name_stages IS 'Pipeline stages in the name';
-COMMENT ON COLUMN ncu_kernels.kernel IS 'The kernel''s name as ncu prints it';
 COMMENT ON COLUMN ncu_kernels.name_alignment IS 'Alignment in elements in the name';
 COMMENT ON COLUMN ncu_kernels.name_schedule IS 'cooperative, pingpong, warp-specialised, split-K, stream-K, if the name says so';
 COMMENT ON COLUMN ncu_kernels.name_math IS 'tensorop or simt, if the name says so';

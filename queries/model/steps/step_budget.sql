@@ -140,7 +140,7 @@ work AS (
         gpu_id, start_ns, end_ns,
         CASE
             WHEN name_id IN (SELECT name_id FROM kernel_names WHERE family = 'comm') THEN 1
-            WHEN label LIKE '% copy' AND label <> 'D2D copy' THEN 2
+            WHEN copy_kind <> 'D2D' THEN 2
             ELSE 0
         END AS level
     FROM _gpu_work
