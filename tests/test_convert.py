@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 from synthetic import Trace
 
 import nsys_insight
-from nsys_insight.convert.convert import convert, kind_of
+from nsys_insight.convert.convert import convert, output_kind
 from nsys_insight.errors import TraceError, UsageError
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
@@ -83,9 +83,9 @@ def test_the_command_tells_by_the_name_what_to_write(tmp_path):
     again = subprocess.run(command, check=False, capture_output=True, cwd=SAMPLES.parent, text=True)
     assert (again.returncode, "exists already" in again.stderr) == (2, True)
     names = {"a.duckdb": "duckdb", "a.perfetto-trace": "perfetto", "folder": "parquet", "a.parquet": "parquet"}
-    assert {name: kind_of(Path(name), None) for name in names} == names
+    assert {name: output_kind(Path(name), None) for name in names} == names
     with pytest.raises(UsageError):
-        kind_of(Path("a.docx"), None)
+        output_kind(Path("a.docx"), None)
 
 
 def timeline(trace, path):

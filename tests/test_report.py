@@ -147,7 +147,7 @@ class TestContent:
         assert set(named) | ELSEWHERE == set(built_in.built_in())
 
     def test_the_numbers_are_those_of_the_reports(self, opened, gathered):
-        for name, entry in gathered("churn").entries.items():
+        for name, entry in gathered("churn").reports.items():
             for row, other in zip(entry.answer.rows(), opened("churn").answer(name).rows(), strict=True):
                 assert all(map(same_cell, row, other)), (name, row, other)
 
@@ -418,7 +418,7 @@ class TestHtml:
                         500
                     )
         with nsys_insight.open(trace.write(tmp_path / "trace.sqlite")) as one:
-            assert len(file.text_of(one, "html").encode()) < 3_000_000
+            assert len(file.page_text(one, "html").encode()) < 3_000_000
 
     def test_what_ncu_measured_is_in_it(self, sample, tmp_path):
         data = sorted((REPOSITORY / "tests" / "data" / "ncu").glob("churn.ncu.*.csv"))
@@ -435,7 +435,7 @@ class TestHtml:
         trace = Trace()
         trace.thread().launch("hgemm_nn", runs=1_000_000)
         with nsys_insight.open(trace.write(tmp_path / "trace.sqlite")) as one:
-            drawn = file.text_of(one, "html", sizes={"gemm": "4096,4096,1024"})
+            drawn = file.page_text(one, "html", sizes={"gemm": "4096,4096,1024"})
         assert "flop/byte" in drawn.partition('id="roofline-picture"')[2].partition("</figure>")[0]
 
 
@@ -460,7 +460,7 @@ class TestMarkdown:
 
     def test_its_tables_are_tables(self, gathered, pages):
         tokens = MarkdownIt("commonmark").enable("table").parse(pages("churn", "markdown"))
-        full = [entry for entry in gathered("churn").entries.values() if not entry.is_empty]
+        full = [entry for entry in gathered("churn").reports.values() if not entry.is_empty]
         assert sum(token.type == "table_open" for token in tokens) == len(full) + 1  # and the figures
         headings = [
             tokens[at + 1].content
@@ -501,15 +501,15 @@ class TestAgent:
 
 class TestFile:
     def test_the_suffix_says_what_is_written(self):
-        assert [file.kind_of(Path(name), "full") for name in ("a.html", "a.HTM", "a.md")] == [
+        assert [file.page_kind(Path(name), "full") for name in ("a.html", "a.HTM", "a.md")] == [
             "html",
             "html",
             "markdown",
         ]
-        assert [file.kind_of(output, "agent") for output in (None, Path("a.md"))] == ["agent", "agent"]
+        assert [file.page_kind(output, "agent") for output in (None, Path("a.md"))] == ["agent", "agent"]
         for output, template in ((Path("a.pdf"), "full"), (Path("a.html"), "agent"), (None, "short")):
             with pytest.raises(UsageError):
-                file.kind_of(output, template)
+                file.page_kind(output, template)
 
     def test_it_is_written_whole_or_not_at_all(self, tmp_path):
         target = tmp_path / "report.md"

@@ -23,12 +23,12 @@ def convert_command() -> Callable[..., None]:
     """Make the command ``convert``."""
 
     def run(trace: Path | None, flags: Flags, *, to: str | None, force: bool) -> None:
-        from nsys_insight.convert.convert import convert, kind_of
+        from nsys_insight.convert.convert import convert, output_kind
 
         output = flags.output
         if output is None:
             raise UsageError("convert needs a file to write to", "nsys-insight convert trace.nsys-rep -o trace.duckdb")
-        kind = kind_of(output, to)
+        kind = output_kind(output, to)
         with open_traces([trace] if trace else [], flags) as opened:
             convert(opened, output, kind, force=force)
         terminal.note(f"{output} written")

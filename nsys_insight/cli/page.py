@@ -32,15 +32,15 @@ def page_command() -> Callable[..., None]:
 
         steps = taken_steps(given)
         sizes = {name: value for name in roofline if (value := given.pop(name)) not in (None, False)}
-        kind = file.kind_of(flags.output, template)
+        kind = file.page_kind(flags.output, template)
         if flags.fmt not in (None, "markdown") or (flags.fmt and kind == "html"):
             raise UsageError("a report is a page or Markdown", "name it: -o report.html or -o report.md")
         if flags.explain:
             raise UsageError("a report is made of many queries", "nsys-insight top --explain prints one of them")
         with open_traces([trace] if trace else [], flags) as opened:
             if flags.output:
-                file.check(opened, flags.output)
-            text = file.text_of(opened, kind, steps, limit=flags.limit, sizes=sizes)
+                file.refuse_input(opened, flags.output)
+            text = file.page_text(opened, kind, steps, limit=flags.limit, sizes=sizes)
         if flags.output is None:
             print(text, end="")
         else:

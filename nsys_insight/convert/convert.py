@@ -25,7 +25,7 @@ _BY_SUFFIX = {
 KINDS = ("duckdb", "parquet", "perfetto")
 
 
-def kind_of(output: Path, wanted: str | None) -> str:
+def output_kind(output: Path, wanted: str | None) -> str:
     """Tell what to write: as asked for, else by the suffix; a name without a suffix is a folder of Parquet files.
 
     Raises:

@@ -26,7 +26,7 @@ _LISTS = ("words", "patterns", "examples")
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogEntry:
     """One entry of a catalog: what it says of the kernels whose name matches.
 
     `words` are looked for in the kernel's own name (`words_pattern`), `patterns` are regular expressions searched in
@@ -44,12 +44,12 @@ class Entry:
         return "|".join(([words_pattern(self.words)] if self.words else []) + list(self.patterns))
 
 
-def families() -> list[Entry]:
+def families() -> list[CatalogEntry]:
     """Read what tells a kernel's family, in the order in which it is tried."""
     return _read("kernel_families.toml", "family")
 
 
-def provenances() -> list[Entry]:
+def provenances() -> list[CatalogEntry]:
     """Read what tells a kernel's provenance, in the order in which it is tried."""
     return _read("kernel_provenance.toml", "provenance")
 
@@ -88,16 +88,16 @@ def _camel_case(word: str) -> str:
     return "_?".join([first.capitalize(), *(f"[{part[0].upper()}{part[0]}]{part[1:]}" for part in others)])
 
 
-def _read(file: str, key: str) -> list[Entry]:
+def _read(file: str, key: str) -> list[CatalogEntry]:
     return [*_own(user_folder("catalog") / file, key), *_entries(queries_folder() / "catalog" / file, key)]
 
 
 @cache
-def _entries(path: Path, key: str) -> list[Entry]:
+def _entries(path: Path, key: str) -> list[CatalogEntry]:
     import tomllib
 
     return [
-        Entry(
+        CatalogEntry(
             entry[key],
             tuple(entry.get("words", ())),
             tuple(entry.get("patterns", ())),
@@ -107,7 +107,7 @@ def _entries(path: Path, key: str) -> list[Entry]:
     ]
 
 
-def _own(path: Path, key: str) -> list[Entry]:
+def _own(path: Path, key: str) -> list[CatalogEntry]:
     """Read the user's file of this name, if there is one.
 
     Raises:
@@ -131,7 +131,7 @@ def _own(path: Path, key: str) -> list[Entry]:
     return entries
 
 
-def _macro(name: str, entries: list[Entry], unknown: str) -> str:
+def _macro(name: str, entries: list[CatalogEntry], unknown: str) -> str:
     """Write one CASE, each entry one constant regular expression that DuckDB compiles once."""
     cases = "\n".join(
         f"WHEN regexp_matches(name, {literal(entry.regex)}) THEN {literal(entry.value)}" for entry in entries

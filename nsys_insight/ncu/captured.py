@@ -30,7 +30,7 @@ def steps(trace: Session) -> tuple[str, Session]:
     return (name, trace.scope(nvtx=name)) if PLAIN_NAME.fullmatch(name) else ("", trace)
 
 
-def settled(trace: Session, process: int) -> tuple[int, int] | None:
+def steady_window(trace: Session, process: int) -> tuple[int, int] | None:
     """Return from when until when on the GPU the second half of the steady steps ran; None without steps.
 
     There, caches are warm, allocators are settled and lengths are typical.

@@ -87,7 +87,7 @@ def make(  # noqa: PLR0913 - what can be asked for
     if scope and not captured.PLAIN_NAME.fullmatch(scope):
         raise UsageError(f"ncu's filter takes no range of the name {scope!r}", "give --nvtx '' to count all launches")
     counted = _counted(scoped, targets)
-    first, last = _window(scoped, counted, len(targets), captured.settled(trace, targets[0]["process_id"]))
+    first, last = _window(scoped, counted, len(targets), captured.steady_window(trace, targets[0]["process_id"]))
     answer = scoped.query(_launches(configured, counted, (first, last)))
     answer = replace(
         answer,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nsys_insight.packs.pack import AgentTable
-    from nsys_insight.page.content import Content, Entry
+    from nsys_insight.page.content import Content, Report
     from nsys_insight.render.human import Field
 
 _NAME = 60  # characters of a name
@@ -31,12 +31,12 @@ def _lines(content: Content) -> Iterator[str]:
     yield from (f"- {prose(printable(fact)[:200])}" for fact in content.facts)
     yield ""
     yield diagnosis_text.markdown(content.diagnosis)
-    for entry in content.entries.values():
+    for entry in content.reports.values():
         if entry.pack.agent and not entry.is_empty:
             yield from _table(entry, entry.pack.agent, content.command(entry.pack.name))
 
 
-def _table(entry: Entry, part: AgentTable, command: str) -> Iterator[str]:
+def _table(entry: Report, part: AgentTable, command: str) -> Iterator[str]:
     answer = entry.answer
     fields = dict(
         zip((column.name for column in answer.columns), fields_of(answer, part.rows, full_names=False), strict=True)
@@ -56,7 +56,7 @@ def _table(entry: Entry, part: AgentTable, command: str) -> Iterator[str]:
     yield ""
 
 
-def _says_nothing(entry: Entry, fields: list[Field], at: int) -> bool:
+def _says_nothing(entry: Report, fields: list[Field], at: int) -> bool:
     """Whether a row of the budget is a zero."""
     return entry.pack.name == "per-token" and fields[1].cells[at] in ("0", "0 ns", "0 B", "-")
 

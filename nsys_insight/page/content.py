@@ -26,8 +26,8 @@ _GPUS = 4
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One report in the report: its pack and its answer."""
+class Report:
+    """A report on the page: its pack and its answer."""
 
     pack: Pack
     answer: Answer
@@ -39,7 +39,7 @@ class Entry:
 
 
 class Figure(NamedTuple):
-    """A number at the head of the report."""
+    """A number at the head of the page."""
 
     text: str
     label: str
@@ -60,7 +60,7 @@ class Content:
     steps: StepOptions
     facts: list[str]
     figures: list[Figure]
-    entries: dict[str, Entry]
+    reports: dict[str, Report]
     measured: Answer | None = None
 
     def command(self, report: str) -> str:
@@ -77,10 +77,10 @@ class Content:
         return _shell(**self._scope_flags, **steps)
 
     @property
-    def topics(self) -> dict[Topic, list[Entry]]:
+    def topics(self) -> dict[Topic, list[Report]]:
         """The reports by topic."""
         return {
-            topic: [self.entries[pack.name] for pack in packs if pack.name in self.entries]
+            topic: [self.reports[pack.name] for pack in packs if pack.name in self.reports]
             for topic, packs in by_topic().items()
         }
 
@@ -101,8 +101,8 @@ def gather(trace: Session, steps: StepOptions, sizes: dict[str, Any] | None = No
         InsightError: Steps cannot be found as the options say, or the trace cannot be read.
     """
     diagnosis = diagnose(trace, steps)
-    entries = {
-        pack.name: _entry(
+    reports = {
+        pack.name: _report(
             trace, pack, sizes or {} if pack.name == "roofline" else steps.given, diagnosis.answers.get(pack.name)
         )
         for packs in by_topic().values()
@@ -115,10 +115,10 @@ def gather(trace: Session, steps: StepOptions, sizes: dict[str, Any] | None = No
         diagnosis=diagnosis,
         scope=trace.about()["scope"],
         steps=steps,
-        facts=_facts(entries["info"]),
-        figures=_figures(entries["per-token"]) or _figures_of_trace(entries["info"]),
-        entries=entries,
-        measured=_measured(trace, entries["headroom"]),
+        facts=_facts(reports["info"]),
+        figures=_figures(reports["per-token"]) or _figures_of_trace(reports["info"]),
+        reports=reports,
+        measured=_measured(trace, reports["headroom"]),
     )
 
 
@@ -127,18 +127,18 @@ def sentences(text: str, most: int) -> str:
     return ". ".join(text.split(". ")[:most]).removesuffix(".") + "."
 
 
-def _entry(trace: Session, pack: Pack, options: dict[str, Any], known: Answer | None) -> Entry:
+def _report(trace: Session, pack: Pack, options: dict[str, Any], known: Answer | None) -> Report:
     if known is not None:
-        return Entry(pack, known)
+        return Report(pack, known)
     takes = {**pack.params, **step_options.params_of(pack.sql)}
     try:
-        return Entry(pack, trace.answer(pack, **{name: given for name, given in options.items() if name in takes}))
+        return Report(pack, trace.answer(pack, **{name: given for name, given in options.items() if name in takes}))
     except InsightError as error:
         # A report that needs more memory or time than it may have is no reason to have none at all.
-        return Entry(pack, of_rows((), (), report=pack.name, title=pack.title, empty=error.message))
+        return Report(pack, of_rows((), (), report=pack.name, title=pack.title, empty=error.message))
 
 
-def _measured(trace: Session, headroom: Entry) -> Answer | None:
+def _measured(trace: Session, headroom: Report) -> Answer | None:
     if trace.ncu is None:
         return None
     from nsys_insight.page.measured import findings
@@ -153,7 +153,7 @@ def _shell(*words: str, **flags: Any) -> str:
     return shlex.join([*words, *(word for flag, given in flags.items() for word in (flag, str(given)))])
 
 
-def _facts(info: Entry) -> list[str]:
+def _facts(info: Report) -> list[str]:
     """Where and how the trace was captured; never more of the environment than the report `info` says."""
     rows = info.answer.dicts()
     gpus = [row["detail"] for row in rows if row["metric"] == "gpu_busy_pct"]
@@ -168,7 +168,7 @@ def _facts(info: Entry) -> list[str]:
     return [fact for fact in facts if fact]
 
 
-def _figures(per_token: Entry) -> list[Figure]:
+def _figures(per_token: Report) -> list[Figure]:
     if per_token.is_empty:
         return []
     rows = {row["metric"]: row for row in per_token.answer.dicts()}
@@ -189,7 +189,7 @@ def _figures(per_token: Entry) -> list[Figure]:
     ]
 
 
-def _figures_of_trace(info: Entry) -> list[Figure]:
+def _figures_of_trace(info: Report) -> list[Figure]:
     known = {row["metric"]: row["value"] for row in info.answer.dicts() if row["value"] is not None}
     wanted = (("wall_ns", "wall"), ("gpu_busy_pct", "GPU busy"), ("kernels", "kernels"), ("api_calls", "CUDA calls"))
     return [Figure(value(metric, known[metric]), label) for metric, label in wanted if metric in known]

@@ -17,7 +17,7 @@ TEMPLATES = ("full", "agent")
 _KINDS = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown"}
 
 
-def kind_of(output: Path | None, template: str) -> str:
+def page_kind(output: Path | None, template: str) -> str:
     """Tell what to write: html or markdown, by the file's suffix, or agent.
 
     Raises:
@@ -36,7 +36,7 @@ def kind_of(output: Path | None, template: str) -> str:
     return "agent" if template == "agent" else kind
 
 
-def text_of(
+def page_text(
     trace: Session,
     kind: str,
     steps: StepOptions = AUTO,
@@ -61,7 +61,7 @@ def text_of(
         return _text(trace, kind, limit, sizes or {}, steps)
 
 
-def check(trace: Session, output: Path) -> None:
+def refuse_input(trace: Session, output: Path) -> None:
     """Refuse to write over what was read.
 
     Raises:

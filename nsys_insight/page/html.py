@@ -16,7 +16,7 @@ from nsys_insight.version import __version__
 
 if TYPE_CHECKING:
     from nsys_insight.diagnose.result import Finding
-    from nsys_insight.page.content import Content, Entry
+    from nsys_insight.page.content import Content, Report
     from nsys_insight.page.layer import Layer
     from nsys_insight.page.strip import Strip
 
@@ -34,8 +34,8 @@ def page(content: Content, strip: Strip | None, layer: Layer | None, limit: int 
         loader=FileSystemLoader(_PAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     style, script = (_read(name) for name in ("page.css", "page.js"))
-    entries = content.entries
-    answers = {name: entry.answer for name, entry in entries.items() if not entry.is_empty}
+    reports = content.reports
+    answers = {name: entry.answer for name, entry in reports.items() if not entry.is_empty}
     return environment.get_template("page.html.j2").render(
         content=content,
         file=printable(content.file),
@@ -57,7 +57,7 @@ def page(content: Content, strip: Strip | None, layer: Layer | None, limit: int 
         topics=[
             {
                 **topic._asdict(),
-                "entries": [_shown(entry, limit) for entry in found if not entry.is_empty],
+                "reports": [_shown(entry, limit) for entry in found if not entry.is_empty],
                 "empty": [entry for entry in found if entry.is_empty],
             }
             for topic, found in content.topics.items()
@@ -101,10 +101,10 @@ def _measured(content: Content, limit: int | None) -> dict[str, Any] | None:
 def _link(command: str, content: Content) -> str:
     """The report that a command is about, if it is in the page with something to show."""
     report = command.split()[1]
-    return report if report in content.entries and not content.entries[report].is_empty else ""
+    return report if report in content.reports and not content.reports[report].is_empty else ""
 
 
-def _shown(entry: Entry, limit: int | None) -> dict[str, Any]:
+def _shown(entry: Report, limit: int | None) -> dict[str, Any]:
     return {
         "pack": entry.pack,
         "reading": sentences(entry.pack.reading, 2),

@@ -15,7 +15,7 @@ from nsys_insight.text.cells import printable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from nsys_insight.page.content import Content, Entry
+    from nsys_insight.page.content import Content, Report
     from nsys_insight.page.pictures import Bar
 
 # Rows of a table; the command below it gives all.
@@ -37,17 +37,17 @@ def _lines(content: Content, limit: int | None) -> Iterator[str]:
     yield ""
     yield from figures(content)
     yield diagnosis_text.markdown(content.diagnosis)
-    for topic, entries in content.topics.items():
+    for topic, reports in content.topics.items():
         yield f"## {topic.title}"
         yield ""
         yield topic.about
         yield ""
-        for at, entry in enumerate(entry for entry in entries if not entry.is_empty):
+        for at, entry in enumerate(entry for entry in reports if not entry.is_empty):
             yield from _report(entry, content.command(entry.pack.name), limit, folded=at > 0)
         if topic.name == "kernels" and content.measured is not None:
             yield from (f"### {content.measured.title}", "", READING, "")
             yield "".join(table(fields_of(content.measured, limit, full_names=False)))
-        empty = [f"- {entry.pack.name}: {prose(printable(entry.answer.empty))}" for entry in entries if entry.is_empty]
+        empty = [f"- {entry.pack.name}: {prose(printable(entry.answer.empty))}" for entry in reports if entry.is_empty]
         if empty:
             yield from ("Nothing to show:", "", *empty, "")
 
@@ -61,7 +61,7 @@ def figures(content: Content) -> Iterator[str]:
         yield ""
 
 
-def _report(entry: Entry, command: str, limit: int | None, *, folded: bool) -> Iterator[str]:
+def _report(entry: Report, command: str, limit: int | None, *, folded: bool) -> Iterator[str]:
     title = f"{entry.pack.title} ({entry.pack.name})"
     if folded:
         # What is between the tags is Markdown only if empty lines are around it.
@@ -82,7 +82,7 @@ def _report(entry: Entry, command: str, limit: int | None, *, folded: bool) -> I
         yield from ("</details>", "")
 
 
-def _picture(entry: Entry) -> Iterator[str]:
+def _picture(entry: Report) -> Iterator[str]:
     """A drawing in characters, for those reports that are best seen."""
     stacks = {"idle": pictures.idle, "classify": pictures.budget}.get(entry.pack.name)
     for stack in stacks(entry.answer) if stacks else ():

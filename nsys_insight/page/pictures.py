@@ -45,12 +45,12 @@ class Pace:
 
     most: str
     middle: str
-    columns: list[Column]
+    columns: list[StepBar]
     per_column: int
 
 
 @dataclass(frozen=True)
-class Column:
+class StepBar:
     """One step, or the mean of several: its place and heights in %."""
 
     left: float
@@ -137,7 +137,7 @@ def pace(answer: Answer) -> Pace | None:
         tip = f"{name}: {value('a_ns', wall)}\nGPU busy {value('a_ns', busy)}, idle {value('a_ns', idle_ns)}"
         width = 100 / len(groups)
         columns.append(
-            Column(
+            StepBar(
                 at * width + 0.1 * width,
                 0.8 * width,
                 100 * busy / most,

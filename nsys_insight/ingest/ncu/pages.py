@@ -33,7 +33,7 @@ class Metric(NamedTuple):
     text: str | None = None
 
 
-class Rule(NamedTuple):
+class Remark(NamedTuple):
     """What one of ncu's own rules said, with the saving it estimates: `global` is a share of the launch's duration."""
 
     section: str
@@ -60,7 +60,7 @@ class Launch:
     grid: tuple[int | None, int | None, int | None]
     block: tuple[int | None, int | None, int | None]
     metrics: dict[str, Metric] = field(default_factory=dict)
-    rules: list[Rule] = field(default_factory=list)
+    rules: list[Remark] = field(default_factory=list)
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -198,7 +198,7 @@ def _details(header: list[str], rows: list[list[str]], report: str) -> list[Laun
             launch.metrics.setdefault(name, _metric(cells["Metric Value"], mark, unit or None, factor))
         if cells.get("Rule Name"):
             launch.rules.append(
-                Rule(
+                Remark(
                     section, cells["Rule Name"], cells.get("Rule Type", ""), cells.get("Rule Description", ""),
                     cells.get("Estimated Speedup Type") or None,
                     number(cells.get("Estimated Speedup", ""), mark),
