@@ -85,10 +85,13 @@ class _Timeline:
         self.shift = 0
 
     def write(self) -> None:
-        self.shift = -min(0, int(self.trace.query(_EARLIEST).rows()[0][0]))
+        self.shift = -min(0, int(self.trace.rows(_EARLIEST)[0].earliest))
         # Before all else: a query ends the stream that is being read.
-        self.process_names = dict(self.trace.query("SELECT process_id, min(name) FROM processes GROUP BY ALL").rows())
-        self.thread_names = {row[:2]: row[2] for row in self.trace.query("SELECT * FROM threads").rows()}
+        processes = self.trace.rows("SELECT process_id, min(name) AS name FROM processes GROUP BY ALL")
+        self.process_names = {row.process_id: row.name for row in processes}
+        self.thread_names = {
+            row[:2]: row[2] for row in self.trace.query("SELECT process_id, thread_id, name FROM threads").rows()
+        }
         self._packet(b"\x68\x01")  # sequence_flags: interned names begin here
         self._slices(_API, lambda process, thread, _: self._track("CUDA API", self._thread(process, thread)))
         self._slices(_NVTX, lambda process, thread, _: self._track("NVTX", self._thread(process, thread)))

@@ -5,6 +5,9 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
+from nsys_insight.sql.parser import take_connection
+from nsys_insight.sql.quoting import literal
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -26,22 +29,17 @@ def connect(memory: str | None = None) -> duckdb.DuckDBPyConnection:
     """Open an in-memory DuckDB, which spills to a folder of its own among the temporary ones, never beside a trace."""
     import duckdb
 
+    connection = take_connection()
     try:
-        return duckdb.connect(
-            config={
-                # Row order is of no meaning in SQL; giving it up lets the extension scan a SQLite file in parallel.
-                "preserve_insertion_order": False,
-                "memory_limit": memory or DEFAULT_MEMORY,
-                # Two databases that spill to one folder give their files the same names, and read each other's.
-                "temp_directory": f"{spill_folder()}-{next(_CONNECTIONS)}",
-                "autoinstall_known_extensions": False,
-                "autoload_known_extensions": False,
-                # DuckDB checks a signature by hashing the 35 MB of the extension, 0.08 s at each start. The file came
-                # from PyPI as this code did; `sandbox.lock` forbids it before anybody's SQL runs.
-                "allow_unsigned_extensions": True,
-            }
+        connection.execute(
+            # Row order is of no meaning in SQL; giving it up lets the extension scan a SQLite file in parallel.
+            f"""SET preserve_insertion_order = false;
+                SET memory_limit = {literal(memory or DEFAULT_MEMORY)};
+                -- Two databases that spill to one folder give their files the same names, and read each other's.
+                SET temp_directory = {literal(f"{spill_folder()}-{next(_CONNECTIONS)}")}"""
         )
     except duckdb.Error as error:
         from nsys_insight.errors import UsageError
 
         raise UsageError(f"--memory cannot be {memory!r}: {error}", "give a size such as 512MB or 4GB") from None
+    return connection

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nsys_insight.ingest import extents
+from nsys_insight.sql.rows import named_rows
 
 if TYPE_CHECKING:
     import duckdb
@@ -26,10 +27,11 @@ def create_line(connection: duckdb.DuckDBPyConnection, known: extents.Extents) -
     two. `gpu_on_line` and `ns_on_line` lead back; places of one GPU are the same after `>> lane_bits()`.
     """
     extent = extents.select(known, schema="whole", tables=_WORK)
-    start, end = connection.execute(extent).fetchall()[0]
+    (work,) = named_rows(connection, extent)
     # Work takes at most a quarter of its GPU's lane, the second: so what was not quite known stays within.
-    bits = min(2 + (max(end - start, 0) + 1).bit_length(), 62) if end is not None else 2
-    first, within = (start or 0) - (1 << (bits - 2)), (1 << bits) - 1
+    known_ns = max(work.end_ns - work.start_ns, 0) if work.end_ns is not None else None
+    bits = min(2 + (known_ns + 1).bit_length(), 62) if known_ns is not None else 2
+    first, within = (work.start_ns or 0) - (1 << (bits - 2)), (1 << bits) - 1
     last = (1 << (63 - bits)) - 1  # the last lane, of work on no GPU that is known; higher numbers would be no BIGINT
     connection.execute(
         f"""CREATE OR REPLACE MACRO lane_bits() AS {bits};
@@ -45,9 +47,10 @@ def _gpu_of(connection: duckdb.DuckDBPyConnection) -> str:
 
     Two ranks may both call their GPU device 0 (CUDA_VISIBLE_DEVICES): only newer exports say which GPU each one means.
     """
-    others = connection.execute(
-        """SELECT pid, cudaId, min(gpuId) FROM raw.TARGET_INFO_CUDA_DEVICE
-           GROUP BY ALL HAVING min(gpuId) <> cudaId ORDER BY ALL"""
-    ).fetchall()
-    cases = " ".join(f"WHEN process_id = {pid} AND device_id = {device} THEN {gpu}" for pid, device, gpu in others)
+    others = named_rows(
+        connection,
+        """SELECT pid, cudaId AS device_id, min(gpuId) AS gpu_id FROM raw.TARGET_INFO_CUDA_DEVICE
+           GROUP BY ALL HAVING min(gpuId) <> cudaId ORDER BY ALL""",
+    )
+    cases = " ".join(f"WHEN process_id = {row.pid} AND device_id = {row.device_id} THEN {row.gpu_id}" for row in others)
     return f"(CASE {cases} ELSE device_id END)::BIGINT" if cases else "device_id::BIGINT"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from nsys_insight.errors import UsageError
 from nsys_insight.ingest import extents
 from nsys_insight.sql.quoting import identifier, literal
+from nsys_insight.sql.rows import named_rows
 from nsys_insight.text.near import did_you_mean
 
 if TYPE_CHECKING:
@@ -116,10 +117,10 @@ def prepare(connection: duckdb.DuckDBPyConnection, scope: Scope) -> None:
     start, end, ranges = scope.from_ns, scope.to_ns, 0
     if start is not None or end is not None:
         # A window may reach beyond the trace; the time out there is nobody's.
-        first, last = connection.execute("SELECT min(start_ns), max(end_ns) FROM wall").fetchall()[0]
-        if first is not None:
-            start = first if start is None else min(max(start, first), last)
-            end = last if end is None else max(min(end, last), start)
+        (wall,) = named_rows(connection, "SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM wall")
+        if wall.start_ns is not None:
+            start = wall.start_ns if start is None else min(max(start, wall.start_ns), wall.end_ns)
+            end = wall.end_ns if end is None else max(min(end, wall.end_ns), start)
     if scope.nvtx is not None:
         ranges = _find_ranges(connection, scope)
     elif start is not None and end is not None and end > start:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from nsys_insight.errors import UsageError
+from nsys_insight.errors import UsageError, cannot_write
 
 if TYPE_CHECKING:
     from nsys_insight.session.answer import Answer
@@ -87,6 +87,4 @@ def write(  # noqa: PLR0913 - the one entry to all formats; what follows the sta
     except OSError as error:
         if not isinstance(to, Path):
             raise
-        raise UsageError(
-            f"cannot write {to}: {error.strerror or error}", "name a file in a folder that exists"
-        ) from None
+        raise cannot_write(to, error) from None

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from nsys_insight.errors import QueryError, TraceError
 from nsys_insight.facts.store import NOTHING_SAID, Facts
-from nsys_insight.ingest import cache, database, raw
-from nsys_insight.ingest.attach import attach, is_unreadable_cell
-from nsys_insight.ingest.files import exports
+from nsys_insight.ingest import database, raw
+from nsys_insight.ingest.attach import is_unreadable_cell
 from nsys_insight.ingest.identify import Kind
 from nsys_insight.ingest.several import catalogs
+from nsys_insight.ingest.ways import Ways
 from nsys_insight.model import views
 from nsys_insight.session import build, sandbox
 from nsys_insight.session.answer import store
@@ -22,7 +22,7 @@ from nsys_insight.sql.quoting import literal
 from nsys_insight.sql.statements import failed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     import duckdb
@@ -37,12 +37,7 @@ T = TypeVar("T")
 
 
 class Connection:
-    """Runs queries over one file or several in one scope, and lets them reach nothing else (see `sandbox`).
-
-    There are three ways to read a SQLite export: a DuckDB file built of it before, DuckDB's extension scanning it in
-    place, and a copy made cell by cell. Each next one is slower to start and gets over what stopped the one before: a
-    damaged cache, a platform without the extension, text that is not UTF-8. All give the same answers.
-    """
+    """Runs queries over one file or several in one scope, and lets them reach nothing else (see `sandbox`)."""
 
     def __init__(  # noqa: PLR0913 - what a connection is made of
         self,
@@ -62,7 +57,8 @@ class Connection:
             TraceError: None does.
             UsageError: The scope names an NVTX range that is not there.
         """
-        self.files, self.scope, self.memory, self.use_cache, self.ncu = files, scope, memory, use_cache, ncu
+        self.files, self.scope, self.memory = files, scope, memory
+        self._ways = Ways(files, memory, use_cache=use_cache, ncu=ncu)
         self._bounded = sandbox.Runner(timeout_s)
         self.duckdb: duckdb.DuckDBPyConnection
         self._numbers = count(1)
@@ -71,9 +67,6 @@ class Connection:
         self._loaded: dict[str, set[str]] = {}
         self._definitions: dict[tuple[str, bool], str] = {}
         self._as_exported = False
-        self._cached_files: list[Path] = []
-        self._way: Callable[[], list[raw.Source] | None]
-        self._ways: list[Callable[[], list[raw.Source] | None]] = [self._cached, self._in_place, self._copied]
         self._open()
 
     def table(self, query: str, options: FactOptions = NOTHING_SAID, *, line: int = 0) -> tuple[str, Columns]:
@@ -157,15 +150,15 @@ class Connection:
                 raise self._out_of_memory(error) from None
             except (duckdb.InternalException, duckdb.FatalException) as error:
                 # DuckDB's own fault, seen once in hundreds of runs, makes its connection useless: ask once more anew.
-                if not again and not self._cached_files:
+                if not again and not self._ways.cached:
                     raise self._failed(error, line) from None
                 if not again:
                     self._get_over(error)
                 else:
-                    self._ways.insert(0, self._way)
+                    self._ways.repeat()
                 again = False
             except (duckdb.Error, UnicodeDecodeError) as error:
-                broken = self._cached_files and isinstance(error, duckdb.IOException)
+                broken = self._ways.cached and isinstance(error, duckdb.IOException)
                 if not broken and not is_unreadable_cell(error):
                     raise self._failed(error, line) from None
                 self._get_over(error)
@@ -189,13 +182,9 @@ class Connection:
         import duckdb
 
         while True:
-            self._way = self._ways.pop(0)
             self._loaded.clear()
-            self._cached_files = []
             try:
-                sources = self._way()
-                if sources is None:
-                    continue
+                self.duckdb, sources = self._ways.open(as_exported=self._as_exported)
                 self._build(sources)
                 if len(self.files) > 1 or self._as_exported:
                     # DuckDB 1.5.5 takes scans of two SQLite tables that have the same columns for one, in one file or
@@ -244,8 +233,8 @@ class Connection:
     def _show_as_exported(self) -> None:
         """Give the tables of the schema `raw` with all that the files have; a cached copy holds only what is read."""
         self._as_exported = True
-        if not self._cached_files:
-            self._ways.insert(0, self._way)
+        if not self._ways.cached:
+            self._ways.repeat()
         self._open()
 
     @property
@@ -268,36 +257,9 @@ class Connection:
 
     def _get_over(self, error: Exception) -> None:
         """Raise, unless the next way may do better."""
-        if self._cached_files and not isinstance(error, UnicodeDecodeError):
-            for file in self._cached_files:
-                cache.discard(file)
-        elif not self._ways or not is_unreadable_cell(error):
+        if not self._ways.get_over(error):
             which = ", ".join(str(file.path) for file in self.files[:3])
             raise TraceError(
                 f"{which} cannot be read: {str(error).partition(chr(10))[0]}",
                 "export it again: nsys export --type sqlite -o trace.sqlite trace.nsys-rep",
             ) from None
-
-    def _cached(self) -> list[raw.Source] | None:
-        if self.use_cache is False or self._as_exported:
-            return None
-        built: dict[Path, Path | None] = {}
-        for path in exports(self.files):
-            built[path] = cache.find(path)
-        if self.use_cache:
-            missing = [path for path, database in built.items() if database is None]
-            built |= cache.build_all(missing, self.memory)
-        if built and not any(built.values()):
-            return None
-        self._cached_files = [database for database in built.values() if database]
-        return self._attach(built)
-
-    def _in_place(self) -> list[raw.Source] | None:
-        return self._attach({})
-
-    def _copied(self) -> list[raw.Source] | None:
-        return self._attach(cache.build_all(exports(self.files), self.memory, in_place=False))
-
-    def _attach(self, built: Mapping[Path, Path | None]) -> list[raw.Source] | None:
-        self.duckdb = database.connect(self.memory)
-        return attach(self.duckdb, self.files, built, self.ncu)

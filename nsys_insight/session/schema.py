@@ -45,7 +45,7 @@ def described(view: str | None = None, *, internal: bool = False) -> Answer:
         units = ", ".join(
             f"({literal(name)}, {literal(unit_of(name))})"
             for (name,) in connection.execute(
-                f"SELECT column_name FROM duckdb_columns() WHERE table_name = {literal(view)}"
+                f"SELECT column_name FROM duckdb_columns() WHERE table_name = {literal(view)} AND schema_name = 'main'"
             ).fetchall()
         )
         query = f"""

@@ -54,16 +54,11 @@ def mentioned(sql: str) -> Names:
     A statement that DuckDB's parser cannot take apart mentions every word in it: whatever it means is then there when
     it is run, and DuckDB says what is wrong with it.
     """
-    statements = tree(sql)
-    if statements is not None:
+    if not _BEFORE_QUERY.match(_COMMENT.sub(" ", sql)) and (statements := tree(sql)) is not None:
         return _of_tree(statements)
-    relations: set[tuple[str, str]] = set()
-    functions: set[str] = set()
-    for statement in _COMMENT.sub(" ", sql).split(";"):
-        found = _of_statement(statement)
-        relations |= found.relations
-        functions |= found.functions
-    return Names(frozenset(relations), frozenset(functions))
+    found = [_of_statement(statement) for statement in _COMMENT.sub(" ", sql).split(";")]
+    relations = (names.relations for names in found)
+    return Names(frozenset().union(*relations), frozenset().union(*(names.functions for names in found)))
 
 
 def _of_statement(statement: str) -> Names:

@@ -1,4 +1,4 @@
-"""DuckDB's own parser, on a connection that reaches nothing: what is parsed may be anybody's SQL."""
+"""DuckDB's own parser, for anybody's SQL."""
 
 from __future__ import annotations
 
@@ -11,25 +11,62 @@ from nsys_insight.sql.quoting import literal
 if TYPE_CHECKING:
     import duckdb
 
+# What a connection must be made with; the rest can be set later.
+CONFIG: dict[str, Any] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    # DuckDB checks a signature by hashing the 35 MB of the extension that reads SQLite, 0.08 s at each start. The file
+    # came from PyPI as this code did; `session.sandbox.lock` forbids it before anybody's SQL runs.
+    "allow_unsigned_extensions": True,
+}
+_FREE: list[duckdb.DuckDBPyConnection] = []
+_TAKEN: list[duckdb.DuckDBPyConnection] = []
 
-@cache
-def parser() -> duckdb.DuckDBPyConnection:
-    """A connection of its own, locked: parsing alone opens the files and addresses that some statements name."""
-    import duckdb
 
-    connection = duckdb.connect(
-        config={"autoinstall_known_extensions": False, "autoload_known_extensions": False, "threads": 1}
-    )
-    connection.execute("SET enable_external_access = false; SET lock_configuration = true")
+def take_connection() -> duckdb.DuckDBPyConnection:
+    """Give a new in-memory DuckDB.
+
+    To make one takes as long as to parse a dozen views, and those of a pack are parsed before its trace is opened: the
+    connection that they were parsed on becomes the trace's.
+    """
+    connection = _FREE.pop() if _FREE else _new()
+    _TAKEN[:] = [connection]
     return connection
 
 
 def tree(query: str) -> list[dict[str, Any]] | None:
     """The statements of a text as DuckDB's parser sees them, without what is left out or NULL; None if it has others.
 
-    Only queries can be written as JSON (`json_serialize_sql`), and only what has no error.
+    Only queries can be written as JSON (`json_serialize_sql`), and only what has no error. Nothing that a query names
+    is looked for, so any connection will do.
     """
     options = "skip_null := true, skip_empty := true, skip_default := true"
-    text = parser().cursor().execute(f"SELECT json_serialize_sql({literal(query)}, {options})").fetchall()[0][0]
+    text = _cursor().execute(f"SELECT json_serialize_sql({literal(query)}, {options})").fetchall()[0][0]
     parsed = json.loads(text)
     return None if parsed.get("error") else parsed["statements"]
+
+
+@cache
+def locked() -> duckdb.DuckDBPyConnection:
+    """A connection that reaches nothing, to take texts apart: to parse IMPORT DATABASE, DuckDB opens what it names."""
+    connection = _new()
+    connection.execute("SET enable_external_access = false; SET lock_configuration = true")
+    return connection
+
+
+def _cursor() -> duckdb.DuckDBPyConnection:
+    import duckdb
+
+    for connection in (*_FREE, *_TAKEN):
+        try:
+            return connection.cursor()
+        except duckdb.ConnectionException:
+            continue  # its trace was closed
+    _FREE[:] = [_new()]
+    return _FREE[0].cursor()
+
+
+def _new() -> duckdb.DuckDBPyConnection:
+    import duckdb
+
+    return duckdb.connect(config=CONFIG)

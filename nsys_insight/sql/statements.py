@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import QueryError, UsageError
 from nsys_insight.sql.parameters import bind, parameters
-from nsys_insight.sql.parser import parser
+from nsys_insight.sql.parser import locked
 from nsys_insight.text.near import did_you_mean, meant, near
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def split(text: str, values: dict[str, Any] | None = None) -> list[Statement]:
         raise UsageError(f"there is no parameter ${min(unknown)} in the SQL", "write it there as $name")
     text = bind(text, values)
     try:
-        statements = parser().extract_statements(text)
+        statements = locked().extract_statements(text)
     except duckdb.Error as error:
         raise failed(error) from None
     found, done = [], 0

@@ -2,7 +2,7 @@
 title = "What bounds each step"
 topic = "steps"
 place = 5
-question = "The same of each step: which ones are not like the others?"
+question = "What bounds each step, and which steps are not like the others?"
 page = false
 aliases = ["step-verdicts"]
 description = """

@@ -2,7 +2,7 @@
 title = "The kernels of a fusion candidate"
 topic = "kernels"
 place = 8
-question = "Which kernels are in one of those chains, and how is its gain reckoned?"
+question = "Which kernels are in one of the chains that fusion lists, and how is its gain calculated?"
 page = false
 description = """
 The kernels of one candidate of the report fusion in their order, with means over the times that the chain comes in the typical

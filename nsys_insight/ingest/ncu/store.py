@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_insight.errors import TraceError, UsageError
+from nsys_insight.errors import TraceError, UsageError, cannot_write
 from nsys_insight.ingest import cache_folder, database, raw
 from nsys_insight.ingest.ncu.pages import Launch, merge, read
 from nsys_insight.sql.quoting import identifier, literal
@@ -71,9 +71,7 @@ def write(launches: list[Launch], target: Path, implementation: str | None = Non
             finally:
                 connection.close()
     except OSError as error:
-        raise UsageError(
-            f"cannot write {target}: {error.strerror or error}", "name a file in a folder that exists: -o FILE"
-        ) from None
+        raise cannot_write(target, error) from None
     return target
 
 

@@ -1,0 +1,85 @@
+"""The ways to read the files of a session, one after the other, for what stops one need not stop the next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nsys_insight.ingest import cache
+from nsys_insight.ingest.attach import attach, is_unreadable_cell
+from nsys_insight.ingest.database import connect
+from nsys_insight.ingest.files import exports
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    import duckdb
+
+    from nsys_insight.ingest.files import File
+    from nsys_insight.ingest.raw import Source
+
+    Opened = tuple[duckdb.DuckDBPyConnection, list[Source]]
+
+
+class Ways:
+    """There are three ways to read a SQLite export, all with the same answers.
+
+    A DuckDB file built of it before, DuckDB's extension scanning it in place, and a copy made cell by cell. Each next
+    one is slower to start and gets over what stopped the one before: a damaged cache, a platform without the extension,
+    text that is not UTF-8. `cached` are the DuckDB files that the way in use reads.
+    """
+
+    def __init__(self, files: Sequence[File], memory: str | None, *, use_cache: bool | None, ncu: Path | None) -> None:
+        """`use_cache` and `ncu` are as in `session.Session`."""
+        self._files, self._memory, self._use_cache, self._ncu = files, memory, use_cache, ncu
+        self.cached: list[Path] = []
+        self._way: Callable[[], Opened | None] = self._in_place
+        self._left = [self._from_cache, self._in_place, self._copied]
+
+    def open(self, *, as_exported: bool) -> Opened:
+        """Open the files in the next way that is there.
+
+        A copy in the cache holds only what the model reads, so it will not do where files are shown `as_exported`.
+        """
+        while True:
+            self._way = self._left.pop(0)
+            self.cached = []
+            if as_exported and self._way == self._from_cache:
+                continue
+            if opened := self._way():
+                return opened
+
+    def repeat(self) -> None:
+        """Let the way in use be the next one too."""
+        self._left.insert(0, self._way)
+
+    def get_over(self, error: Exception) -> bool:
+        """Tell whether the next way may do better; what the cache has is then of no more use."""
+        if self.cached and not isinstance(error, UnicodeDecodeError):
+            for file in self.cached:
+                cache.discard(file)
+            return True
+        return bool(self._left) and is_unreadable_cell(error)
+
+    def _from_cache(self) -> Opened | None:
+        if self._use_cache is False:
+            return None
+        built: dict[Path, Path | None] = {path: cache.find(path) for path in exports(self._files)}
+        if self._use_cache:
+            missing = [path for path, database in built.items() if database is None]
+            built |= cache.build_all(missing, self._memory)
+        if built and not any(built.values()):
+            return None
+        self.cached = [database for database in built.values() if database]
+        return self._attach(built)
+
+    def _in_place(self) -> Opened | None:
+        return self._attach({})
+
+    def _copied(self) -> Opened | None:
+        return self._attach(cache.build_all(exports(self._files), self._memory, in_place=False))
+
+    def _attach(self, built: Mapping[Path, Path | None]) -> Opened | None:
+        connection = connect(self._memory)
+        sources = attach(connection, self._files, built, self._ncu)
+        return None if sources is None else (connection, sources)
