@@ -89,7 +89,7 @@ def _measure(trace: Session, steps: StepOptions, unit: str) -> Run | None:
     def rows(name: str) -> list[Any]:
         return trace.rows(bind(query(f"internal/compare/{name}"), {"most": MOST_SAMPLES}), steps)
 
-    found = trace.rows("SELECT method, pattern, steady_count, tokens_per_step FROM step_method", steps)
+    found = trace.rows(query("internal/compare/method"), steps)
     if not found:
         raise _nothing(trace)
     (method,) = found
@@ -115,16 +115,11 @@ def _measure(trace: Session, steps: StepOptions, unit: str) -> Run | None:
         kernels, times = _kernels(rows("kernels"), registers, length, each, tokens)
         sequence = tuple(row.name for row in rows("sequence")) if unit != "trace" else ()
     (memory,) = rows("peak_memory")
-    words = {
-        "nvtx": f"the NVTX ranges {method.pattern}",
-        "graph": f"CUDA graphs, {method.pattern}",
-        "sequence": f"the sequence of operations, {_shortened(method.pattern)}",
-    }
     return Run(
         label=trace.path.name,
         unit=unit,
         count=method.steady_count,
-        method=words.get(method.method, "the whole"),
+        method=_told_by(method),
         metrics=metrics,
         kernels=kernels,
         kernel_ns=times,
@@ -134,10 +129,14 @@ def _measure(trace: Session, steps: StepOptions, unit: str) -> Run | None:
     )
 
 
-def _shortened(mark: str | None) -> str:
-    """Shorten the kernel's name in `from each NAME`."""
-    when, each, name = (mark or "").partition(" each ")
-    return when + each + fit(readable(name), 60)
+def _told_by(found: Any) -> str:
+    """What tells the steps, with the kernel's name that it may end with shortened."""
+    if found.method == "count":
+        return "the whole"
+    words = str(found.marked_by)
+    if found.method == "sequence":
+        words = words.removesuffix(found.mark_name) + fit(readable(found.mark_name), 60)
+    return words
 
 
 def _kernels(

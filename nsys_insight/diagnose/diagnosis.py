@@ -63,6 +63,7 @@ def diagnose(trace: Session, steps: StepOptions) -> Diagnosis:
             return trace.dicts(f"WITH {reports} SELECT * FROM ({sql}\n)" if reports else sql, steps)
 
         (found_steps,) = rows(headline["steps"])
+        told_by = found_steps.pop("told_by")
         per = "trace" if not found_steps["steady_count"] else "step" if found_steps["tokens_per_step"] == 1 else "token"
         for_each = "in all" if per == "trace" else f"a {per}"
         found = [_finding(rule, row, trace, steps) for rule in rules for row in rows(rule.statement(per=for_each))]
@@ -81,6 +82,7 @@ def diagnose(trace: Session, steps: StepOptions) -> Diagnosis:
         tokens_per_s=1e9 / wall["time_ns"] if wall["time_ns"] and per != "trace" else None,
         shares=shares,
         steps=found_steps,
+        told_by=told_by,
         findings=findings,
         unjudged=unjudged,
         top_kernel=(kernel["name"], kernel["kernel_time_pct"]) if kernel else None,

@@ -61,8 +61,8 @@ class DiagnosisResult:
 
     `status` is "findings", "healthy" (the GPU works nearly all the time, all of it can be seen, and there is nothing of
     weight to win), "unseen" (the same, but it cannot be seen what the GPU does in that time), or "empty". `named` are
-    the parts of the wall that the verdict names. `per` is what times are given for: step, token or trace. `answers` are
-    those of the reports that were asked.
+    the parts of the wall that the verdict names. `per` is what times are given for: step, token or trace. `told_by`
+    says in brief how the steps were found. `answers` are those of the reports that were asked.
     """
 
     status: str
@@ -73,6 +73,7 @@ class DiagnosisResult:
     tokens_per_s: float | None
     shares: tuple[Share, ...]
     steps: dict[str, Any]
+    told_by: str | None
     findings: tuple[Finding, ...]
     unjudged: tuple[Unjudged, ...]
     top_kernel: tuple[str, float] | None

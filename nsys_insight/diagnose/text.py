@@ -263,16 +263,10 @@ def _steps(diagnosis: DiagnosisResult) -> str:
     told = diagnosis.steps
     if not told["steady_count"]:
         return "No steps were found: this is the whole scope, with its start-up"
-    how = {
-        "nvtx": f"NVTX ranges {told['pattern']}",
-        "graph": "by CUDA graphs",
-        "sequence": "by the sequence of operations",
-        "count": "by --tokens",
-    }[told["method"]]
     whole = "scope" if diagnosis.trace["scope"] else "trace"
     part = f", {100 * told['steps_ns'] / told['wall_ns']:.1f} % of the {whole}" if told["wall_ns"] else ""
     number = "1 steady step" if told["steady_count"] == 1 else f"{told['steady_count']:,} steady steps"
-    return f"{number} ({how}, confidence {told['confidence']}){part}"
+    return f"{number} ({diagnosis.told_by}, confidence {told['confidence']}){part}"
 
 
 def _file(diagnosis: DiagnosisResult) -> str:

@@ -71,16 +71,14 @@ def joined(spans: Iterable[tuple[int, int]]) -> Spans:
 
 
 def keep(connection: duckdb.DuckDBPyConnection, catalog: str, table: str, columns: Iterable[str], spans: Spans) -> str:
-    """Copy the rows whose numbers are in spans into a temporary table of text; return its name.
+    """Copy the rows whose numbers are in spans into a scratch table of text; return its name.
 
     SQLite finds each span by its row numbers, where DuckDB's extension would read all rows to leave most of them out.
     """
-    name = f"near_{table}"
+    name = f"internal.{identifier(f'near_{table}')}"
     wanted = ", ".join(f"r.{identifier(column)}" for column in columns)
     values = ", ".join(f"({first}, {last})" for first, last in joined(spans)) or "(0, -1)"
     query = f"""WITH span (first, last) AS (VALUES {values})
         SELECT {wanted} FROM span CROSS JOIN {identifier(table)} AS r WHERE r.rowid BETWEEN span.first AND span.last"""
-    connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE {identifier(name)} AS FROM sqlite_query({literal(catalog)}, {literal(query)})"
-    )
+    connection.execute(f"CREATE OR REPLACE TABLE {name} AS FROM sqlite_query({literal(catalog)}, {literal(query)})")
     return name

@@ -120,7 +120,7 @@ CREATE TABLE ENUM_DIAGNOSTIC_SEVERITY_LEVEL (id BIGINT, label VARCHAR);
 
 CREATE TABLE ENUM_DIAGNOSTIC_SOURCE_TYPE (id BIGINT, label VARCHAR);
 
--- Not nsys's: what `nsys-insight ncu import` wrote, where that is given beside the trace. Written by nsys_insight/ncu/store.py.
+-- Not nsys's: what `nsys-insight ncu import` wrote, where that is given beside the trace. Written by nsys_insight/ingest/ncu/store.py.
 
 CREATE TABLE ncu_launches (
     launch BIGINT, report VARCHAR, ncu_id BIGINT, process_id BIGINT, process_name VARCHAR, kernel VARCHAR,

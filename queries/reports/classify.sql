@@ -63,11 +63,9 @@ see = "The report that says more"
 method = """
 SELECT CASE WHEN (SELECT count(*) FROM steps WHERE phase = 'steady') = 0
     THEN 'no steady steps were found: this is the whole scope, with its start-up; name an NVTX range with --step-range, or see steps'
-    ELSE 'per token of ' || steady_count || ' steady steps, told by '
-        || CASE method WHEN 'nvtx' THEN 'the NVTX ranges ' || pattern WHEN 'graph' THEN 'CUDA graphs' WHEN 'sequence' THEN 'the sequence of operations' ELSE '--tokens' END
-        || ', of process ' || process_id || '; confidence ' || confidence
+    ELSE 'per token of ' || m.steady_count || ' steady steps, told by ' || s.told_by || s.of_process
     END
-FROM step_method WHERE EXISTS (FROM answer)"""
+FROM step_method AS m, _step_sentences AS s WHERE EXISTS (FROM answer)"""
 tracing = """
 SELECT 'graphs were traced by their nodes, which makes launching them slower: of that, ' || round(wall_pct, 1) || ' % of the wall is put down to the profiler'
 -- Of what the profiler takes, only that is a part with a name of its own, as evidence has them.
@@ -76,8 +74,7 @@ whole = """
 SELECT 'CUDA graphs ran as a whole: their time is gpu, with what is idle or copied inside them; capture with --cuda-graph-trace=node to see it'
 FROM graph_launches HAVING count(*) > 0"""
 processes = """
-SELECT 'other processes ran on the GPU too: --process chooses one of ' || string_agg(process_id::VARCHAR, ', ' ORDER BY process_id)
-FROM (SELECT DISTINCT process_id FROM gpu_ops) WHERE EXISTS (FROM answer) HAVING count(*) > 1"""
+SELECT sentence FROM _other_processes WHERE EXISTS (FROM answer)"""
 */
 WITH budget AS MATERIALIZED (
     FROM step_budget

@@ -68,8 +68,7 @@ profiler = """
 SELECT 'savings are of the profiled run; without the profiler expect about three quarters of them'
 FROM answer WHERE chosen AND host_high_ns > kernel_high_ns + gap_ns LIMIT 1"""
 processes = """
-SELECT 'other processes ran on the GPU too: --process chooses one of ' || string_agg(process_id::VARCHAR, ', ' ORDER BY process_id)
-FROM (SELECT DISTINCT process_id FROM gpu_ops) WHERE EXISTS (FROM fusion_step) HAVING count(*) > 1"""
+SELECT sentence FROM _other_processes WHERE EXISTS (FROM fusion_step)"""
 graphs = """
 SELECT 'CUDA graphs ran as a whole: their kernels are not in this table; capture with --cuda-graph-trace=node to see them'
 FROM steps WHERE phase = 'steady' AND kernels IS NULL HAVING count(*) > 0"""

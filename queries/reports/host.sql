@@ -44,8 +44,7 @@ FROM (
 )
 WHERE EXISTS (FROM answer)"""
 processes = """
-SELECT 'other processes ran on the GPU too: --process chooses one of ' || string_agg(process_id::VARCHAR, ', ' ORDER BY process_id)
-FROM (SELECT DISTINCT process_id FROM gpu_ops) WHERE EXISTS (FROM answer) HAVING count(*) > 1"""
+SELECT sentence FROM _other_processes WHERE EXISTS (FROM answer)"""
 [agent]
 rows = 5
 columns = ["bottleneck", "count", "host_ns", "recoverable_ns", "wall_pct", "see"]

@@ -45,13 +45,7 @@ total = "Sum over the steps; NULL for times of one kernel, rates and shares"
 
 [notes]
 method = """
-SELECT CASE method
-        WHEN 'nvtx' THEN 'steps are the NVTX ranges ' || pattern
-        WHEN 'graph' THEN 'steps are told by CUDA graphs, ' || pattern
-        WHEN 'sequence' THEN 'steps are told by the sequence of operations, ' || pattern
-        ELSE 'no steps were told' END
-    || ', of process ' || process_id || '; confidence ' || confidence || ': ' || reason
-FROM step_method WHERE method IS NOT NULL"""
+SELECT coalesce(steps_are, 'no steps were told') || of_process_because FROM _step_sentences WHERE method IS NOT NULL"""
 steady = """
 SELECT 'of ' || step_count || ' steps, ' || steady_count || ' are the steady state' || CASE WHEN outlier_count > 0 THEN
         ', ' || outlier_count || ' of them unlike the others' ELSE '' END
@@ -65,8 +59,7 @@ FROM steps WHERE phase = 'prefill' HAVING count(*) > 0"""
 tokens = """
 SELECT 'a step makes ' || round(tokens_per_step, 2) || ' tokens' FROM step_method WHERE method IS NOT NULL AND tokens_per_step <> 1"""
 processes = """
-SELECT 'other processes ran on the GPU too: --process chooses one of ' || string_agg(process_id::VARCHAR, ', ' ORDER BY process_id)
-FROM (SELECT DISTINCT process_id FROM gpu_ops) WHERE EXISTS (FROM answer) HAVING count(*) > 1"""
+SELECT sentence FROM _other_processes WHERE EXISTS (FROM answer)"""
 gpus = """
 SELECT 'gpu_busy_ns and gpu_idle_ns are means over the ' || count(DISTINCT gpu_id) || ' GPUs that were used' FROM step_gpus HAVING count(DISTINCT gpu_id) > 1"""
 graphs = """

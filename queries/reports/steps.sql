@@ -32,13 +32,7 @@ outlier = "What differs, where the step is not like the others"
 
 [notes]
 method = """
-SELECT CASE method
-        WHEN 'nvtx' THEN 'steps are the NVTX ranges ' || pattern
-        WHEN 'graph' THEN 'steps are told by CUDA graphs, ' || pattern
-        WHEN 'sequence' THEN 'steps are told by the sequence of operations, ' || pattern
-        ELSE 'all is one step' END
-    || ', of process ' || process_id || '; confidence ' || confidence || ': ' || reason
-FROM step_method WHERE method IS NOT NULL"""
+SELECT coalesce(steps_are, 'all is one step') || of_process_because FROM _step_sentences WHERE method IS NOT NULL"""
 left_out = """
 SELECT steady_count || ' steps are the steady state; not in it: '
     || concat_ws(', ', CASE WHEN prefill_count > 0 THEN prefill_count || ' prefill' END,

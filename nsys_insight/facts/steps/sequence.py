@@ -37,6 +37,18 @@ class BusiestStream(NamedTuple):
         return cls(process=row.process_id, device=row.device_id, stream=row.stream_id, ops=row.ops)
 
 
+class Mark(NamedTuple):
+    """Which operation begins a step, or ends it."""
+
+    name: str
+    ends: bool
+
+    @property
+    def pattern(self) -> str:
+        """Where the steps are cut, in words."""
+        return f"{'after' if self.ends else 'from'} each {self.name}"
+
+
 class Rhythm(NamedTuple):
     """An operation that comes back evenly; see `queries/facts/steps/rhythms.sql`."""
 
@@ -91,7 +103,7 @@ class Repeat:
         return min(rhythm.occurrences for rhythm in self.anchors)
 
 
-def cut_by_rhythm(run: Run, stream: BusiestStream, *, graphs: bool, chosen: bool) -> str | None:
+def cut_by_rhythm(run: Run, stream: BusiestStream, *, graphs: bool, chosen: bool) -> Mark | None:
     """Fill `internal.step_pieces` from what repeats on a stream; say what marks a step, or None if nothing does.
 
     Args:
@@ -151,11 +163,11 @@ def _window(run: Run, count: int) -> dict[str, int | None]:
     return {"from_ns": middle.from_ns, "to_ns": middle.to_ns}
 
 
-def _cut(run: Run, process: int, repeat: Repeat) -> str:
+def _cut(run: Run, process: int, repeat: Repeat) -> Mark:
     """Cut the stream into steps, and say where."""
     mark, ends = repeat.mark()
     (typical,) = run("typical", mark=mark.token, period=mark.period)
     run("cut", mark=mark.token, ends=ends, period=mark.period, typical_pos=typical.pos + ends)
     run("pieces", process=process, ends=ends, period=mark.period)
     (first,) = run("mark_name", process=process, pos=mark.first_pos)
-    return f"{'after' if ends else 'from'} each {first.name}"
+    return Mark(first.name, ends)

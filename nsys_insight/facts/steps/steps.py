@@ -36,13 +36,17 @@ def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
 
 @dataclass(frozen=True)
 class Method:
-    """How steps were told, by which name or mark, and how much of the GPU time that is known to hold."""
+    """How steps were told, by which name or mark, and how much of the GPU time that is known to hold.
+
+    `mark_name` is the name of the operation that the pattern ends with, where it is one that begins or ends a step.
+    """
 
     method: str | None
     pattern: str | None = None
     reason: str | None = None
     share: float | None = None
     named: bool = False
+    mark_name: str | None = None
 
 
 def fill(connection: duckdb.DuckDBPyConnection, options: StepOptions, prepare: Callable[[str], None]) -> None:
@@ -70,7 +74,8 @@ def fill(connection: duckdb.DuckDBPyConnection, options: StepOptions, prepare: C
         run("judged")
     run(
         "method",
-        method=method.method, pattern=method.pattern, share=method.share, named=method.named, reason=method.reason,
+        method=method.method, pattern=method.pattern, mark_name=method.mark_name, reason=method.reason,
+        share=method.share, named=method.named,
         tokens=options.tokens, tokens_per_step=(options.tokens_per_step or 1) * (options.batch or 1),
         high_steps=HIGH[0], high=HIGH[1], medium_steps=MEDIUM[0], medium=MEDIUM[1], process=stream.process,
     )  # fmt: skip
@@ -102,7 +107,7 @@ def _method(run: Run, stream: BusiestStream, options: StepOptions) -> Method:
         if name in tried:
             mark = cut_by_rhythm(run, stream, graphs=name == "graph", chosen=options.step_method == name)
             if mark:
-                return Method(name, mark)
+                return Method(name, mark.pattern, mark_name=mark.name)
     if options.tokens and options.step_method in ("auto", "count"):
         run("whole", process=stream.process)
         return Method(

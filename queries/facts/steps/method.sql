@@ -30,5 +30,6 @@ SELECT
     coalesce($reason, step_count || ' repetitions hold ' || round(100 * share, 1) || ' % of the stream''s GPU time from the first to the last') AS reason,
     $process::BIGINT AS process_id,
     found.*,
-    coalesce($tokens / nullif(step_count, 0), $tokens_per_step)::DOUBLE AS tokens_per_step
+    coalesce($tokens / nullif(step_count, 0), $tokens_per_step)::DOUBLE AS tokens_per_step,
+    $mark_name::VARCHAR AS mark_name
 FROM found CROSS JOIN held

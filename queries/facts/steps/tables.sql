@@ -47,5 +47,6 @@ CREATE OR REPLACE TABLE facts.step_method (
     warm_up_count BIGINT,
     tail_count BIGINT,
     prefill_count BIGINT,
-    tokens_per_step DOUBLE
+    tokens_per_step DOUBLE,
+    mark_name VARCHAR
 )

@@ -4,7 +4,9 @@ SELECT
     m.method, m.pattern, m.confidence,
     coalesce(m.tokens_per_step, 1)::DOUBLE AS tokens_per_step,
     s.wall_ns AS steps_ns,
-    w.wall_ns
+    w.wall_ns,
+    f.in_brief AS told_by
 FROM (SELECT sum(duration_ns)::BIGINT AS wall_ns FROM wall) AS w
 CROSS JOIN (SELECT sum(duration_ns)::BIGINT AS wall_ns FROM steps WHERE phase = 'steady') AS s
 LEFT JOIN step_method AS m ON true
+LEFT JOIN _step_sentences AS f ON true

@@ -1,4 +1,4 @@
--- The table is filled when a query needs it: see nsys_insight/fusion.py.
+-- The table is filled when a query needs it: see nsys_insight/facts/fusion/candidates.py.
 CREATE VIEW fusion_candidates AS
 FROM facts.fusions;
 

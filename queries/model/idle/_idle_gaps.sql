@@ -3,7 +3,7 @@
 CREATE VIEW _idle_gaps AS
 WITH
 -- One number for a call takes half the time of two, and one for GPU and time, as in `_gpu_reach`. There is one call to a
--- correlation id: see nsys_insight/raw.py.
+-- correlation id: see nsys_insight/ingest/raw.py.
 operations AS (
     SELECT
         on_line(gpu_id, start_ns) AS line_start, on_line(gpu_id, end_ns) AS line_end, correlation_id << 24 | process_id AS call

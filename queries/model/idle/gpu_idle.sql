@@ -1,4 +1,4 @@
--- The tables are filled when a query needs them: see nsys_insight/idle.py.
+-- The tables are filled when a query needs them: see nsys_insight/facts/idle.py.
 CREATE VIEW gpu_idle AS
 WITH times AS (
     FROM facts.idle_time

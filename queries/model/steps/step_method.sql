@@ -1,4 +1,5 @@
 CREATE VIEW step_method AS
+SELECT * EXCLUDE (mark_name)
 FROM facts.step_method;
 
 COMMENT ON VIEW step_method IS 'One row: how the rows of `steps` were found. No row when nothing ran on a GPU.';

@@ -1,4 +1,4 @@
--- The table is filled when a query needs it: see nsys_insight/steps.py.
+-- The table is filled when a query needs it: see nsys_insight/facts/steps/steps.py.
 CREATE VIEW steps AS
 SELECT * EXCLUDE (gpus)
 FROM facts.steps;

@@ -1,0 +1,27 @@
+-- What is said of how the steps were found, each sentence once, in the pieces that reports put together.
+CREATE VIEW _step_sentences AS
+SELECT
+    method,
+    CASE method
+        WHEN 'nvtx' THEN 'the NVTX ranges ' || pattern
+        WHEN 'graph' THEN 'CUDA graphs'
+        WHEN 'sequence' THEN 'the sequence of operations'
+        WHEN 'count' THEN '--tokens'
+    END AS told_by,
+    CASE WHEN method IN ('graph', 'sequence') THEN told_by || ', ' || pattern ELSE told_by END AS marked_by,
+    mark_name,
+    CASE method WHEN 'nvtx' THEN 'steps are ' || told_by WHEN 'count' THEN NULL ELSE 'steps are told by ' || marked_by END AS steps_are,
+    CASE method WHEN 'nvtx' THEN 'NVTX ranges ' || pattern ELSE 'by ' || told_by END AS in_brief,
+    ', of process ' || process_id || '; confidence ' || confidence AS of_process,
+    of_process || ': ' || reason AS of_process_because
+FROM facts.step_method;
+
+COMMENT ON VIEW _step_sentences IS 'One row: how the rows of `steps` were found, in words. No row when nothing ran on a GPU.';
+COMMENT ON COLUMN _step_sentences.method IS 'As in `step_method`';
+COMMENT ON COLUMN _step_sentences.told_by IS 'What tells the steps: the NVTX ranges decode_step; CUDA graphs; the sequence of operations; --tokens';
+COMMENT ON COLUMN _step_sentences.marked_by IS 'The same, with the operation that begins or ends a step: CUDA graphs, from each CUDA graph';
+COMMENT ON COLUMN _step_sentences.mark_name IS 'The name of that operation, with which marked_by ends; NULL for ranges and a count';
+COMMENT ON COLUMN _step_sentences.steps_are IS 'The same as a sentence: steps are the NVTX ranges decode_step; NULL where all is divided by a count';
+COMMENT ON COLUMN _step_sentences.in_brief IS 'What tells the steps, for brackets: NVTX ranges decode_step; by CUDA graphs';
+COMMENT ON COLUMN _step_sentences.of_process IS 'How the sentence goes on: of which process, how sure it is';
+COMMENT ON COLUMN _step_sentences.of_process_because IS 'The same, and why';
