@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from nsys_insight.errors import ToolError
 from nsys_insight.ingest import nsys
 from nsys_insight.ingest.capture import Capture, free_name
-from nsys_insight.errors import ToolError
 
 REPOSITORY = Path(__file__).parents[1]
 REPORT = REPOSITORY / "sample_traces" / "decode_eager.nsys-rep"

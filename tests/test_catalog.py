@@ -6,8 +6,8 @@ import duckdb
 import pytest
 
 import nsys_insight
-from nsys_insight.model.kernel_catalog import families, macros, provenances, words_pattern
 from nsys_insight.errors import UsageError
+from nsys_insight.model.kernel_catalog import families, macros, provenances, words_pattern
 from nsys_insight.sql.quoting import literal
 
 FAMILIES = {

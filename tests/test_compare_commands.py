@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from nsys_insight.compare import benchmark_files
 from nsys_insight.cli.main import main
+from nsys_insight.compare import benchmark_files
 from nsys_insight.errors import UsageError
 
 EAGER, GRAPH = "decode_eager.sqlite", "decode_graph_node.sqlite"

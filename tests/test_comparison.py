@@ -10,13 +10,14 @@ from synthetic import Trace
 
 import nsys_insight
 from nsys_insight.compare import runs
-from nsys_insight.compare.comparison import MOVED, compare
 from nsys_insight.compare.answer import answer, notes, tables
-from nsys_insight.compare.sentences import needs, sentence
-from nsys_insight.errors import TraceError, UsageError
+from nsys_insight.compare.comparison import MOVED, compare
 from nsys_insight.compare.kernel_identity import KernelOfRun as Kernel
 from nsys_insight.compare.noise import Samples
 from nsys_insight.compare.runs import Run
+from nsys_insight.compare.sentences import needs, sentence
+from nsys_insight.errors import TraceError, UsageError
+from nsys_insight.packs.step_options import checked
 
 CHAIN = ("scale(float *)", "shift(float *)", "clamp(float *)")
 
@@ -50,7 +51,7 @@ def decode(path, *, seed, steps=20, slow=1.0, syncs=1, fused=False, warm_up=0, j
 
 def measured(path, **asked):
     with nsys_insight.open(path) as trace:
-        return runs.measure(trace, asked)
+        return runs.measure(trace, checked(asked))
 
 
 def moved(found):

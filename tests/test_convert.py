@@ -15,7 +15,6 @@ from polars.testing import assert_frame_equal
 from synthetic import Trace
 
 import nsys_insight
-from nsys_insight.model import views
 from nsys_insight.convert.convert import convert, kind_of
 from nsys_insight.errors import TraceError, UsageError
 

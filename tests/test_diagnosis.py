@@ -18,13 +18,13 @@ from synthetic import Trace
 
 import nsys_insight
 from nsys_insight.diagnose import diagnosis
+from nsys_insight.diagnose.diagnosis import ranked
+from nsys_insight.diagnose.findings import finding_rules, reports_of
+from nsys_insight.diagnose.result import Finding, Share
+from nsys_insight.diagnose.text import markdown, tenths
 from nsys_insight.model import views
 from nsys_insight.packs import built_in, step_options
 from nsys_insight.sql import names, parameters
-from nsys_insight.diagnose.result import Finding, Share
-from nsys_insight.diagnose.diagnosis import ranked
-from nsys_insight.diagnose.text import markdown, tenths
-from nsys_insight.diagnose.findings import finding_rules, reports_of
 
 SAMPLES = ("churn", "decode_eager", "decode_fresh", "decode_graph_node", "decode_graph_whole")
 RULES = {rule.name: rule for rule in finding_rules()}

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from nsys_insight.ingest import cache_folder, nsys
 from nsys_insight.errors import Exit, ToolError, UsageError
+from nsys_insight.ingest import cache_folder, nsys
 from nsys_insight.ingest.export import export, exported
 from nsys_insight.ingest.identify import is_export
 

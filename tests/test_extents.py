@@ -9,7 +9,7 @@ import pytest
 from synthetic import Trace
 
 import nsys_insight
-from nsys_insight.ingest import extents, attach, row_search
+from nsys_insight.ingest import attach, extents, row_search
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 
@@ -17,7 +17,7 @@ SAMPLES = Path(__file__).parents[1] / "sample_traces"
 @pytest.fixture
 def everything_is_big(monkeypatch):
     monkeypatch.setattr(extents, "BIG", 100)
-    monkeypatch.setattr(near, "PROBES", 50)
+    monkeypatch.setattr(row_search, "PROBES", 50)
     monkeypatch.setattr(extents, "FIRST", 40)
     monkeypatch.setattr(extents, "LAST", 40)
 

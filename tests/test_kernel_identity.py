@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nsys_insight.compare.kernel_identity import KernelOfRun as Kernel, identity, match
+from nsys_insight.compare.kernel_identity import KernelOfRun as Kernel
+from nsys_insight.compare.kernel_identity import identity, match
 
 ADD = "void at::native::vectorized_elementwise_kernel<(int)4, at::native::CUDAFunctor_add<float>, std::array<char *, (unsigned long)3>>(int, T2, T3)"  # noqa: E501
 ADD_8 = ADD.replace("(int)4", "(int)8").replace("float", "c10::BFloat16")

@@ -342,7 +342,7 @@ class TestOneLineOfTime:
         trace.thread().launch("k", at=2_000_000, runs=40_000).copy("H2D", 4)
         with nsys_insight.open(trace.write(tmp_path / "t.sqlite")) as opened:
             opened.sql("FROM _gpu_reach LIMIT 0")
-            connection = opened._session.connection
+            connection = opened._connection.duckdb
             gpus.create_line(connection, known)
             (first, last), *_ = opened.rows("SELECT min(start_ns), max(end_ns) FROM _gpu_work")
             for ns in (first, last):

@@ -11,10 +11,10 @@ import pytest
 
 import nsys_insight
 from nsys_insight.errors import ToolError, TraceError
-from nsys_insight.ncu import diff, report
 from nsys_insight.ingest.ncu import store, tool
-from nsys_insight.ncu.measured import Measured
 from nsys_insight.ingest.ncu.pages import Launch, Metric, read
+from nsys_insight.ncu import diff, report
+from nsys_insight.ncu.measured import Measured
 
 REPOSITORY = Path(__file__).parents[1]
 DATA = Path(__file__).parent / "data" / "ncu"
@@ -159,7 +159,7 @@ class TestReport:
     def test_findings_are_sorted_and_priorities_by_time(self, zoo):
         with Measured(zoo) as measured:
             built = report.build(measured, "zoo")
-        order = ["CRITICAL", "WARNING", "INFO"]
+        order = ["critical", "warning", "info"]
         for one in built.kernels:
             severities = [order.index(finding.severity) for finding in one.findings]
             assert severities == sorted(severities)

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from nsys_insight.ingest.ncu import store
-from nsys_insight.ncu.measured import Measured, metrics_of
 from nsys_insight.ingest.ncu.pages import Launch, read
+from nsys_insight.ncu.measured import Measured, metrics_of
 from nsys_insight.ncu.rules import judge, ncu_rules
 from nsys_insight.packs.rules import SEVERITIES
+from nsys_insight.paths import query
 from nsys_insight.sql.quoting import literal
 
 DATA = Path(__file__).parent / "data" / "ncu"
@@ -94,7 +95,7 @@ def test_every_column_in_a_condition_is_evidence(name):
 @pytest.mark.parametrize("name", RULES)
 def test_a_header_is_complete(name):
     rule = RULES[name]
-    text = (Path(store.__file__).parents[2] / "queries" / "ncu" / f"{name}.sql").read_text(encoding="utf-8")
+    text = query(f"ncu_rules/{name}")
     assert set(rule.actions) <= set(store.IMPLEMENTATIONS)
     assert set(re.findall(r"\$(\w+)", rule.sql)) == set(rule.params)
     assert all(re.search(rf"\[params\.{param}\]\ndefault = .+\nhelp = \".+\"", text) for param in rule.params)

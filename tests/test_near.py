@@ -29,7 +29,7 @@ def table(rows):
 def test_a_place_is_that_of_the_first_row_that_is_not_before_the_time(starts, steps, value, probes):
     numbers = [sum(steps[: place + 1]) for place in range(len(starts))]  # rows that were deleted leave holes
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(near, "PROBES", probes)
+        patch.setattr(row_search, "PROBES", probes)
         found = row_search.Rows(table(zip(numbers, starts, strict=True)), "events").place(value)
     place = bisect_left(starts, value)
     before, at = numbers[place - 1] if place else 0, numbers[place] if place < len(numbers) else numbers[-1] + 1

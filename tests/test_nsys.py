@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from nsys_insight.ingest import nsys
 from nsys_insight.errors import Exit, ToolError
+from nsys_insight.ingest import nsys
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the stand-ins for nsys are shell scripts")
 

@@ -184,7 +184,7 @@ def test_what_ran_alone_is_what_a_plain_loop_finds(tmp_path, operations):
     with nsys_insight.open(trace.write(tmp_path / "trace.sqlite")) as opened:
         opened.answer("classify", step_method="graph")  # there are none, so it is the whole
         found = dict(
-            opened._session.connection.sql("SELECT part, time_ns FROM step_budget WHERE host IS NULL").fetchall()
+            opened._connection.duckdb.sql("SELECT part, time_ns FROM step_budget WHERE host IS NULL").fetchall()
         )
     assert found == {part: ns for part, ns in expected.items() if ns}
 

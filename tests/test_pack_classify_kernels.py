@@ -11,8 +11,8 @@ from synthetic import Trace
 
 import nsys_insight
 from nsys_insight.ingest.ncu import store
-from nsys_insight.ncu.measured import Measured
 from nsys_insight.ingest.ncu.pages import Launch, Metric
+from nsys_insight.ncu.measured import Measured
 
 RULES = Path(__file__).parents[1] / "queries" / "catalog" / "kernel_bounds.toml"
 

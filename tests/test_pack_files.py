@@ -5,10 +5,10 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from nsys_insight.model import views
-from nsys_insight.packs import pack, library
-from nsys_insight.sql import parameters, names, headers
 from nsys_insight.errors import UsageError
+from nsys_insight.packs import library
+from nsys_insight.packs.pack import parse
+from nsys_insight.sql import headers, names, parameters
 
 HEADER = '''/*
 title = "Things"
@@ -36,7 +36,7 @@ name = "Its name"
 @pytest.fixture
 def pack(tmp_path):
     (tmp_path / "things.sql").write_text(HEADER + "SELECT $least, $min_gap_ns, $by;\n", encoding="utf-8")
-    return pack.parse(tmp_path / "things.sql")
+    return parse(tmp_path / "things.sql")
 
 
 def test_the_file_says_everything(pack):
@@ -79,7 +79,7 @@ def test_only_what_duckdb_takes_for_a_parameter_is_replaced(sql, bound):
 def test_a_file_without_a_whole_header_is_refused(tmp_path, text):
     (tmp_path / "bad.sql").write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match=r"bad\.sql"):
-        pack.parse(tmp_path / "bad.sql")
+        parse(tmp_path / "bad.sql")
 
 
 def test_packs_are_found_by_name_by_alias_and_with_underscores():

@@ -11,8 +11,8 @@ import pytest
 from synthetic import Trace
 
 import nsys_insight
-from nsys_insight.ingest import extents, attach, row_search
 from nsys_insight.facts import gaps
+from nsys_insight.ingest import attach, extents, row_search
 
 REPOSITORY = Path(__file__).parents[1]
 SAMPLES = sorted((REPOSITORY / "sample_traces").glob("*.sqlite"))
@@ -314,7 +314,7 @@ class TestLookingUp:
     @pytest.fixture(autouse=True)
     def _everything_is_big(self, monkeypatch):
         monkeypatch.setattr(extents, "BIG", 100)
-        monkeypatch.setattr(near, "PROBES", 50)
+        monkeypatch.setattr(row_search, "PROBES", 50)
 
     @staticmethod
     def looked_up(path, scope=None, **params):

@@ -23,7 +23,7 @@ def ask(path, scope=None, **params):
     with nsys_insight.open(path).scope(**scope or {}) as trace:
         answer = trace.answer("per-token", **params)
         rows = {row["metric"]: row for row in answer.frame().to_dicts()}
-        steady = pl.DataFrame(trace._session.connection.sql("SELECT * FROM steps WHERE phase = 'steady'")).to_dicts()
+        steady = pl.DataFrame(trace._connection.duckdb.sql("SELECT * FROM steps WHERE phase = 'steady'")).to_dicts()
         return rows, answer.notes, steady
 
 

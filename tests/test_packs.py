@@ -14,7 +14,7 @@ from many_traces import EARLIER, LATER
 
 import nsys_insight
 from nsys_insight.cli import flags
-from nsys_insight.ingest import database
+from nsys_insight.ingest import attach
 from nsys_insight.model import views
 from nsys_insight.packs import built_in
 from nsys_insight.sql import names, parameters
@@ -80,7 +80,7 @@ def ask(traces):
 def without_extension():
     """Have DuckDB's SQLite extension not be there."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(load, "scanner", lambda: None)
+        patch.setattr(attach, "scanner", lambda: None)
         yield
 
 
@@ -169,13 +169,13 @@ class TestHeader:
 
     @every_pack
     def test_it_reads_views_alone(self, pack):
-        views = {*views.documented(), "scope"}
+        known = {*views.documented(), "scope"}
         for question in questions(pack):
             statement, values = pack.statement(question)
-            assert set(names.tables_read(statement)) <= views
+            assert set(names.tables_read(statement)) <= known
             assert "raw." not in statement
             for note in pack.notes.values():
-                assert set(names.tables_read(parameters.bind(note, values))) <= {*views, "answer"}
+                assert set(names.tables_read(parameters.bind(note, values))) <= {*known, "answer"}
 
     @every_pack
     def test_no_window_is_over_everything(self, pack):
@@ -274,7 +274,7 @@ class TestSameAnswer:
     @every_pack
     def test_from_the_file_from_the_cache_and_copied_cell_by_cell(self, pack, ask, traces):
         assert_same(ask(pack, "plain"), ask(pack, "plain", use_cache=True))
-        assert traces("plain", use_cache=True)._session._cached_files
+        assert traces("plain", use_cache=True)._connection._cached_files
         with without_extension():
             assert_same(ask(pack, "plain"), ask(pack, "with empty tables", use_cache=None))
-        assert not traces("with empty tables", use_cache=None)._session._cached_files
+        assert not traces("with empty tables", use_cache=None)._connection._cached_files

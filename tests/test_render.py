@@ -18,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from nsys_insight.session.answer import Answer, Column, store
 from nsys_insight.errors import UsageError
 from nsys_insight.render import FORMATS, HUMAN_FORMATS, format_for, write
+from nsys_insight.session.answer import Answer, Column, store
 from nsys_insight.sql.quoting import literal
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")

@@ -24,8 +24,9 @@ from markdown_it import MarkdownIt
 from synthetic import Trace
 
 import nsys_insight
-from nsys_insight.packs import built_in
 from nsys_insight.errors import UsageError
+from nsys_insight.packs import built_in, topics
+from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.page import agent, content, file, html, looks, markdown, pictures
 from nsys_insight.page import layer as layers
 from nsys_insight.page import strip as strips
@@ -124,7 +125,7 @@ def opened(tmp_path_factory):
 @pytest.fixture(scope="module")
 def gathered(opened):
     """Give what is gathered of a trace."""
-    return cache(lambda name: content.gather(opened(name), {}))
+    return cache(lambda name: content.gather(opened(name), AUTO))
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +134,7 @@ def pages(opened, gathered):
 
     def make(name, kind="html"):
         if kind == "html":
-            return html.page(gathered(name), strips.strip(opened(name), {}), layers.layer(opened(name), {}))
+            return html.page(gathered(name), strips.strip(opened(name), AUTO), layers.layer(opened(name), AUTO))
         return {"markdown": markdown, "agent": agent}[kind].text(gathered(name))
 
     return cache(make)
@@ -141,7 +142,7 @@ def pages(opened, gathered):
 
 class TestContent:
     def test_every_report_is_in_it_once(self):
-        named = [name for topic in content.TOPICS for name in topic.reports]
+        named = [pack.name for packs in topics.by_topic().values() for pack in packs if pack.page]
         assert len(named) == len(set(named))
         assert set(named) | ELSEWHERE == set(built_in.built_in())
 
@@ -152,7 +153,7 @@ class TestContent:
 
     def test_steps_are_told_as_asked(self, sample):
         with nsys_insight.open(sample("decode_eager")) as trace:
-            asked = content.gather(trace, {"tokens": 64})
+            asked = content.gather(trace, StepOptions(tokens=64))
             figures = {figure.label: figure.text for figure in asked.figures}
             (wall,) = (row[1] for row in trace.answer("per-token", tokens=64).rows() if row[0] == "wall_ns")
         assert figures["wall per step"] == f"{wall / 1e6:.2f} ms"
@@ -186,7 +187,7 @@ class TestStrip:
     def test_its_gaps_are_the_planted_ones(self, name, tmp_path):
         planted = plans.ALL[name]()
         with nsys_insight.open(planted.write(tmp_path / "trace.sqlite")) as trace:
-            drawn = strips.strip(trace, {})
+            drawn = strips.strip(trace, AUTO)
         step = planted.steps[drawn.step]
         assert (drawn.from_ns, drawn.to_ns) == (step.start_ns, step.end_ns)
         truth = {}
@@ -199,7 +200,7 @@ class TestStrip:
     @pytest.mark.parametrize("name", SAMPLES)
     def test_its_idle_time_is_that_of_step_idle_and_its_step_is_nearest_to_the_median(self, name, opened):
         trace = opened(name)
-        drawn = strips.strip(trace, {})
+        drawn = strips.strip(trace, AUTO)
         idle = dict(
             trace.rows(f"SELECT cause, sum(idle_ns)::BIGINT FROM step_idle WHERE step = {drawn.step} GROUP BY 1")
         )
@@ -210,7 +211,7 @@ class TestStrip:
 
     def test_every_operation_and_call_of_the_step_is_in_it(self, opened):
         trace = opened("decode_eager")
-        drawn = strips.strip(trace, {})
+        drawn = strips.strip(trace, AUTO)
         operations = trace.rows("SELECT start_ns, end_ns FROM gpu_ops")
         calls = trace.rows("SELECT start_ns, end_ns FROM api_calls")
         for kind, events in (("gpu", operations), ("host", calls)):
@@ -224,7 +225,7 @@ class TestStrip:
 
     @pytest.mark.parametrize("name", SAMPLES)
     def test_everything_is_inside_and_has_a_legend(self, name, opened):
-        drawn = strips.strip(opened(name), {})
+        drawn = strips.strip(opened(name), AUTO)
         for lane in drawn.lanes:
             assert lane.bars
             for bar in lane.bars:
@@ -238,11 +239,11 @@ class TestStrip:
         assert places[-1] < 100
 
     def test_what_is_too_much_is_cut_and_said(self, opened, monkeypatch):
-        whole = strips.strip(opened("decode_eager"), {})
+        whole = strips.strip(opened("decode_eager"), AUTO)
         monkeypatch.setattr(strips, "OPERATIONS", 50)
         monkeypatch.setattr(strips, "CALLS", 20)
         monkeypatch.setattr(strips, "GAPS", 10)
-        cut = strips.strip(opened("decode_eager"), {})
+        cut = strips.strip(opened("decode_eager"), AUTO)
         assert (whole.cut, len(cut.cut)) == ([], 3)
         counts = {lane.kind: len(lane.bars) for lane in cut.lanes}
         assert (counts["gpu"], counts["host"], counts["idle"]) == (50, 20, 10)
@@ -253,7 +254,7 @@ class TestStrip:
         trace = Trace()
         trace.thread().launch("a", runs=1_000).idle(10_000).launch("b", runs=3_000)
         with nsys_insight.open(trace.write(tmp_path / "trace.sqlite")) as one:
-            drawn = strips.strip(one, {})
+            drawn = strips.strip(one, AUTO)
             operations = one.rows("SELECT min(start_ns), max(end_ns) FROM gpu_ops")
         assert (drawn.step, [(drawn.from_ns, drawn.to_ns)]) == (None, operations)
 
@@ -261,8 +262,8 @@ class TestStrip:
     def test_nothing_is_nothing(self, name, tmp_path):
         bare = Trace() if name == "nothing" else many_traces.calls_only()
         with nsys_insight.open(bare.write(tmp_path / "trace.sqlite")) as trace:
-            assert strips.strip(trace, {}) is None
-            assert layers.layer(trace, {}) is None
+            assert strips.strip(trace, AUTO) is None
+            assert layers.layer(trace, AUTO) is None
 
 
 class TestPictures:
@@ -315,7 +316,7 @@ class TestPictures:
 class TestLayer:
     def test_chains_stand_where_their_kernels_are(self, opened):
         trace = opened("decode_eager")
-        drawn = layers.layer(trace, {})
+        drawn = layers.layer(trace, AUTO)
         known = {row["candidate"]: row for row in trace.fusion().to_dicts()}
         words = {}
         for candidate, operation, role in trace.rows(
@@ -338,7 +339,7 @@ class TestLayer:
         assert chosen == sorted(chosen, reverse=True)
 
     def test_chosen_chains_share_no_kernel(self, opened):
-        drawn = layers.layer(opened("decode_eager"), {})
+        drawn = layers.layer(opened("decode_eager"), AUTO)
         taken = [at for row in drawn.rows for chain in row if chain.chosen for at in chain.fused]
         assert len(taken) == len(set(taken)) > 20
 
@@ -422,7 +423,7 @@ class TestHtml:
     def test_what_ncu_measured_is_in_it(self, sample, tmp_path):
         data = sorted((REPOSITORY / "tests" / "data" / "ncu").glob("churn.ncu.*.csv"))
         with nsys_insight.open(sample("churn"), ncu=_imported(data, tmp_path)) as trace:
-            found = content.gather(trace, {})
+            found = content.gather(trace, AUTO)
             findings = found.measured.rows()
             page = html.page(found, None, None)
             assert [finding[0] for finding in findings]
@@ -466,7 +467,7 @@ class TestMarkdown:
             for at, token in enumerate(tokens)
             if token.type == "heading_open" and token.tag == "h2"
         ]
-        assert headings[1:] == [topic.title for topic in content.TOPICS]
+        assert headings[1:] == [topic.title for topic in topics.topics().values()]
 
     def test_bars_add_up(self, pages):
         block = pages("churn", "markdown").partition("```text\n")[2].partition("```")[0]
@@ -481,8 +482,10 @@ class TestAgent:
         assert len(pages(name, "agent")) < 14_000  # about 3.5 characters a token
 
     def test_its_columns_exist(self):
-        for name, _, columns in agent._TABLES:
-            assert set(columns) <= set(built_in.built_in()[name].columns), name
+        shown = [pack for pack in built_in.built_in().values() if pack.agent]
+        assert len(shown) > 5
+        for pack in shown:
+            assert set(pack.agent.columns) <= set(pack.columns), pack.name
 
     def test_its_commands_run(self, sample, pages):
         commands = set(re.findall(r"`nsys-insight ([^`]+)`", pages("churn", "agent")))
@@ -581,7 +584,9 @@ class TestCommand:
         assert list(tmp_path.iterdir()) == []
 
     def test_the_template_engine_is_imported_by_a_page_alone(self):
-        code = "import sys, nsys_insight.cli.main; print(sorted({'jinja2', 'nsys_insight.page.html'} & set(sys.modules)))"
+        code = (
+            "import sys, nsys_insight.cli.main; print(sorted({'jinja2', 'nsys_insight.page.html'} & set(sys.modules)))"
+        )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY)
         assert done.stdout.strip() == "[]"
 

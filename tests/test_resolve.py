@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from nsys_insight.errors import Exit, TraceError, UsageError
 from nsys_insight.cli.trace_argument import candidates, remember, resolve
+from nsys_insight.errors import Exit, TraceError, UsageError
 
 
 @pytest.fixture(autouse=True)

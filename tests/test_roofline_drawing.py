@@ -12,8 +12,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from synthetic import Trace
 
-from nsys_insight.render import roofline
 from nsys_insight.errors import UsageError
+from nsys_insight.render import roofline
 from nsys_insight.render.roofline import Point
 
 H200 = {"bandwidth": 4.8e12}

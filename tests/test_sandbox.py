@@ -17,10 +17,9 @@ import duckdb
 import pytest
 
 import nsys_insight
-from nsys_insight.ingest import database, attach, raw
-from nsys_insight.packs import pack
-from nsys_insight.session import sandbox
 from nsys_insight.errors import InsightError, QueryError
+from nsys_insight.ingest import attach, database, raw
+from nsys_insight.session import sandbox
 from nsys_insight.sql.statements import split
 
 REPOSITORY = Path(__file__).parents[1]
@@ -154,7 +153,7 @@ def opened(request, tmp_path_factory):
         patch.setenv("NSYS_INSIGHT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         patch.chdir(folder)
         if request.param == "copied":
-            patch.setattr(load, "scanner", lambda: None)
+            patch.setattr(attach, "scanner", lambda: None)
         path = as_folder(trace, folder / "parquet") if request.param == "folder" else trace
         paths = [path, folder / "other" / "trace.sqlite"] if request.param == "several" else path
         if request.param == "several":
@@ -203,7 +202,7 @@ def test_a_hostile_query_is_refused_and_leaves_everything_as_it_is(opened, query
 
 @pytest.mark.parametrize("query", ENDLESS)
 def test_an_endless_query_is_stopped_and_the_next_one_answers(query, sample, tmp_path, monkeypatch):
-    monkeypatch.setattr(load, "spill_folder", lambda: str(tmp_path / "spill"))
+    monkeypatch.setattr(database, "spill_folder", lambda: str(tmp_path / "spill"))
     monkeypatch.setattr(sandbox, "SPILL", "20MB")
     with nsys_insight.open(sample("churn"), timeout_s=1, memory="100MB") as trace:
         started = time.perf_counter()
@@ -218,7 +217,7 @@ def test_traces_that_are_open_at_once_spill_to_folders_of_their_own(sample):
     with nsys_insight.open(sample("churn")) as trace, trace.scope(stream=7) as scoped, database.connect() as other:
         folders = {
             one.execute("SELECT current_setting('temp_directory')").fetchone()
-            for one in (trace._session.connection, scoped._session.connection, other)
+            for one in (trace._connection.duckdb, scoped._connection.duckdb, other)
         }
     assert len(folders) == 3
 

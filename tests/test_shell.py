@@ -10,10 +10,10 @@ import pytest
 from prompt_toolkit.document import Document
 
 import nsys_insight
-from nsys_insight.errors import UsageError
 from nsys_insight.cli.prompt import Suggestions
 from nsys_insight.cli.shell import entries
 from nsys_insight.cli.shell_entries import Shell, commands, is_complete
+from nsys_insight.errors import UsageError
 
 REPOSITORY = Path(__file__).parents[1]
 EAGER = REPOSITORY / "sample_traces" / "decode_eager.sqlite"

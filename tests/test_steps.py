@@ -26,9 +26,9 @@ def ask(path, scope=None, **options):
     """Give the rows of `steps`, in order, and the row of `step_method`."""
     with nsys_insight.open(path).scope(**scope or {}) as trace:
         trace.answer("steps", **options)
-        session = trace._session
-        steps = pl.DataFrame(session.connection.sql("SELECT * FROM steps ORDER BY start_ns, step")).to_dicts()
-        (method,) = pl.DataFrame(session.connection.sql("SELECT * FROM step_method")).to_dicts()
+        session = trace._connection
+        steps = pl.DataFrame(session.duckdb.sql("SELECT * FROM steps ORDER BY start_ns, step")).to_dicts()
+        (method,) = pl.DataFrame(session.duckdb.sql("SELECT * FROM step_method")).to_dicts()
     return steps, method
 
 

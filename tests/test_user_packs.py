@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import nsys_insight
-from nsys_insight.cli import registry, packs
-from nsys_insight.session import pack_check
+from nsys_insight.cli import packs, registry
 from nsys_insight.packs import built_in, user_packs
+from nsys_insight.session import pack_check
 
 REPOSITORY = Path(__file__).parents[1]
 CHURN = str(REPOSITORY / "sample_traces" / "churn.sqlite")
@@ -21,9 +21,9 @@ CHURN = str(REPOSITORY / "sample_traces" / "churn.sqlite")
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("NSYS_INSIGHT_PACK_DIR", str(tmp_path))
-    user_packs.load.cache_clear()
+    user_packs.user_packs.cache_clear()
     yield tmp_path
-    user_packs.load.cache_clear()
+    user_packs.user_packs.cache_clear()
 
 
 def run(*arguments):
@@ -63,7 +63,9 @@ def test_a_file_runs_without_being_installed(tmp_path):
 
 def test_a_wrong_pack_is_told_of_and_disturbs_nobody(folder):
     (folder / "broken.sql").write_text("SELECT 1")
-    (folder / "top.sql").write_text((REPOSITORY / "queries" / "top.sql").read_text(encoding="utf-8"), encoding="utf-8")
+    (folder / "top.sql").write_text(
+        (REPOSITORY / "queries" / "reports" / "top.sql").read_text(encoding="utf-8"), encoding="utf-8"
+    )
     (folder / "Bad Name.sql").write_text(packs.TEMPLATE)
     listed = run("packs")
     assert listed.returncode == 0

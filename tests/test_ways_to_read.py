@@ -11,12 +11,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from nsys_insight.session.duckdb import Connection
 from polars.testing import assert_frame_equal
 
 import nsys_insight
-from nsys_insight.ingest import database, nsys
 from nsys_insight.errors import ToolError
-from nsys_insight.session.connection import Connection
+from nsys_insight.ingest import attach, nsys
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 
@@ -43,12 +43,12 @@ def test_from_a_duckdb_file_in_the_cache(expected):
 
 
 def test_cell_by_cell_where_the_extension_cannot_be_loaded(expected, monkeypatch):
-    monkeypatch.setattr(load, "scanner", lambda: None)
+    monkeypatch.setattr(attach, "scanner", lambda: None)
     same(expected, answers(SAMPLES / "decode_eager.sqlite"))
 
 
 def test_cell_by_cell_without_a_cache_folder(expected, monkeypatch):
-    monkeypatch.setattr(load, "scanner", lambda: None)
+    monkeypatch.setattr(attach, "scanner", lambda: None)
     monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", "/dev/null/nowhere")
     same(expected, answers(SAMPLES / "decode_eager.sqlite"))
 
@@ -114,4 +114,4 @@ def test_sessions_of_one_trace_do_not_share_state():
     with nsys_insight.open(SAMPLES / "decode_eager.sqlite") as whole, whole.scope(nvtx="prefill") as part:
         assert part.top()["calls"].sum() == 196
         assert whole.top()["calls"].sum() == 6469
-        assert isinstance(whole._session, Session)
+        assert isinstance(whole._connection, Connection)
