@@ -287,7 +287,7 @@ def test_what_ncu_measured_is_asked_beside_the_trace(tmp_path):
     done = run(
         "sql", EAGER, "--ncu", ncu, "--format", "json",
         """SELECT count(DISTINCT l.launch) AS launches, count(*) AS metrics,
-               (SELECT count(*) FROM _ncu_shapes) AS shapes
+                  (SELECT count(*) FROM _ncu_shapes) AS shapes
            FROM ncu_launches AS l JOIN ncu_metrics USING (launch)""",
     )  # fmt: skip
     (row,) = json.loads(done.stdout)["rows"]
