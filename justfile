@@ -18,6 +18,10 @@ fix:
 docs:
     python docs/generate.py
 
+# Write the goldens that changed; review them with git diff
+golden:
+    pytest -n 0 tests/test_goldens.py --golden
+
 # Measure against sqlite3 (and nsys, where it is) on a big tiled trace; see docs/performance.md
 bench:
     python benchmarks/measure.py

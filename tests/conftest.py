@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 REPOSITORY = Path(__file__).parents[1]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let goldens be written."""
+    parser.addoption("--golden", action="store_true", help="write the goldens that changed instead of comparing")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Forget the user's settings and have a cache folder for fixtures that live longer than a test."""

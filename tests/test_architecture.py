@@ -1,0 +1,101 @@
+"""The floors: a module imports from floors below its own, never from above, and never in a circle.
+
+Imports inside functions and for type checkers count: what a module knows of is what it depends on.
+"""
+
+from __future__ import annotations
+
+import ast
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import nsys_insight
+
+PACKAGE = Path(nsys_insight.__file__).parent
+QUERIES = PACKAGE.parent / "queries"
+# From the cellar up; those of one line stand side by side, and know nothing of each other.
+FLOORS = """
+    errors paths version
+    text
+    sql
+    ingest
+    model
+    packs
+    facts
+    session
+    render
+    diagnose compare convert ncu
+    page
+    trace
+    (package)
+    cli
+    __main__
+"""
+FLOOR_OF = {part: floor for floor, parts in enumerate(FLOORS.strip().splitlines()) for part in parts.split()}
+
+
+def modules():
+    """Give every module by its dotted name."""
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+MODULES = dict(modules())
+
+
+def imported(name, text):
+    """Give the modules of this package that a text imports, wherever it does."""
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{name} imports by dots"
+            whole = {f"{node.module}.{alias.name}" for alias in node.names}
+            # `from package import module` needs the module; `from module import name` needs the module before the name.
+            found |= {one if one in MODULES else node.module for one in whole}
+    return {one for one in found if one in MODULES and one != name}
+
+
+IMPORTS = {name: imported(name, path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
+
+
+def part(module):
+    return module.split(".")[1] if "." in module else "(package)"
+
+
+def upward(imports):
+    """Give the imports that do not lead to a floor below, or stay in their own part."""
+    return [
+        f"{name} imports {other}"
+        for name, others in imports.items()
+        for other in others
+        if part(other) != part(name) and FLOOR_OF[part(other)] >= FLOOR_OF[part(name)]
+    ]
+
+
+def test_imports_lead_down():
+    assert upward(IMPORTS) == []
+
+
+def test_no_circle():
+    TopologicalSorter(IMPORTS).prepare()  # raises CycleError, and names the circle
+
+
+def test_an_import_from_above_would_be_found():
+    lazy = "def f():\n    from nsys_insight.cli import flags\n"
+    typed = "if TYPE_CHECKING:\n    import nsys_insight.render\n"
+    for text in (lazy, typed):
+        assert upward({"nsys_insight.sql.names": imported("nsys_insight.sql.names", text)})
+
+
+def test_every_part_has_its_floor():
+    assert {part(name) for name in MODULES} == FLOOR_OF.keys()
+
+
+@pytest.mark.parametrize("folder", [folder.name for folder in QUERIES.iterdir() if folder.is_dir()])
+def test_no_query_is_ordered_by_digits_in_its_name(folder):
+    assert not [path for path in (QUERIES / folder).rglob("*") if path.name[0].isdigit()]
