@@ -71,8 +71,7 @@ few_samples = """
 SELECT 'samples tell of ' || count(*) FILTER (samples >= $min_samples) || ' of ' || count(*) || ' kernels: short ones need a higher --gpu-metrics-frequency'
 FROM answer HAVING count(*) FILTER (samples >= $min_samples) < count(*) AND EXISTS (FROM gpu_samples)"""
 graphs = """
-SELECT 'CUDA graphs ran as a whole ' || count(*) || ' times: their kernels are not in this table; capture with --cuda-graph-trace=node to see them'
-FROM graph_launches HAVING count(*) > 0"""
+SELECT sentence FROM _whole_graphs"""
 */
 WITH shapes AS (FROM launch_shapes),
 sampled AS (

@@ -45,8 +45,7 @@ unknown = """
 SELECT 'the trace does not give the limits of the GPU: blocks_per_sm and waves_per_sm are unknown'
 FROM answer HAVING count(*) > 0 AND count(waves_per_sm) = 0"""
 graphs = """
-SELECT 'CUDA graphs ran as a whole ' || count(*) || ' times: their kernels are not in this table; capture with --cuda-graph-trace=node to see them'
-FROM graph_launches HAVING count(*) > 0"""
+SELECT sentence FROM _whole_graphs"""
 */
 WITH shapes AS (FROM launch_shapes)
 SELECT

@@ -47,8 +47,7 @@ JOIN (SELECT api_name, (SELECT sum(calls) FROM answer WHERE api_name IS NOT NULL
     ON answer.api_name = g.name
 HAVING count(*) > 0"""
 whole_graphs = """
-SELECT 'CUDA graphs ran as a whole ' || count(*) || ' times: their kernels are not in this table; capture with --cuda-graph-trace=node to see them'
-FROM graph_launches HAVING count(*) > 0"""
+SELECT sentence FROM _whole_graphs"""
 */
 WITH timed AS (
     SELECT

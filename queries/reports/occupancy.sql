@@ -50,8 +50,7 @@ unknown = """
 SELECT 'the trace does not say what the GPU''s SMs can hold, and its compute capability is not in the catalog: occupancy is unknown'
 FROM answer HAVING count(*) > 0 AND count(occupancy_pct) = 0"""
 graphs = """
-SELECT 'CUDA graphs ran as a whole ' || count(*) || ' times: their kernels are not in this table; capture with --cuda-graph-trace=node to see them'
-FROM graph_launches HAVING count(*) > 0"""
+SELECT sentence FROM _whole_graphs"""
 */
 WITH shapes AS (
     SELECT

@@ -1,4 +1,4 @@
--- Idle time is split by `_idle_of` over windows that are cut where a wait let the GPU run dry and where that wait ended: so
+-- Idle time is split by `_idle_in` over windows that are cut where a wait let the GPU run dry and where that wait ended: so
 -- one pass tells what a wait cost, also after it. What a wait costs is bounded by how long it held the host up: without it
 -- the host would have launched that much earlier. Busy time that copies or communication alone account for is the union of
 -- all operations less the union of the others: each operation's part after the latest end so far of the one, less of the other.
@@ -71,18 +71,6 @@ windows AS MATERIALIZED (
     ASOF JOIN owners AS o ON o.start_ns <= c.start_ns
     WHERE c.start_ns < o.end_ns
 ),
-times AS (
-    SELECT * EXCLUDE (thread) FROM facts.idle_time
-),
-calls AS (
-    FROM facts.idle_calls
-),
-time_pieces AS (
-    FROM cut_to('times', 'windows')
-),
-call_pieces AS (
-    FROM cut_to('calls', 'windows')
-),
 placed AS (
     SELECT
         w.step, w.graph_kernels, i.gpu_id, i.cause, i.host, i.idle_ns,
@@ -93,7 +81,7 @@ placed AS (
         is_inside AND i.window_ns < d.waited_ns AS is_waiting,
         is_inside AND i.window_ns >= d.waited_ns AS is_after,
         is_inside AND d.is_read AS is_read
-    FROM _idle_of('time_pieces', 'call_pieces') AS i
+    FROM _idle_in('windows') AS i
     JOIN windows AS w ON w.start_ns = i.window_ns
     SEMI JOIN owner_gpus AS g ON g.step IS NOT DISTINCT FROM w.step AND g.gpu_id = i.gpu_id
     ASOF LEFT JOIN dried AS d ON d.gpu_id = i.gpu_id AND d.start_ns <= i.window_ns

@@ -1,21 +1,9 @@
 CREATE VIEW step_idle AS
 WITH windows AS (
     SELECT start_ns, end_ns FROM steps WHERE phase = 'steady'
-),
-times AS (
-    SELECT * EXCLUDE (thread) FROM facts.idle_time
-),
-calls AS (
-    FROM facts.idle_calls
-),
-time_pieces AS (
-    FROM cut_to('times', 'windows')
-),
-call_pieces AS (
-    FROM cut_to('calls', 'windows')
 )
 SELECT s.step, i.gpu_id, i.cause, i.host, i.idle_ns
-FROM _idle_of('time_pieces', 'call_pieces') AS i
+FROM _idle_in('windows') AS i
 JOIN steps AS s ON s.start_ns = i.window_ns AND s.phase = 'steady'
 JOIN step_gpus AS g ON g.step = s.step AND g.gpu_id = i.gpu_id;
 
