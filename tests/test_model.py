@@ -344,7 +344,7 @@ class TestOneLineOfTime:
             opened.sql("FROM _gpu_reach LIMIT 0")
             connection = opened._connection.duckdb
             gpus.create_line(connection, known)
-            (first, last), *_ = opened.rows("SELECT min(start_ns), max(end_ns) FROM _gpu_work")
+            (first, last), *_ = opened.rows("SELECT min(start_ns) AS first_ns, max(end_ns) AS last_ns FROM _gpu_work")
             for ns in (first, last):
                 place = f"on_line({literal(gpu)}, {ns})"
                 found = connection.execute(f"SELECT gpu_on_line({place}), ns_on_line({place})").fetchall()

@@ -6,6 +6,7 @@ import duckdb
 import pytest
 
 from nsys_insight.errors import UsageError
+from nsys_insight.model.views import needed
 from nsys_insight.packs import library
 from nsys_insight.packs.pack import parse
 from nsys_insight.sql import headers, names, parameters
@@ -139,8 +140,8 @@ class TestChosen:
         assert headers.chosen(self.SQL, {}) == self.SQL
 
     def test_reports_read_what_their_choice_needs(self):
-        def views(by):
-            return {view.name for view in views.needed(library.pack_of("top").statement({"group_by": by})[0])}
+        def read(by):
+            return {view.name for view in needed(library.pack_of("top").statement({"group_by": by})[0])}
 
-        assert "kernels_in_nvtx" in views("nvtx")
-        assert "kernels_in_nvtx" not in views("full")
+        assert "kernels_in_nvtx" in read("nvtx")
+        assert "kernels_in_nvtx" not in read("full")

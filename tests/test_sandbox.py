@@ -19,6 +19,7 @@ import pytest
 import nsys_insight
 from nsys_insight.errors import InsightError, QueryError
 from nsys_insight.ingest import attach, database, raw
+from nsys_insight.packs.pack import parse
 from nsys_insight.session import sandbox
 from nsys_insight.sql.statements import split
 
@@ -261,7 +262,7 @@ def test_a_pack_is_held_to_the_same(sample, tmp_path):
     header = 'title="a"\ndescription="b"\nreading="c"\nempty="d"\n[columns]\ncontent="e"\n'
     pack.write_text(f"/*\n{header}*/\nSELECT content FROM read_text('/etc/hostname')")
     with nsys_insight.open(sample("churn")) as trace, pytest.raises(QueryError, match="read_text is not available"):
-        trace.answer(pack.parse(pack))
+        trace.answer(parse(pack))
 
 
 def test_tables_of_the_contract_differ_in_their_columns(sample):

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from nsys_insight.session.duckdb import Connection
 from polars.testing import assert_frame_equal
 
 import nsys_insight
 from nsys_insight.errors import ToolError
 from nsys_insight.ingest import attach, nsys
+from nsys_insight.session.connection import Connection
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 

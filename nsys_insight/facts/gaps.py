@@ -44,7 +44,7 @@ _COLUMNS = {
 # is not.
 _UNPRECEDED = """
     FROM facts.listed_gaps AS g
-    ANTI JOIN facts.listed_operations AS o ON o.gpu_id = g.gpu_id AND o.end_ns = g.reached_ns"""
+    ANTI JOIN facts.listed_operations AS o ON o.gpu_id = g.gpu_id AND o.end_ns = g.running_end_ns"""
 _UNFOLLOWED = """
     FROM facts.listed_gaps AS g
     ANTI JOIN facts.listed_operations AS o ON o.gpu_id = g.gpu_id AND o.start_ns = g.next_ns"""
@@ -118,7 +118,7 @@ class _Lookup:
             tables = {table: row_search.Rows(database, table) for table in work}
             times = [next_ns for _, next_ns in self.gaps]
             look(times)
-            if missing := self._column(f"SELECT DISTINCT reached_ns {_UNPRECEDED}"):
+            if missing := self._column(f"SELECT DISTINCT running_end_ns {_UNPRECEDED}"):
                 look(times + missing)
         return self._has_all("facts.listed_operations", _UNPRECEDED, _UNFOLLOWED)
 

@@ -99,8 +99,8 @@ def check_name(connection: duckdb.DuckDBPyConnection, statement: Statement) -> N
     if connection.execute(taken).fetchall():
         what = "a function" if statement.is_macro else "a table of the model"
         raise QueryError(f"{name} is {what} already", "choose another name")
-    # Not all of the model is there yet.
-    if name in views.definitions():
+    # Not all of the model is there yet; and of several traces, each has the table `scope` in a catalog of its own.
+    if name in {*views.definitions(), "scope"}:
         raise QueryError(f"{name} is of the model", "choose another name")
 
 

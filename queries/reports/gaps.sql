@@ -58,7 +58,7 @@ WITH listed AS (
 before_gap AS (
     SELECT g.gap_id, o.name, o.process_id, o.correlation_id
     FROM listed AS g
-    JOIN _gap_operations AS o ON o.gpu_id = g.gpu_id AND o.end_ns = g.reached_ns
+    JOIN _gap_operations AS o ON o.gpu_id = g.gpu_id AND o.end_ns = g.running_end_ns
     QUALIFY row_number() OVER (PARTITION BY g.gap_id ORDER BY o.correlation_id, o.process_id, o.start_ns DESC, o.name) = 1
 ),
 after_gap AS (
@@ -78,9 +78,9 @@ launched AS MATERIALIZED (
         c.process_id, c.thread_id, c.start_ns AS call_start_ns,
         least(c.end_ns, g.end_ns) AS until_ns,
         CASE
-            WHEN c.end_ns <= g.reached_ns OR (a.process_id, a.correlation_id) = (b.process_id, b.correlation_id)
+            WHEN c.end_ns <= g.running_end_ns OR (a.process_id, a.correlation_id) = (b.process_id, b.correlation_id)
                 THEN 'launched before the gap'
-            WHEN c.start_ns < g.reached_ns THEN 'launch call under way'
+            WHEN c.start_ns < g.running_end_ns THEN 'launch call under way'
         END AS in_time
     FROM listed AS g
     LEFT JOIN before_gap AS b USING (gap_id)

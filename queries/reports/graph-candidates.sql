@@ -93,8 +93,8 @@ late AS (
     JOIN _gpu_work AS o ON o.gpu_id = g.gpu_id AND o.start_ns = g.next_ns
     JOIN _host_activity AS c ON c.process_id = o.process_id AND c.correlation_id = o.correlation_id
     WHERE c.kind = 'api'
-    GROUP BY g.gpu_id, g.start_ns, g.reached_ns
-    HAVING min(c.start_ns) >= g.reached_ns
+    GROUP BY g.gpu_id, g.start_ns, g.running_end_ns
+    HAVING min(c.start_ns) >= g.running_end_ns
 ),
 long AS (
     SELECT coalesce(sum(l.duration_ns), 0)::BIGINT AS all_ns

@@ -62,19 +62,19 @@ streams AS MATERIALIZED (
 -- What each operation adds to the busy time of its stream: the part of it after the latest end so far. These pieces do not
 -- overlap within a stream.
 pieces AS MATERIALIZED (
-    SELECT gpu_id, number, has_others, greatest(start_ns, coalesce(reached_ns, start_ns)) AS start_ns, end_ns
+    SELECT gpu_id, number, has_others, greatest(start_ns, coalesce(running_end_ns, start_ns)) AS start_ns, end_ns
     FROM (
         SELECT
             s.gpu_id, s.number, s.has_others, o.start_ns, o.end_ns,
             max(o.end_ns) OVER (
                 PARTITION BY s.gpu_id, s.number ORDER BY o.start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-            ) AS reached_ns
+            ) AS running_end_ns
         FROM ops AS o
         JOIN streams AS s
             ON s.process_id = o.process_id AND s.device_id IS NOT DISTINCT FROM o.device_id
             AND s.stream_id IS NOT DISTINCT FROM o.stream_id
     )
-    WHERE reached_ns IS NULL OR end_ns > reached_ns
+    WHERE running_end_ns IS NULL OR end_ns > running_end_ns
 ),
 -- How many streams are busy at each instant; where it is one, the sum of the numbers of the busy streams is its number.
 steps AS (

@@ -1,6 +1,6 @@
 -- What the views `longest_gaps`, `_gap_operations` and `_gap_activity` read.
 CREATE OR REPLACE TABLE facts.listed_gaps (
-    gap_id BIGINT, gpu_id BIGINT, start_ns BIGINT, end_ns BIGINT, duration_ns BIGINT, reached_ns BIGINT, next_ns BIGINT,
+    gap_id BIGINT, gpu_id BIGINT, start_ns BIGINT, end_ns BIGINT, duration_ns BIGINT, running_end_ns BIGINT, next_ns BIGINT,
     idle_ns BIGINT
 );
 

@@ -3,15 +3,15 @@ INSERT INTO facts.idle_time BY NAME FROM _idle_gaps;
 
 -- When the profiler held each thread up, and the time between.
 CREATE OR REPLACE TABLE internal.idle_held AS
-SELECT thread, greatest(start_ns, coalesce(reached_ns, start_ns)) AS start_ns, end_ns
+SELECT thread, greatest(start_ns, coalesce(running_end_ns, start_ns)) AS start_ns, end_ns
 FROM (
     SELECT process_id << 24 | thread_id AS thread, start_ns, end_ns, max(end_ns) OVER (
         PARTITION BY process_id << 24 | thread_id ORDER BY start_ns, end_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    ) AS reached_ns
+    ) AS running_end_ns
     FROM _host_activity
     WHERE kind = 'profiler'
 )
-WHERE end_ns > greatest(start_ns, coalesce(reached_ns, start_ns));
+WHERE end_ns > greatest(start_ns, coalesce(running_end_ns, start_ns));
 
 CREATE OR REPLACE TABLE internal.idle_turns AS
 SELECT thread, start_ns, end_ns, true AS is_held FROM internal.idle_held
@@ -110,17 +110,17 @@ WHERE b.start_ns >= m.piece_end_ns AND b.start_ns < m.end_ns;
 -- A call inside another one does not count: what counts is after the latest end so far, in the order in which calls begin.
 INSERT INTO facts.idle_calls BY NAME
 SELECT
-    l.gpu_id, greatest(m.start_ns, coalesce(m.reached_ns, m.start_ns)) - l.shift_ns AS start_ns, m.end_ns - l.shift_ns AS end_ns, m.host
+    l.gpu_id, greatest(m.start_ns, coalesce(m.running_end_ns, m.start_ns)) - l.shift_ns AS start_ns, m.end_ns - l.shift_ns AS end_ns, m.host
 FROM (
     SELECT
         lane, host, greatest(start_ns, piece_ns) AS start_ns, least(end_ns, piece_end_ns) AS end_ns,
         max(least(end_ns, piece_end_ns)) OVER (
             ORDER BY start_ns, end_ns DESC, piece_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS reached_ns
+        ) AS running_end_ns
     FROM internal.idle_met
 ) AS m
 JOIN internal.idle_lanes AS l USING (lane)
-WHERE m.end_ns > greatest(m.start_ns, coalesce(m.reached_ns, m.start_ns));
+WHERE m.end_ns > greatest(m.start_ns, coalesce(m.running_end_ns, m.start_ns));
 
 DROP VIEW internal.idle_before;
 

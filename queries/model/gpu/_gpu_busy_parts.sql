@@ -2,9 +2,9 @@
 -- to unite them takes another.
 CREATE VIEW _gpu_busy_parts AS
 WITH parts AS (
-    SELECT gpu_id, greatest(start_ns, coalesce(reached_ns, start_ns)) AS start_ns, end_ns
+    SELECT gpu_id, greatest(start_ns, coalesce(running_end_ns, start_ns)) AS start_ns, end_ns
     FROM _gpu_reach
-    WHERE reached_ns IS NULL OR end_ns > reached_ns
+    WHERE running_end_ns IS NULL OR end_ns > running_end_ns
 )
 SELECT gpu_id, start_ns, end_ns, end_ns - start_ns AS duration_ns
 FROM in_scope('parts');

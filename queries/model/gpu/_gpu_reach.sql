@@ -12,11 +12,11 @@ SELECT
     gpu_on_line(line_start) AS gpu_id,
     ns_on_line(line_start) AS start_ns,
     ns_on_line(line_end) AS end_ns,
-    CASE WHEN line_start >> lane_bits() = line_reached >> lane_bits() THEN ns_on_line(line_reached) END AS reached_ns
+    CASE WHEN line_start >> lane_bits() = line_reached >> lane_bits() THEN ns_on_line(line_reached) END AS running_end_ns
 FROM reach;
 
 COMMENT ON VIEW _gpu_reach IS 'The operations of `_gpu_work`, each with the latest end of those before it: from this follow busy time and gaps in one pass.';
 COMMENT ON COLUMN _gpu_reach.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
 COMMENT ON COLUMN _gpu_reach.start_ns IS 'When the operation started on the GPU';
 COMMENT ON COLUMN _gpu_reach.end_ns IS 'When it ended; never before its start';
-COMMENT ON COLUMN _gpu_reach.reached_ns IS 'The latest end of the operations that started before it; NULL for the first';
+COMMENT ON COLUMN _gpu_reach.running_end_ns IS 'The latest end of the operations that started before it; NULL for the first';

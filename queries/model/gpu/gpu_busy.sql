@@ -2,12 +2,12 @@
 -- operations overlap), and ends at the latest end before the next one begins.
 CREATE VIEW gpu_busy AS
 WITH starts AS (
-    SELECT gpu_id, start_ns, reached_ns FROM _gpu_reach WHERE reached_ns IS NULL OR start_ns > reached_ns
+    SELECT gpu_id, start_ns, running_end_ns FROM _gpu_reach WHERE running_end_ns IS NULL OR start_ns > running_end_ns
 ),
 busy AS (
     SELECT
         gpu_id, start_ns,
-        coalesce(lead(reached_ns) OVER (PARTITION BY gpu_id ORDER BY start_ns), last_ns) AS end_ns
+        coalesce(lead(running_end_ns) OVER (PARTITION BY gpu_id ORDER BY start_ns), last_ns) AS end_ns
     FROM starts
     JOIN (SELECT gpu_id, max(end_ns) AS last_ns FROM _gpu_work GROUP BY gpu_id) USING (gpu_id)
 )

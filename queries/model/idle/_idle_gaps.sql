@@ -12,7 +12,7 @@ operations AS (
 reach AS (
     SELECT
         gpu_on_line(line_start)::INTEGER AS gpu_id, ns_on_line(line_start) AS start_ns, call, before = call AS is_same_call,
-        CASE WHEN line_start >> lane_bits() = line_reached >> lane_bits() THEN ns_on_line(line_reached) END AS reached_ns
+        CASE WHEN line_start >> lane_bits() = line_reached >> lane_bits() THEN ns_on_line(line_reached) END AS running_end_ns
     FROM (
         SELECT line_start, call, max(line_end) OVER reached AS line_reached, lag(call) OVER along AS before
         FROM operations
@@ -30,20 +30,20 @@ launch_calls AS (
 ),
 between_operations AS (
     SELECT
-        g.gpu_id, g.reached_ns AS start_ns, g.start_ns AS end_ns, c.thread, c.call_ns, c.returned_ns,
+        g.gpu_id, g.running_end_ns AS start_ns, g.start_ns AS end_ns, c.thread, c.call_ns, c.returned_ns,
         c.name_id IN (SELECT name_id FROM _api_names WHERE call_group = 'copy' AND name NOT LIKE '%Async%') OR g.is_read AS is_copy,
         CASE
             WHEN g.is_same_call THEN 'same launch call'
             WHEN c.call_ns IS NULL THEN 'not in the trace'
-            WHEN c.returned_ns <= g.reached_ns THEN 'launched before'
-            WHEN c.call_ns < g.reached_ns AND g.is_read THEN 'blocking copies'
-            WHEN c.call_ns < g.reached_ns THEN 'launch call under way'
+            WHEN c.returned_ns <= g.running_end_ns THEN 'launched before'
+            WHEN c.call_ns < g.running_end_ns AND g.is_read THEN 'blocking copies'
+            WHEN c.call_ns < g.running_end_ns THEN 'launch call under way'
             ELSE 'late'
         END AS host
     FROM (
         SELECT *, call IN (SELECT correlation_id << 24 | process_id FROM _pageable_reads) AS is_read
         FROM reach
-        WHERE start_ns > reached_ns
+        WHERE start_ns > running_end_ns
     ) AS g
     LEFT JOIN launch_calls AS c ON c.call = g.call
 ),

@@ -7,6 +7,6 @@ COMMENT ON COLUMN longest_gaps.gpu_id IS 'The machine''s GPU where the trace say
 COMMENT ON COLUMN longest_gaps.start_ns IS 'When the GPU became idle';
 COMMENT ON COLUMN longest_gaps.end_ns IS 'When the next operation started';
 COMMENT ON COLUMN longest_gaps.duration_ns IS 'end_ns - start_ns';
-COMMENT ON COLUMN longest_gaps.reached_ns IS 'When the operations before it ended: start_ns, unless the scope cut the gap';
+COMMENT ON COLUMN longest_gaps.running_end_ns IS 'When the operations before it ended: start_ns, unless the scope cut the gap';
 COMMENT ON COLUMN longest_gaps.next_ns IS 'When the operation after it started: end_ns, unless the scope cut the gap';
 COMMENT ON COLUMN longest_gaps.idle_ns IS 'How long all gaps are together, also those not listed';
