@@ -19,6 +19,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="write the goldens that changed instead of comparing")
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Have workers for the whole suite alone: a file or two are done before these have started."""
+    whole = {REPOSITORY, REPOSITORY / "tests"}
+    return None if {Path(arg).resolve() for arg in config.args} <= whole else 0
+
+
 @pytest.fixture(scope="session", autouse=True)
 def nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Forget the user's settings and have a cache folder for fixtures that live longer than a test."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import synthetic
+from reading import reading
 
 import nsys_insight
 from nsys_insight.errors import TraceError, UsageError
@@ -106,7 +107,7 @@ def test_what_is_planned_is_what_the_filters_let_through(name, asked):
 
 @pytest.mark.parametrize(("name", "asked"), CASES, ids=str)
 def test_all_kernels_asked_for_are_in_it_past_the_middle(name, asked):
-    with nsys_insight.open(SAMPLES / f"{name}.sqlite") as opened:
+    with reading(SAMPLES / f"{name}.sqlite") as opened:
         made = plan.make(opened, **asked)
         planned = made.answer.frame().filter(planned=True)
     assert planned["name"].n_unique() == (len(asked["kernels"]) if "kernels" in asked else asked.get("top", 3))
@@ -117,7 +118,7 @@ def test_all_kernels_asked_for_are_in_it_past_the_middle(name, asked):
 
 
 def test_the_command_is_what_the_capture_says():
-    with nsys_insight.open(SAMPLES / "decode_eager.sqlite") as opened:
+    with reading(SAMPLES / "decode_eager.sqlite") as opened:
         command = plan.make(opened).command()
     assert command[0] == "ncu"
     assert command[-9:] == ["--layers", "4", "--hidden", "512", "--heads", "8", "--profile-api", "--tokens", "32"]
@@ -131,19 +132,19 @@ def test_the_command_is_what_the_capture_says():
 
 
 def test_a_program_without_profiler_calls_is_counted_from_its_start():
-    with nsys_insight.open(SAMPLES / "churn.sqlite") as opened:
+    with reading(SAMPLES / "churn.sqlite") as opened:
         command = plan.make(opened).command()
     assert command[-2:] == ["./churn", "20"]
     assert not {"--profile-from-start", "--nvtx", "--graph-profiling"} & set(options(command))
 
 
 def test_kernels_of_graphs_are_profiled_by_node():
-    with nsys_insight.open(SAMPLES / "decode_graph_node.sqlite") as opened:
+    with reading(SAMPLES / "decode_graph_node.sqlite") as opened:
         assert options(plan.make(opened).command())["--graph-profiling"] == "node"
 
 
 def test_graphs_that_hide_kernels_are_told():
-    with nsys_insight.open(SAMPLES / "decode_graph_whole.sqlite") as opened:
+    with reading(SAMPLES / "decode_graph_whole.sqlite") as opened:
         assert any("32 CUDA graphs ran as a whole" in note for note in plan.make(opened).notes)
 
 
@@ -187,7 +188,7 @@ def test_each_process_is_counted_by_itself(tmp_path):
 
 
 def test_kernels_are_chosen_by_their_class():
-    with nsys_insight.open(SAMPLES / "decode_eager.sqlite") as opened:
+    with reading(SAMPLES / "decode_eager.sqlite") as opened:
         of = {row["name"]: row["bound"] for row in opened.scope(nvtx="decode_step").run("classify-kernels").to_dicts()}
         assert set(of.values()) >= {"memory", "latency"}
         for bound in ("memory", "latency"):
@@ -221,7 +222,7 @@ def test_a_trace_without_kernels_and_a_name_that_is_not_there(tmp_path):
     trace.thread().call("cudaMalloc_v3020")
     with nsys_insight.open(trace.write(tmp_path / "t.sqlite")) as opened, pytest.raises(TraceError, match="no kernels"):
         plan.make(opened)
-    with nsys_insight.open(SAMPLES / "churn.sqlite") as opened:
+    with reading(SAMPLES / "churn.sqlite") as opened:
         with pytest.raises(UsageError, match="contains 'nothing'"):
             plan.make(opened, kernels=("nothing",))
         with pytest.raises(UsageError, match="--set"):

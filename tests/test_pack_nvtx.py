@@ -9,6 +9,7 @@ from pathlib import Path
 import oracle
 import pytest
 from hypothesis import HealthCheck, given, settings
+from reading import reading
 from strategies import traces
 from synthetic import Trace
 
@@ -22,7 +23,7 @@ STYLES = {oracle.PUSH_POP: "push/pop", oracle.START_END: "start/end"}
 
 
 def ask(path, scope=None, **params):
-    with nsys_insight.open(path).scope(**scope or {}) as trace:
+    with reading(path, **scope or {}) as trace:
         return {(row["name"], row["style"]): row for row in trace.nvtx(**params).to_dicts()}
 
 
@@ -188,7 +189,7 @@ def test_ranges_of_domains_that_overlap_have_their_own_work(tmp_path):
     assert_equal(ask(path), expected_of(oracle.read(path)))
     own = {name: (row["own_host_ns"], row["own_gpu_ns"]) for (name, _), row in ask(path, by="path").items()}
     assert own == {"step": (5_000, 1), "request": (10_000, 320)}
-    with nsys_insight.open(path) as opened:
+    with reading(path) as opened:
         assert opened.top(group_by="nvtx").select("name", "calls").rows() == [("request", 2), ("step", 1)]
 
 
@@ -279,7 +280,7 @@ def test_backtrace_rows_of_2022_do_not_count_work_twice(tmp_path):
 
 
 def test_without_ranges_the_answer_is_empty_and_says_how_to_get_some(sample):
-    with nsys_insight.open(sample("churn")) as trace:
+    with reading(sample("churn")) as trace:
         answer = trace.answer("nvtx")
         assert answer.rows() == []
         assert "-t cuda,nvtx" in answer.empty

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from classified import PERIOD, runs
+from reading import reading
 from synthetic import Trace
 
 import nsys_insight
@@ -27,7 +28,7 @@ def trace():
 
 
 def ask(path, **params):
-    with nsys_insight.open(path) as trace:
+    with reading(path) as trace:
         return trace.run("roofline", **params).to_dicts()
 
 
@@ -119,7 +120,7 @@ class TestRoofline:
         host = trace.thread()
         host.launch("hgemm_large", runs=2_000_000).launch("hgemm_small", runs=2_000)
         assert [row["name"] for row in ask(trace.write(path), gemm="8192,8192,8192")] == ["hgemm_large"]
-        with nsys_insight.open(path) as opened:
+        with reading(path) as opened:
             answer = opened.answer("roofline", gemm="8192,8192,8192", kernel="SMALL")
             assert [row["name"] for row in answer.frame().to_dicts()] == ["hgemm_small"]
         assert any("above the peak" in note for note in answer.notes)

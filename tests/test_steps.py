@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reading import reading
 from synthetic import Trace
 
 import nsys_insight
@@ -24,7 +25,7 @@ COUNTS = ("kernels", "launch_calls", "graph_launches", "mallocs", "frees", "sync
 
 def ask(path, scope=None, **options):
     """Give the rows of `steps`, in order, and the row of `step_method`."""
-    with nsys_insight.open(path).scope(**scope or {}) as trace:
+    with reading(path, **scope or {}) as trace:
         trace.answer("steps", **options)
         session = trace._connection
         steps = pl.DataFrame(session.duckdb.sql("SELECT * FROM steps ORDER BY start_ns, step")).to_dicts()
@@ -80,7 +81,7 @@ def test_a_straggling_step_is_named_with_what_differed(tmp_path):
     assert outlier["step"] == 7
     assert "500.0 µs more idle" in outlier["reason"]
     assert method["outlier_count"] == 1
-    with nsys_insight.open(path) as trace:
+    with reading(path) as trace:
         assert any("500.0 µs more idle" in note for note in trace.answer("steps").notes)
 
 
@@ -309,16 +310,16 @@ class TestOptions:
             ask(sample("churn"), **options)
 
     def test_reports_that_know_no_steps_do_not_take_them(self, sample):
-        with nsys_insight.open(sample("churn")) as trace, pytest.raises(UsageError, match="step_method"):
+        with reading(sample("churn")) as trace, pytest.raises(UsageError, match="step_method"):
             trace.answer("top", step_method="nvtx")
 
     def test_sql_can_ask_for_steps(self, sample):
-        with nsys_insight.open(sample("decode_eager")) as trace:
+        with reading(sample("decode_eager")) as trace:
             assert trace.sql("SELECT count(step) FROM steps").item() == 32
             assert trace.sql("SELECT bool_and(busy_ns + idle_ns = end_ns - start_ns) FROM step_gpus").item()
 
     def test_each_question_has_its_own_options(self, sample):
-        with nsys_insight.open(sample("decode_eager")) as trace:
+        with reading(sample("decode_eager")) as trace:
             first = trace.run("steps", step_method="sequence")
             second = trace.run("steps")
             assert (len(first), len(second)) == (33, 33)
