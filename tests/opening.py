@@ -1,0 +1,42 @@
+"""Traces as tests ask them: one of the repository is opened once for all tests of a process, which change nothing."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import nsys_insight
+from nsys_insight.ingest.scope import WHOLE_TRACE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nsys_insight.ingest.scope import Scope
+    from nsys_insight.trace import Trace
+
+REPOSITORY = Path(__file__).parents[1]
+# What lies here stays as it is while tests run.
+LASTING = (REPOSITORY / "sample_traces", REPOSITORY.parent / "shared")
+
+
+def lasts(path: Path | str) -> bool:
+    """Whether a file is one of the repository's, or beside it."""
+    return any(Path(path).is_relative_to(folder) for folder in LASTING)
+
+
+@contextmanager
+def opened(path: Path | str, **scope: Any) -> Iterator[Trace]:
+    """Give a trace in a scope; one that a test wrote is its own, and closed after it."""
+    part = WHOLE_TRACE.narrowed(**scope)
+    if lasts(path):
+        yield _once(path, part)
+        return
+    with nsys_insight.open(path, scope=part) as trace:
+        yield trace
+
+
+@cache
+def _once(path: Path | str, part: Scope) -> Trace:
+    return nsys_insight.open(path, scope=part, use_cache=False)
