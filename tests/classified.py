@@ -10,9 +10,8 @@ import re
 import tempfile
 from pathlib import Path
 
+from opening import open_trace
 from synthetic import Trace
-
-import nsys_insight
 
 PAGE = Path(__file__).parents[1] / "docs" / "classification.md"
 PERIOD = 10_000
@@ -69,7 +68,7 @@ def dims(text):
 
 
 def ask(path, **params):
-    with nsys_insight.open(path) as trace:
+    with open_trace(path) as trace:
         return trace.answer("classify-kernels", **params).frame().to_dicts()
 
 

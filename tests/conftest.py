@@ -19,6 +19,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="write the goldens that changed instead of comparing")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Share only whole folders among processes: for a file or a test, to start them takes longer than to run it."""
+    if all(Path(argument).is_dir() for argument in config.args):
+        return None
+    config.option.dist = "no"
+    return 0
+
+
 @pytest.fixture(scope="session", autouse=True)
 def nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Forget the user's settings and have a cache folder for fixtures that live longer than a test."""

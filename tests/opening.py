@@ -4,30 +4,23 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from oracle import lasts
 
 import nsys_insight
 from nsys_insight.ingest.scope import WHOLE_TRACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from nsys_insight.ingest.scope import Scope
     from nsys_insight.trace import Trace
 
-REPOSITORY = Path(__file__).parents[1]
-# What lies here stays as it is while tests run.
-LASTING = (REPOSITORY / "sample_traces", REPOSITORY.parent / "shared")
-
-
-def lasts(path: Path | str) -> bool:
-    """Whether a file is one of the repository's, or beside it."""
-    return any(Path(path).is_relative_to(folder) for folder in LASTING)
-
 
 @contextmanager
-def opened(path: Path | str, **scope: Any) -> Iterator[Trace]:
+def open_trace(path: Path | str, **scope: Any) -> Iterator[Trace]:
     """Give a trace in a scope; one that a test wrote is its own, and closed after it."""
     part = WHOLE_TRACE.narrowed(**scope)
     if lasts(path):

@@ -8,10 +8,9 @@ import oracle
 import printed as nsys
 import pytest
 from hypothesis import HealthCheck, given, settings
+from opening import open_trace
 from strategies import traces
 from synthetic import Trace
-
-import nsys_insight
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 # What the oracle calls a number, and what the report does.
@@ -20,7 +19,7 @@ COLUMNS |= {"stddev": "stddev_ns"}
 
 
 def ask(path, **scope):
-    with nsys_insight.open(path).scope(**scope) as trace:
+    with open_trace(path, **scope) as trace:
         answer = trace.answer("api")
         return {row["name"]: row for row in answer.frame().to_dicts()}, answer.notes
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import oracle
 import pytest
+from opening import open_trace
 from synthetic import Trace
-
-import nsys_insight
 
 REPOSITORY = Path(__file__).parents[1]
 SAMPLES = REPOSITORY / "sample_traces"
@@ -26,7 +25,7 @@ KINDS = {
 
 
 def ask(path, scope=None, **params):
-    with nsys_insight.open(path).scope(**scope or {}) as trace:
+    with open_trace(path, **scope or {}) as trace:
         answer = trace.answer("copies", **params)
         return answer.frame().to_dicts(), answer.notes
 

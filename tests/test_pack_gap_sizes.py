@@ -8,10 +8,9 @@ from pathlib import Path
 import oracle
 import pytest
 from hypothesis import HealthCheck, given, settings
+from opening import open_trace
 from strategies import traces
 from synthetic import Trace
-
-import nsys_insight
 
 REPOSITORY = Path(__file__).parents[1]
 REAL = [
@@ -26,7 +25,7 @@ CLASSES = {
 
 
 def ask(path, **scope):
-    with nsys_insight.open(path).scope(**scope) as trace:
+    with open_trace(path, **scope) as trace:
         return trace.run("gap-sizes").to_dicts()
 
 

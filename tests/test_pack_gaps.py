@@ -8,6 +8,7 @@ from pathlib import Path
 
 import oracle
 import pytest
+from opening import open_trace
 from synthetic import Trace
 
 import nsys_insight
@@ -20,7 +21,7 @@ REAL = [*SAMPLES, *sorted((REPOSITORY.parent / "shared").glob("*/*.sqlite"))]
 
 
 def ask(path, scope=None, **params):
-    with nsys_insight.open(path).scope(**scope or {}) as trace:
+    with open_trace(path, **scope or {}) as trace:
         answer = trace.answer("gaps", **params)
         return answer.frame().to_dicts(), answer.notes
 

@@ -9,14 +9,13 @@ import oracle
 import printed as nsys
 import pytest
 from hypothesis import HealthCheck, given, settings
+from opening import open_trace
 from strategies import traces
 from synthetic import Trace
 
-import nsys_insight
-
 
 def ask(path, **scope):
-    with nsys_insight.open(path).scope(**scope) as trace:
+    with open_trace(path, **scope) as trace:
         answer = trace.answer("launch-configs")
         return answer.frame().to_dicts(), answer.notes
 

@@ -7,17 +7,16 @@ from pathlib import Path
 import oracle
 import pytest
 from hypothesis import HealthCheck, given, settings
+from opening import open_trace
 from strategies import traces
 from synthetic import Trace
-
-import nsys_insight
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 NAMES = sorted(path.stem for path in SAMPLES.glob("*.sqlite"))
 
 
 def ask(path, **scope):
-    with nsys_insight.open(path).scope(**scope) as trace:
+    with open_trace(path, **scope) as trace:
         answer = trace.answer("mallocs")
         return {row["name"]: row for row in answer.frame().to_dicts()}, answer.notes
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import oracle
 import pytest
+from opening import open_trace
 from synthetic import Trace
-
-import nsys_insight
 
 
 def ask(path, **params):
-    with nsys_insight.open(path) as trace:
+    with open_trace(path) as trace:
         return {row["name"]: row for row in trace.run("pace", **params).to_dicts()}
 
 
@@ -59,7 +58,7 @@ def test_ranges_take_their_host_time(sample):
 
 @pytest.mark.parametrize("method", ["nvtx", "sequence"])
 def test_the_kernels_of_all_steady_steps_are_there(sample, method):
-    with nsys_insight.open(sample("decode_eager")) as trace:
+    with open_trace(sample("decode_eager")) as trace:
         rows = trace.run("pace", step_method=method)
         per_step = trace.run("per-token", step_method=method)
     kernel_ns = per_step.filter(per_step["metric"] == "kernel_ns")["total"].item()

@@ -8,10 +8,9 @@ from pathlib import Path
 import oracle
 import pytest
 from hypothesis import HealthCheck, given, settings
+from opening import open_trace
 from strategies import traces
 from synthetic import Trace
-
-import nsys_insight
 
 REPOSITORY = Path(__file__).parents[1]
 REAL = [
@@ -20,7 +19,7 @@ REAL = [
 
 
 def ask(path, **scope):
-    with nsys_insight.open(path).scope(**scope) as trace:
+    with open_trace(path, **scope) as trace:
         answer = trace.answer("streams")
         return {
             (row["process_id"], row["device_id"], row["stream_id"]): row for row in answer.frame().to_dicts()

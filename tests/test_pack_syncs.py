@@ -9,10 +9,9 @@ from pathlib import Path
 import oracle
 import pytest
 from hypothesis import HealthCheck, given, settings
+from opening import open_trace
 from strategies import traces
 from synthetic import Trace
-
-import nsys_insight
 
 REPOSITORY = Path(__file__).parents[1]
 REAL = [
@@ -22,7 +21,7 @@ real = pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
 
 
 def ask(path, **scope):
-    with nsys_insight.open(path).scope(**scope) as trace:
+    with open_trace(path, **scope) as trace:
         answer = trace.answer("syncs")
         return answer.frame().to_dicts(), answer.notes
 

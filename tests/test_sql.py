@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from opening import opened
+from opening import open_trace
 from synthetic import Trace
 
 import nsys_insight
@@ -169,7 +169,7 @@ class TestSteps:
 
     @pytest.mark.parametrize("name", ["step_totals", "answer_1", "found_steps", "listed_gaps"])
     def test_a_table_of_the_user_s_own_may_be_called_as_one_of_ours(self, name):
-        with nsys_insight.open(CHURN) as trace, opened(CHURN) as other:
+        with nsys_insight.open(CHURN) as trace, open_trace(CHURN) as other:
             (table,) = split(f"CREATE TEMP TABLE {name} AS SELECT 'mine' AS whose")
             trace.define(table)
             for report in ("top", "steps", "gaps"):
