@@ -10,7 +10,7 @@ import re
 import tempfile
 from pathlib import Path
 
-from reading import reading
+from opening import open_trace
 from synthetic import Trace
 
 PAGE = Path(__file__).parents[1] / "docs" / "classification.md"
@@ -68,7 +68,7 @@ def dims(text):
 
 
 def ask(path, **params):
-    with reading(path) as trace:
+    with open_trace(path) as trace:
         return trace.answer("classify-kernels", **params).frame().to_dicts()
 
 

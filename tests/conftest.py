@@ -19,10 +19,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="write the goldens that changed instead of comparing")
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Have workers for the whole suite alone: a file or two are done before these have started."""
-    whole = {REPOSITORY, REPOSITORY / "tests"}
-    return None if {Path(arg).resolve() for arg in config.args} <= whole else 0
+    """Share only whole folders among processes: for a file or a test, to start them takes longer than to run it."""
+    if all(Path(argument).is_dir() for argument in config.args):
+        return None
+    config.option.dist = "no"
+    return 0
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,21 +9,26 @@ All times are nanoseconds. `tables` maps a table's name to its rows; a table tha
 from __future__ import annotations
 
 import math
+import os
 import re
 import sqlite3
 from collections import Counter, defaultdict
+from functools import lru_cache
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
-    from pathlib import Path
 
 Row = dict[str, Any]
 Tables = defaultdict[str, list[Row]]
 Interval = tuple[int, int]
 Shape = tuple[int, int, int]
 Statistics = dict[str, float | None]
+
+REPOSITORY = Path(__file__).parents[1]
+LASTING = (REPOSITORY / "sample_traces", REPOSITORY.parent / "shared")
 
 BACKTRACE = 67  # event class of the rows with which nsys 2022 repeats each runtime call
 PUSH_POP, START_END = 59, 60  # NVTX event types
@@ -45,7 +50,16 @@ RELEASE = re.compile(r"cudaFree|cuMemFree|cuMemRelease")
 
 
 def read(path: Path) -> Tables:
-    """Read every table of an export."""
+    """Read every table of an export; of one that lasts, a few are kept."""
+    return _read_once(path) if lasts(path) else _read(path)
+
+
+def lasts(path: Path | str) -> bool:
+    """Whether a file is one of the repository's, or beside it, which tests leave as it is."""
+    return any(Path(os.path.abspath(path)).is_relative_to(folder) for folder in LASTING)  # noqa: PTH100 - no links
+
+
+def _read(path: Path) -> Tables:
     db = sqlite3.connect(path)
     db.row_factory = sqlite3.Row
     db.text_factory = lambda text: text.decode("utf-8", errors="replace")
@@ -55,6 +69,9 @@ def read(path: Path) -> Tables:
         tables[name] = [dict(row) for row in db.execute(f'SELECT * FROM "{name}"')]
     db.close()
     return tables
+
+
+_read_once = lru_cache(maxsize=6)(_read)
 
 
 # Ids and names -------------------------------------------------------------------------------------------------------

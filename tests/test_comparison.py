@@ -6,9 +6,9 @@ import random
 
 import planted
 import pytest
+from opening import open_trace
 from synthetic import Trace
 
-import nsys_insight
 from nsys_insight.compare import runs
 from nsys_insight.compare.answer import answer, notes, tables
 from nsys_insight.compare.comparison import MOVED, compare
@@ -50,7 +50,7 @@ def decode(path, *, seed, steps=20, slow=1.0, syncs=1, fused=False, warm_up=0, j
 
 
 def measured(path, **asked):
-    with nsys_insight.open(path) as trace:
+    with open_trace(path) as trace:
         return runs.measure(trace, checked(asked))
 
 
@@ -219,7 +219,7 @@ def test_whole_traces_have_no_noise_to_tell_from(tmp_path):
     host = trace.thread()
     for number in range(4):
         host.launch(f"k{number}")
-    with nsys_insight.open(trace.write(tmp_path / "trace.sqlite")) as opened:
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
         assert runs.measure(opened) is None
         run = runs.whole(opened)
     found = compare([run], [run])
@@ -229,7 +229,7 @@ def test_whole_traces_have_no_noise_to_tell_from(tmp_path):
 
 
 def test_without_cuda_events_there_is_nothing_to_measure(tmp_path):
-    with nsys_insight.open(Trace().write(tmp_path / "nothing.sqlite")) as trace, pytest.raises(TraceError):
+    with open_trace(Trace().write(tmp_path / "nothing.sqlite")) as trace, pytest.raises(TraceError):
         runs.measure(trace)
 
 

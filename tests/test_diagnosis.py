@@ -12,6 +12,7 @@ import planted
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from opening import open_trace
 from planted import Loop
 from strategies import traces as random_traces
 from synthetic import Trace
@@ -428,7 +429,7 @@ def test_whatever_a_trace_lacks_there_is_a_diagnosis(tmp_path):
 @given(random_traces())
 @settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
 def test_the_parts_are_the_whole_and_no_more_is_won_than_there_is(tmp_path_factory, trace):
-    with nsys_insight.open(trace.write(tmp_path_factory.mktemp("random") / "trace.sqlite")) as opened:
+    with open_trace(trace.write(tmp_path_factory.mktemp("random") / "trace.sqlite")) as opened:
         found = opened.diagnose()
         if found.wall_ns:
             assert sum(share.wall_pct for share in found.shares) == pytest.approx(100)
@@ -492,7 +493,7 @@ def test_there_are_at_most_seven_findings():
 
 
 def test_a_scope_and_options_about_steps_are_kept_in_the_commands(sample):
-    with nsys_insight.open(sample("decode_eager")).scope(nvtx="decode_step") as trace:
+    with open_trace(sample("decode_eager"), nvtx="decode_step") as trace:
         found = trace.diagnose(tokens_per_step=4)
     whole = every(found)["launch-bound"]
     assert found.per == "token"
@@ -557,7 +558,7 @@ def test_pinned_copies_of_a_real_trace_are_not_counted_as_pageable(diagnosed, sa
 def test_what_other_people_s_traces_say(shared):
     found = {}
     for path in sorted((shared / "foreign").glob("*.sqlite")):
-        with nsys_insight.open(path) as trace:
+        with open_trace(path) as trace:
             found[path.name.partition(".")[0]] = trace.diagnose()
     assert found["mordred"].findings[0].name == "copy-bound"
     assert found["mordred"].busy_pct > 60  # its copies are no idle time

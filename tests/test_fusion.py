@@ -11,7 +11,7 @@ import planted
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reading import reading
+from opening import open_trace
 from synthetic import Trace
 
 from nsys_insight.facts.fusion.layers import layers_of
@@ -22,7 +22,7 @@ API, THINK, RUNS = 4_000, 5_000, 2_000
 
 
 def ask(path, report="fusion", **params):
-    with reading(path) as trace:
+    with open_trace(path) as trace:
         answer = trace.answer(report, **params)
         return answer.frame().to_dicts(), list(answer.notes)
 
@@ -109,7 +109,7 @@ def test_the_bounds_contain_the_step_made_anew_with_the_chain_fused(tmp_path, ru
 
 def test_what_is_chosen_saves_no_more_than_the_wall_and_shares_no_kernel(tmp_path, sample):
     for path in (trace_of(tmp_path)[1], sample("decode_eager"), sample("decode_graph_node")):
-        with reading(path) as trace:
+        with open_trace(path) as trace:
             ((wall_ns, low, high),) = trace.sql(
                 "SELECT wall_ns, together_low_ns, together_high_ns FROM fusion_step"
             ).rows()

@@ -10,6 +10,7 @@ import oracle
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from opening import open_trace
 from strategies import traces
 from synthetic import Trace
 from synthetic_schema import ENUMS
@@ -288,7 +289,7 @@ class TestOddTimes:
             row["start"], row["end"] = row["end"], row["start"]
         path = trace.write(tmp_path / "trace.sqlite")
         timed = []
-        with nsys_insight.open(path) as opened:
+        with open_trace(path) as opened:
             for view in views.documented():
                 columns = {*opened.sql(f"FROM {view} LIMIT 0").columns}
                 if view not in DISJOINT and columns >= {"start_ns", "end_ns", "duration_ns"}:
@@ -340,7 +341,7 @@ class TestOneLineOfTime:
     def test_a_place_leads_back_to_its_gpu_and_time(self, tmp_path, gpu, known):
         trace = Trace()
         trace.thread().launch("k", at=2_000_000, runs=40_000).copy("H2D", 4)
-        with nsys_insight.open(trace.write(tmp_path / "t.sqlite")) as opened:
+        with open_trace(trace.write(tmp_path / "t.sqlite")) as opened:
             opened.sql("FROM _gpu_reach LIMIT 0")
             connection = opened._connection.duckdb
             gpus.create_line(connection, known)

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 import synthetic
-from reading import reading
+from opening import open_trace
 
-import nsys_insight
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.ncu import plan
 
@@ -89,7 +88,7 @@ CASES = [
 @pytest.mark.parametrize(("name", "asked"), CASES, ids=str)
 def test_what_is_planned_is_what_the_filters_let_through(name, asked):
     trace = SAMPLES / f"{name}.sqlite"
-    with nsys_insight.open(trace) as opened:
+    with open_trace(trace) as opened:
         made = plan.make(opened, **asked)
         rows = made.answer.frame().to_dicts()
     expected = captured(trace, made.command())
@@ -107,7 +106,7 @@ def test_what_is_planned_is_what_the_filters_let_through(name, asked):
 
 @pytest.mark.parametrize(("name", "asked"), CASES, ids=str)
 def test_all_kernels_asked_for_are_in_it_past_the_middle(name, asked):
-    with reading(SAMPLES / f"{name}.sqlite") as opened:
+    with open_trace(SAMPLES / f"{name}.sqlite") as opened:
         made = plan.make(opened, **asked)
         planned = made.answer.frame().filter(planned=True)
     assert planned["name"].n_unique() == (len(asked["kernels"]) if "kernels" in asked else asked.get("top", 3))
@@ -118,7 +117,7 @@ def test_all_kernels_asked_for_are_in_it_past_the_middle(name, asked):
 
 
 def test_the_command_is_what_the_capture_says():
-    with reading(SAMPLES / "decode_eager.sqlite") as opened:
+    with open_trace(SAMPLES / "decode_eager.sqlite") as opened:
         command = plan.make(opened).command()
     assert command[0] == "ncu"
     assert command[-9:] == ["--layers", "4", "--hidden", "512", "--heads", "8", "--profile-api", "--tokens", "32"]
@@ -132,19 +131,19 @@ def test_the_command_is_what_the_capture_says():
 
 
 def test_a_program_without_profiler_calls_is_counted_from_its_start():
-    with reading(SAMPLES / "churn.sqlite") as opened:
+    with open_trace(SAMPLES / "churn.sqlite") as opened:
         command = plan.make(opened).command()
     assert command[-2:] == ["./churn", "20"]
     assert not {"--profile-from-start", "--nvtx", "--graph-profiling"} & set(options(command))
 
 
 def test_kernels_of_graphs_are_profiled_by_node():
-    with reading(SAMPLES / "decode_graph_node.sqlite") as opened:
+    with open_trace(SAMPLES / "decode_graph_node.sqlite") as opened:
         assert options(plan.make(opened).command())["--graph-profiling"] == "node"
 
 
 def test_graphs_that_hide_kernels_are_told():
-    with reading(SAMPLES / "decode_graph_whole.sqlite") as opened:
+    with open_trace(SAMPLES / "decode_graph_whole.sqlite") as opened:
         assert any("32 CUDA graphs ran as a whole" in note for note in plan.make(opened).notes)
 
 
@@ -157,7 +156,7 @@ def test_the_section_set_is_what_the_number_of_launches_allows(tmp_path, count, 
             thread.launch(name, runs=900_000)
             for number in range(count - 2):
                 thread.launch("a", runs=10, grid=(number + 2, 1, 1))
-    with nsys_insight.open(trace.write(tmp_path / "t.sqlite")) as opened:
+    with open_trace(trace.write(tmp_path / "t.sqlite")) as opened:
         made = plan.make(opened, top=1 if count == 1 else 2)
     assert (made.count, made.sections) == (count, sections)
 
@@ -165,10 +164,10 @@ def test_the_section_set_is_what_the_number_of_launches_allows(tmp_path, count, 
 def test_names_are_escaped_for_the_regular_expression_and_for_the_shell(tmp_path):
     trace = synthetic.Trace()
     trace.thread().launch("odd$(rm -rf ~)'kernel", runs=1000)
-    with nsys_insight.open(trace.write(tmp_path / "t.sqlite")) as opened:
+    with open_trace(trace.write(tmp_path / "t.sqlite")) as opened:
         made = plan.make(opened)
     pattern = options(made.command())["--kernel-name"].removeprefix("regex:")
-    with nsys_insight.open(tmp_path / "t.sqlite") as opened:
+    with open_trace(tmp_path / "t.sqlite") as opened:
         (short,) = opened.sql("SELECT DISTINCT short_name FROM kernels")["short_name"]
     assert re.fullmatch(pattern, short)
     assert shlex.split(plan.shell(made.command())) == made.command()
@@ -180,7 +179,7 @@ def test_each_process_is_counted_by_itself(tmp_path):
     for _ in range(6):
         first.launch("a", runs=1000)
         second.launch("a", runs=5000)
-    with nsys_insight.open(trace.write(tmp_path / "t.sqlite")) as opened:
+    with open_trace(trace.write(tmp_path / "t.sqlite")) as opened:
         made = plan.make(opened)
     assert made.answer is not None
     assert options(made.command())["--launch-skip"] in ("2", "3")
@@ -188,7 +187,7 @@ def test_each_process_is_counted_by_itself(tmp_path):
 
 
 def test_kernels_are_chosen_by_their_class():
-    with reading(SAMPLES / "decode_eager.sqlite") as opened:
+    with open_trace(SAMPLES / "decode_eager.sqlite") as opened:
         of = {row["name"]: row["bound"] for row in opened.scope(nvtx="decode_step").run("classify-kernels").to_dicts()}
         assert set(of.values()) >= {"memory", "latency"}
         for bound in ("memory", "latency"):
@@ -210,7 +209,7 @@ def test_steps_without_ranges_are_told_and_the_prefill_after_them_is_not_taken(t
         host.idle(20_000)
     for _ in range(25):
         host.launch("gemm", runs=5_000)
-    with nsys_insight.open(trace.write(tmp_path / "t.sqlite")) as opened:
+    with open_trace(trace.write(tmp_path / "t.sqlite")) as opened:
         steady = opened.sql("SELECT count(*) AS n FROM steps WHERE phase = 'steady'")["n"][0]
         made = plan.make(opened, kernels=("gemm",))
     assert steady >= 15
@@ -220,9 +219,9 @@ def test_steps_without_ranges_are_told_and_the_prefill_after_them_is_not_taken(t
 def test_a_trace_without_kernels_and_a_name_that_is_not_there(tmp_path):
     trace = synthetic.Trace()
     trace.thread().call("cudaMalloc_v3020")
-    with nsys_insight.open(trace.write(tmp_path / "t.sqlite")) as opened, pytest.raises(TraceError, match="no kernels"):
+    with open_trace(trace.write(tmp_path / "t.sqlite")) as opened, pytest.raises(TraceError, match="no kernels"):
         plan.make(opened)
-    with reading(SAMPLES / "churn.sqlite") as opened:
+    with open_trace(SAMPLES / "churn.sqlite") as opened:
         with pytest.raises(UsageError, match="contains 'nothing'"):
             plan.make(opened, kernels=("nothing",))
         with pytest.raises(UsageError, match="--set"):

@@ -8,7 +8,7 @@ import oracle
 import printed as nsys
 import pytest
 from hypothesis import HealthCheck, given, settings
-from reading import reading
+from opening import open_trace
 from strategies import traces
 from synthetic import Trace
 
@@ -19,7 +19,7 @@ COLUMNS |= {"stddev": "stddev_ns"}
 
 
 def ask(path, **scope):
-    with reading(path, **scope) as trace:
+    with open_trace(path, **scope) as trace:
         answer = trace.answer("api")
         return {row["name"]: row for row in answer.frame().to_dicts()}, answer.notes
 

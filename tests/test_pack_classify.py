@@ -9,22 +9,20 @@ import planted
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from reading import reading
+from opening import open_trace
 from strategies import traces
 from synthetic import Trace
-
-import nsys_insight
 
 
 def parts(path, **params):
     """Give the rows of `classify` by part."""
-    with reading(path) as trace:
+    with open_trace(path) as trace:
         return {row["part"]: row for row in trace.classify(**params).to_dicts()}
 
 
 def bottlenecks(path, **params):
     """Give the rows of `host` by name."""
-    with reading(path) as trace:
+    with open_trace(path) as trace:
         return {row["bottleneck"]: row for row in trace.host(**params).to_dicts()}
 
 
@@ -38,7 +36,7 @@ def test_planted_loops_are_bound_by_what_was_planted(name, tmp_path):
     assert found.pop("wall")["verdict"] == planted.VERDICTS[name]
     named = {row["verdict"] for row in found.values()} - {None}
     assert named == set(planted.VERDICTS[name].removeprefix("mixed: ").split(", "))
-    with reading(path) as trace:
+    with open_trace(path) as trace:
         steps = trace.run("classify-steps")["verdict"].to_list()
     assert planted.VERDICTS[name] in steps
 
@@ -46,7 +44,7 @@ def test_planted_loops_are_bound_by_what_was_planted(name, tmp_path):
 def test_graphs_that_ran_as_a_whole_are_the_gpus_own_work(tmp_path):
     path = planted.graphs(whole=True).write(tmp_path / "trace.sqlite")
     assert parts(path)["wall"]["verdict"] == "sync-bound"
-    with reading(path) as trace:
+    with open_trace(path) as trace:
         assert any("ran as a whole" in note for note in trace.answer("classify").notes)
 
 
@@ -89,7 +87,7 @@ def test_without_steps_the_whole_is_judged_and_the_answer_says_so(tmp_path):
     assert found["wall"]["verdict"] == "launch-bound"
     first, last = oracle.wall(oracle.read(path))
     assert found["wall"]["time_ns"] == last - first
-    with reading(path) as opened:
+    with open_trace(path) as opened:
         assert "whole scope" in opened.answer("classify").notes[0]
         assert opened.run("classify-steps").is_empty()
 
@@ -138,7 +136,7 @@ def test_tokens_share_the_time_of_a_step(tmp_path):
 @given(trace=traces())
 def test_the_parts_of_any_trace_add_up_to_the_wall_of_each_gpu(tmp_path, trace):
     path = trace.write(tmp_path / "trace.sqlite")
-    with reading(path) as opened:
+    with open_trace(path) as opened:
         rows = opened.sql("SELECT gpu_id, sum(time_ns)::BIGINT FROM step_budget WHERE step IS NULL GROUP BY 1").rows()
         steps = opened.sql("SELECT sum(time_ns)::BIGINT FROM step_budget WHERE step IS NOT NULL").item()
         walls = opened.sql(
@@ -182,7 +180,7 @@ def test_what_ran_alone_is_what_a_plain_loop_finds(tmp_path, operations):
             expected["communication"] += b - a
         elif now:
             expected["copy"] += b - a
-    with nsys_insight.open(trace.write(tmp_path / "trace.sqlite")) as opened:
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
         opened.answer("classify", step_method="graph")  # there are none, so it is the whole
         found = dict(
             opened._connection.duckdb.sql("SELECT part, time_ns FROM step_budget WHERE host IS NULL").fetchall()
@@ -201,7 +199,7 @@ def test_the_launch_and_queue_time_is_that_of_a_plain_loop(name, tmp_path):
     starts = {}
     for row in tables[oracle.KERNEL]:
         starts[row["correlationId"]] = min(row["start"], starts.get(row["correlationId"], row["start"]))
-    with reading(path) as trace:
+    with open_trace(path) as trace:
         rows = trace.run("classify-steps").to_dicts()
     assert rows
     for row, step, following in zip(rows, truth.steps, truth.steps[1:], strict=False):
@@ -228,7 +226,7 @@ def test_it_places_the_step_between_cpu_and_gpu(name, place, tmp_path):
 
 def test_bottlenecks_are_ranked_by_what_they_cost(tmp_path):
     path = planted.allocating().write(tmp_path / "trace.sqlite")
-    with reading(path) as trace:
+    with open_trace(path) as trace:
         rows = trace.host().to_dicts()
     assert [(row["bottleneck"], row["count"], row["recoverable_ns"]) for row in rows] == [
         ("allocations and frees", 2, 60_000),
@@ -274,7 +272,7 @@ def test_host_time_that_the_gpu_hides_is_not_to_be_won(tmp_path):
 def test_the_worst_habit_of_a_real_program_comes_first(name, first, sample):
     found = bottlenecks(sample(name))
     assert next(iter(found)) == first
-    with reading(sample(name)) as trace:
+    with open_trace(sample(name)) as trace:
         per_token = {row["metric"]: row["per_token"] for row in trace.run("per-token").to_dicts()}
     assert found["launch calls"]["count"] == per_token["launch_calls"]
     waits = sum(

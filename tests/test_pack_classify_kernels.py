@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from classified import METRICS, PAGE, PERIOD, ask, classes, replayed, runs, sample, table, traced
+from opening import open_trace
 from synthetic import Trace
 
 import nsys_insight
@@ -145,7 +146,7 @@ class TestSamples:
             trace.rows["CUPTI_ACTIVITY_KIND_MEMCPY"][-1].update(
                 start=kernel["start"] + 15_000, end=kernel["start"] + 35_000
             )
-        with nsys_insight.open(trace.write(path)).scope(**scope) as opened:
+        with open_trace(trace.write(path), **scope) as opened:
             answer = {row["name"]: row for row in opened.run("classify-kernels").to_dicts()}
         assert answer["k"]["samples"] == 3
 
@@ -240,7 +241,7 @@ class TestWithoutSamples:
 
     def test_a_note_says_how_to_measure(self, trace, path):
         trace.thread().launch("k")
-        with nsys_insight.open(trace.write(path)) as opened:
+        with open_trace(trace.write(path)) as opened:
             (note,) = opened.answer("classify-kernels").notes
         assert "--gpu-metrics-devices=all" in note
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import oracle
 import pytest
-from reading import reading
+from opening import open_trace
 from synthetic import Trace
 
 REPOSITORY = Path(__file__).parents[1]
@@ -25,7 +25,7 @@ KINDS = {
 
 
 def ask(path, scope=None, **params):
-    with reading(path, **scope or {}) as trace:
+    with open_trace(path, **scope or {}) as trace:
         answer = trace.answer("copies", **params)
         return answer.frame().to_dicts(), answer.notes
 

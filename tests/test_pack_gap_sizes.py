@@ -8,7 +8,7 @@ from pathlib import Path
 import oracle
 import pytest
 from hypothesis import HealthCheck, given, settings
-from reading import reading
+from opening import open_trace
 from strategies import traces
 from synthetic import Trace
 
@@ -25,7 +25,7 @@ CLASSES = {
 
 
 def ask(path, **scope):
-    with reading(path, **scope) as trace:
+    with open_trace(path, **scope) as trace:
         return trace.run("gap-sizes").to_dicts()
 
 

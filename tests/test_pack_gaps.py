@@ -8,7 +8,7 @@ from pathlib import Path
 
 import oracle
 import pytest
-from reading import reading
+from opening import open_trace
 from synthetic import Trace
 
 import nsys_insight
@@ -21,7 +21,7 @@ REAL = [*SAMPLES, *sorted((REPOSITORY.parent / "shared").glob("*/*.sqlite"))]
 
 
 def ask(path, scope=None, **params):
-    with reading(path, **scope or {}) as trace:
+    with open_trace(path, **scope or {}) as trace:
         answer = trace.answer("gaps", **params)
         return answer.frame().to_dicts(), answer.notes
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import planted
 import pytest
-from reading import reading
+from opening import open_trace
 
 
 def ask(path, **params):
-    with reading(path) as trace:
+    with open_trace(path) as trace:
         rows = trace.run("graph-candidates", **params).to_dicts()
     return rows[0] if rows else None
 
 
 def wall_of_step(path):
-    with reading(path) as trace:
+    with open_trace(path) as trace:
         rows = {row["metric"]: row for row in trace.run("per-token").to_dicts()}
     return rows["wall_ns"]["mean"]
 

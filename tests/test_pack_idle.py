@@ -11,11 +11,9 @@ import oracle
 import planted as plans
 import pytest
 from hypothesis import HealthCheck, given, settings
-from reading import reading
+from opening import open_trace
 from strategies import traces
 from synthetic import Trace
-
-import nsys_insight
 
 REPOSITORY = Path(__file__).parents[1]
 SAMPLES = sorted((REPOSITORY / "sample_traces").glob("*.sqlite"))
@@ -24,7 +22,7 @@ REAL = [*SAMPLES, *sorted((REPOSITORY.parent / "shared").glob("*/*.sqlite"))]
 
 def ask(path, **scope):
     """Nanoseconds by GPU, cause and host."""
-    with reading(path, **scope) as trace:
+    with open_trace(path, **scope) as trace:
         return {(row["gpu_id"], row["cause"], row["host"]): row["time_ns"] for row in trace.idle().to_dicts()}
 
 
@@ -184,7 +182,7 @@ def test_windows_that_partition_the_trace_add_up_to_it(sample):
 
 
 def test_the_ranges_of_nvtx_hold_what_the_gpu_did_in_them(sample):
-    with reading(sample("decode_eager"), nvtx="decode_step") as trace:
+    with open_trace(sample("decode_eager"), nvtx="decode_step") as trace:
         rows = trace.idle().to_dicts()
         wall = trace.sql("SELECT sum(duration_ns)::BIGINT FROM wall").item()
     assert sum(row["time_ns"] for row in rows) == wall
@@ -207,7 +205,7 @@ def test_planted_loops_are_idle_for_the_planted_causes(name, tmp_path):
 @pytest.mark.parametrize("name", ["launch bound", "sync bound", "copy bound", "allocating", "profiled", "dependent"])
 def test_every_step_is_idle_for_its_own_causes(name, tmp_path):
     truth = plans.ALL[name]()
-    with nsys_insight.open(truth.write(tmp_path / "trace.sqlite")) as trace:
+    with open_trace(truth.write(tmp_path / "trace.sqlite")) as trace:
         rows = trace.sql(
             "SELECT s.start_ns, i.cause, sum(i.idle_ns)::BIGINT AS ns FROM steps AS s JOIN step_idle AS i USING (step)"
             " WHERE s.phase = 'steady' GROUP BY ALL"
@@ -226,7 +224,7 @@ def test_every_step_is_idle_for_its_own_causes(name, tmp_path):
 
 @pytest.mark.parametrize("name", ["decode_eager", "decode_graph_node", "decode_graph_whole", "churn"])
 def test_the_causes_of_a_step_add_up_to_its_idle_time(name, sample):
-    with reading(sample(name)) as trace:
+    with open_trace(sample(name)) as trace:
         rows = trace.sql(
             "SELECT g.idle_ns, sum(i.idle_ns)::BIGINT FROM step_gpus AS g JOIN step_idle AS i USING (step, gpu_id)"
             " WHERE g.phase = 'steady' GROUP BY g.step, g.gpu_id, g.idle_ns"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import oracle
 import pytest
-from reading import reading
+from opening import open_trace
 from synthetic import Trace
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
@@ -16,7 +16,7 @@ NAMES = sorted(path.stem for path in SAMPLES.glob("*.sqlite"))
 
 def ask(path, **scope):
     """Give the rows as {section: [(metric, value, detail), ...]}."""
-    with reading(path, **scope) as trace:
+    with open_trace(path, **scope) as trace:
         sections = {}
         for row in trace.info().to_dicts():
             sections.setdefault(row["section"], []).append((row["metric"], row["value"], row["detail"]))
@@ -174,7 +174,7 @@ def test_environment_host_and_user_are_not_shown(version, tmp_path):
     path = trace.write(tmp_path / "trace.sqlite", version=version)
     assert Trace.SECRET.encode() in path.read_bytes()
     assert Trace.SECRET not in json.dumps(ask(path))
-    with reading(path) as opened:
+    with open_trace(path) as opened:
         assert Trace.SECRET not in str(opened.sql("FROM capture").to_dicts())
 
 
@@ -214,7 +214,7 @@ def test_what_a_scope_leaves_out_is_not_called_unused(sample, tmp_path):
 def test_it_names_the_ranges_to_narrow_to_and_the_next_step(sample):
     answer = ask(sample("decode_eager"))
     assert details(answer["events"])["nvtx_ranges"].startswith("6 names; the most frequent: layer_0 (33), layer_1 (33)")
-    with reading(sample("decode_eager")) as trace:
+    with open_trace(sample("decode_eager")) as trace:
         assert [note for note in trace.answer("info").notes if note.startswith("next: the GPU is idle 86.4 %")]
-    with reading(sample("churn")) as trace:
+    with open_trace(sample("churn")) as trace:
         assert "per-token" in trace.answer("info").notes[-1]

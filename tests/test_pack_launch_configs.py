@@ -9,13 +9,13 @@ import oracle
 import printed as nsys
 import pytest
 from hypothesis import HealthCheck, given, settings
-from reading import reading
+from opening import open_trace
 from strategies import traces
 from synthetic import Trace
 
 
 def ask(path, **scope):
-    with reading(path, **scope) as trace:
+    with open_trace(path, **scope) as trace:
         answer = trace.answer("launch-configs")
         return answer.frame().to_dicts(), answer.notes
 

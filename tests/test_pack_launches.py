@@ -9,7 +9,7 @@ import oracle
 import printed as nsys
 import pytest
 from hypothesis import HealthCheck, given, settings
-from reading import reading
+from opening import open_trace
 from strategies import traces
 from synthetic import Trace
 
@@ -19,7 +19,7 @@ OF_A_CALL = ("api_total_ns", "api_avg_ns", "api_med_ns", "queued_count", "total_
 
 
 def ask(path, **scope):
-    with reading(path, **scope) as trace:
+    with open_trace(path, **scope) as trace:
         answer = trace.answer("launches")
         return {(row["name"], row["api_name"]): row for row in answer.frame().to_dicts()}, answer.notes
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import oracle
 import pytest
 from hypothesis import HealthCheck, given, settings
-from reading import reading
+from opening import open_trace
 from strategies import traces
 from synthetic import Trace
 
@@ -16,7 +16,7 @@ NAMES = sorted(path.stem for path in SAMPLES.glob("*.sqlite"))
 
 
 def ask(path, **scope):
-    with reading(path, **scope) as trace:
+    with open_trace(path, **scope) as trace:
         answer = trace.answer("mallocs")
         return {row["name"]: row for row in answer.frame().to_dicts()}, answer.notes
 

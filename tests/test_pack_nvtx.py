@@ -9,11 +9,9 @@ from pathlib import Path
 import oracle
 import pytest
 from hypothesis import HealthCheck, given, settings
-from reading import reading
+from opening import open_trace
 from strategies import traces
 from synthetic import Trace
-
-import nsys_insight
 
 REPOSITORY = Path(__file__).parents[1]
 SAMPLES = REPOSITORY / "sample_traces"
@@ -23,7 +21,7 @@ STYLES = {oracle.PUSH_POP: "push/pop", oracle.START_END: "start/end"}
 
 
 def ask(path, scope=None, **params):
-    with reading(path, **scope or {}) as trace:
+    with open_trace(path, **scope or {}) as trace:
         return {(row["name"], row["style"]): row for row in trace.nvtx(**params).to_dicts()}
 
 
@@ -189,7 +187,7 @@ def test_ranges_of_domains_that_overlap_have_their_own_work(tmp_path):
     assert_equal(ask(path), expected_of(oracle.read(path)))
     own = {name: (row["own_host_ns"], row["own_gpu_ns"]) for (name, _), row in ask(path, by="path").items()}
     assert own == {"step": (5_000, 1), "request": (10_000, 320)}
-    with reading(path) as opened:
+    with open_trace(path) as opened:
         assert opened.top(group_by="nvtx").select("name", "calls").rows() == [("request", 2), ("step", 1)]
 
 
@@ -231,7 +229,7 @@ def test_an_open_range_has_work_but_no_known_end(tmp_path):
     assert (epoch["calls"], epoch["kernels"], epoch["gpu_ns"], epoch["own_gpu_ns"]) == (1, 2, 530, 500)
     assert {epoch[column] for column in ("host_ns", "wall_pct", "own_host_ns", "avg_ns", "max_ns")} == {None}
     assert answer["step"]["host_ns"] == 19_000
-    with nsys_insight.open(tmp_path / "trace.sqlite") as opened:
+    with open_trace(tmp_path / "trace.sqlite") as opened:
         assert any(note.startswith("1 range was still open") for note in opened.answer("nvtx").notes)
 
 
@@ -248,7 +246,7 @@ def test_a_domain_stands_before_the_name_and_keeps_names_apart(tmp_path):
 def test_work_outside_all_ranges_is_told(tmp_path):
     trace = Trace()
     trace.thread().range("step", 0, 10_000).launch("in", at=1_000, runs=300).launch("out", at=20_000, runs=700)
-    with nsys_insight.open(trace.write(tmp_path / "trace.sqlite")) as opened:
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
         assert any(note.startswith("70.0 % of GPU time") for note in opened.answer("nvtx").notes)
 
 
@@ -257,7 +255,7 @@ def test_whole_graphs_are_gpu_time_but_no_kernels(tmp_path):
     trace.thread().range("step", 0, 30_000).graph_launch(whole=9_000, at=1_000).graph_launch(
         kernels=[("k", 5)], at=20_000
     )
-    with nsys_insight.open(trace.write(tmp_path / "trace.sqlite")) as opened:
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
         answer = opened.answer("nvtx")
     row = ask(tmp_path / "trace.sqlite")["step", "push/pop"]
     assert (row["gpu_ns"], row["kernels"]) == (9_005, 1)
@@ -280,7 +278,7 @@ def test_backtrace_rows_of_2022_do_not_count_work_twice(tmp_path):
 
 
 def test_without_ranges_the_answer_is_empty_and_says_how_to_get_some(sample):
-    with reading(sample("churn")) as trace:
+    with open_trace(sample("churn")) as trace:
         answer = trace.answer("nvtx")
         assert answer.rows() == []
         assert "-t cuda,nvtx" in answer.empty

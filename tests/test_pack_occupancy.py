@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from reading import reading
+from opening import open_trace
 from synthetic import Trace
 
 import nsys_insight
@@ -49,7 +49,7 @@ def on_a(trace, capability):
 
 
 def ask(trace, path):
-    with nsys_insight.open(trace.write(path)) as opened:
+    with open_trace(trace.write(path)) as opened:
         return {int(row["name"][1:]): row for row in opened.occupancy().to_dicts()}
 
 
@@ -101,7 +101,7 @@ def test_kernels_that_ncu_saw_too_have_its_occupancy(shared, name):
         ): float(row["sm__maximum_warps_per_active_cycle_pct"])
         for row in profiled
     }
-    with reading(shared / "traces" / f"{name}.25.sqlite") as opened:
+    with open_trace(shared / "traces" / f"{name}.25.sqlite") as opened:
         ours = {
             (row["grid"], row["block"], row["registers_per_thread"], row["shared_bytes"]): row["occupancy_pct"]
             for row in opened.occupancy().to_dicts()

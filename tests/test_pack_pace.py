@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import oracle
 import pytest
-from reading import reading
+from opening import open_trace
 from synthetic import Trace
 
 
 def ask(path, **params):
-    with reading(path) as trace:
+    with open_trace(path) as trace:
         return {row["name"]: row for row in trace.run("pace", **params).to_dicts()}
 
 
@@ -58,7 +58,7 @@ def test_ranges_take_their_host_time(sample):
 
 @pytest.mark.parametrize("method", ["nvtx", "sequence"])
 def test_the_kernels_of_all_steady_steps_are_there(sample, method):
-    with reading(sample("decode_eager")) as trace:
+    with open_trace(sample("decode_eager")) as trace:
         rows = trace.run("pace", step_method=method)
         per_step = trace.run("per-token", step_method=method)
     kernel_ns = per_step.filter(per_step["metric"] == "kernel_ns")["total"].item()

@@ -9,7 +9,7 @@ import oracle
 import planted
 import polars as pl
 import pytest
-from reading import reading
+from opening import open_trace
 from synthetic import Trace
 
 from nsys_insight.errors import UsageError
@@ -20,7 +20,7 @@ NAMES = sorted(path.stem for path in SAMPLES.glob("*.sqlite"))
 
 def ask(path, scope=None, **params):
     """Give the rows by metric, the notes, and the steady steps that they summarise."""
-    with reading(path, **scope or {}) as trace:
+    with open_trace(path, **scope or {}) as trace:
         answer = trace.answer("per-token", **params)
         rows = {row["metric"]: row for row in answer.frame().to_dicts()}
         steady = pl.DataFrame(trace._connection.duckdb.sql("SELECT * FROM steps WHERE phase = 'steady'")).to_dicts()
@@ -118,7 +118,7 @@ class TestTokens:
         assert any("no steps were told" in note for note in notes)
 
     def test_there_is_at_least_one_token(self, sample):
-        with reading(sample("churn")) as trace, pytest.raises(UsageError, match="--tokens"):
+        with open_trace(sample("churn")) as trace, pytest.raises(UsageError, match="--tokens"):
             trace.answer("per-token", tokens=0)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from classified import PERIOD, runs
-from reading import reading
+from opening import open_trace
 from synthetic import Trace
 
 import nsys_insight
@@ -28,13 +28,13 @@ def trace():
 
 
 def ask(path, **params):
-    with reading(path) as trace:
+    with open_trace(path) as trace:
         return trace.run("roofline", **params).to_dicts()
 
 
 class TestPeaks:
     def test_an_h200_at_its_maximum_clock(self, trace, path):
-        with nsys_insight.open(trace.gpu(0).write(path)) as opened:
+        with open_trace(trace.gpu(0).write(path)) as opened:
             rows = {row["precision"]: row for row in opened.peaks().to_dicts()}
         assert {name: round(row["tflop_per_s"], 1) for name, row in rows.items()} == TFLOPS
         assert rows["fp16"]["balance_ratio"] == pytest.approx(1070.53e12 / 4.814304e12, rel=1e-4)
@@ -58,7 +58,7 @@ class TestPeaks:
     def test_the_data_sheets_of_other_gpus(self, trace, path, gpu, sheet):
         sms, clock, (major, minor) = gpu
         trace.gpu(0, smCount=sms, clockRate=int(clock), computeMajor=major, computeMinor=minor)
-        with nsys_insight.open(trace.write(path)) as opened:
+        with open_trace(trace.write(path)) as opened:
             rows = {row["precision"]: row["tflop_per_s"] for row in opened.peaks().to_dicts()}
         assert {name: rows[name] for name in sheet} == pytest.approx(sheet, rel=0.025)
 
@@ -120,7 +120,7 @@ class TestRoofline:
         host = trace.thread()
         host.launch("hgemm_large", runs=2_000_000).launch("hgemm_small", runs=2_000)
         assert [row["name"] for row in ask(trace.write(path), gemm="8192,8192,8192")] == ["hgemm_large"]
-        with reading(path) as opened:
+        with open_trace(path) as opened:
             answer = opened.answer("roofline", gemm="8192,8192,8192", kernel="SMALL")
             assert [row["name"] for row in answer.frame().to_dicts()] == ["hgemm_small"]
         assert any("above the peak" in note for note in answer.notes)

@@ -8,7 +8,7 @@ from pathlib import Path
 import oracle
 import pytest
 from hypothesis import HealthCheck, given, settings
-from reading import reading
+from opening import open_trace
 from strategies import traces
 from synthetic import Trace
 
@@ -19,7 +19,7 @@ REAL = [
 
 
 def ask(path, **scope):
-    with reading(path, **scope) as trace:
+    with open_trace(path, **scope) as trace:
         answer = trace.answer("streams")
         return {
             (row["process_id"], row["device_id"], row["stream_id"]): row for row in answer.frame().to_dicts()

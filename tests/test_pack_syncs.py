@@ -9,7 +9,7 @@ from pathlib import Path
 import oracle
 import pytest
 from hypothesis import HealthCheck, given, settings
-from reading import reading
+from opening import open_trace
 from strategies import traces
 from synthetic import Trace
 
@@ -21,7 +21,7 @@ real = pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
 
 
 def ask(path, **scope):
-    with reading(path, **scope) as trace:
+    with open_trace(path, **scope) as trace:
         answer = trace.answer("syncs")
         return answer.frame().to_dicts(), answer.notes
 

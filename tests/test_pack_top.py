@@ -7,7 +7,7 @@ from pathlib import Path
 
 import oracle
 import pytest
-from reading import reading
+from opening import open_trace
 from synthetic import Trace
 
 REPOSITORY = Path(__file__).parents[1]
@@ -20,7 +20,7 @@ COLUMNS |= {"stddev": "stddev_ns", "p95": "p95_ns"}
 
 
 def top(path, **params):
-    with reading(path) as trace:
+    with open_trace(path) as trace:
         return {row["name"]: row for row in trace.top(**params).to_dicts()}
 
 
@@ -89,7 +89,7 @@ def test_a_single_call_has_no_deviation(tmp_path):
 
 
 def test_kernels_hidden_in_whole_graphs_are_told_with_their_share():
-    with reading(SAMPLES / "decode_graph_whole.sqlite") as trace:
+    with open_trace(SAMPLES / "decode_graph_whole.sqlite") as trace:
         answer = trace.answer("top")
     tables = oracle.read(SAMPLES / "decode_graph_whole.sqlite")
     graphs = sum(oracle.duration(row) for row in tables[oracle.GRAPH])

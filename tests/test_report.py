@@ -21,6 +21,7 @@ import many_traces
 import planted as plans
 import pytest
 from markdown_it import MarkdownIt
+from opening import open_trace
 from synthetic import Trace
 
 import nsys_insight
@@ -152,7 +153,7 @@ class TestContent:
                 assert all(map(same_cell, row, other)), (name, row, other)
 
     def test_steps_are_told_as_asked(self, sample):
-        with nsys_insight.open(sample("decode_eager")) as trace:
+        with open_trace(sample("decode_eager")) as trace:
             asked = content.gather(trace, StepOptions(tokens=64))
             figures = {figure.label: figure.text for figure in asked.figures}
             (wall,) = (row[1] for row in trace.answer("per-token", tokens=64).rows() if row[0] == "wall_ns")
@@ -186,7 +187,7 @@ class TestStrip:
     )
     def test_its_gaps_are_the_planted_ones(self, name, tmp_path):
         planted = plans.ALL[name]()
-        with nsys_insight.open(planted.write(tmp_path / "trace.sqlite")) as trace:
+        with open_trace(planted.write(tmp_path / "trace.sqlite")) as trace:
             drawn = strips.strip(trace, AUTO)
         step = planted.steps[drawn.step]
         assert (drawn.from_ns, drawn.to_ns) == (step.start_ns, step.end_ns)
@@ -253,7 +254,7 @@ class TestStrip:
     def test_without_steps_it_is_the_whole(self, tmp_path):
         trace = Trace()
         trace.thread().launch("a", runs=1_000).idle(10_000).launch("b", runs=3_000)
-        with nsys_insight.open(trace.write(tmp_path / "trace.sqlite")) as one:
+        with open_trace(trace.write(tmp_path / "trace.sqlite")) as one:
             drawn = strips.strip(one, AUTO)
             operations = one.rows("SELECT min(start_ns), max(end_ns) FROM gpu_ops")
         assert (drawn.step, [(drawn.from_ns, drawn.to_ns)]) == (None, operations)
@@ -261,7 +262,7 @@ class TestStrip:
     @pytest.mark.parametrize("name", ["nothing", "calls only"])
     def test_nothing_is_nothing(self, name, tmp_path):
         bare = Trace() if name == "nothing" else many_traces.calls_only()
-        with nsys_insight.open(bare.write(tmp_path / "trace.sqlite")) as trace:
+        with open_trace(bare.write(tmp_path / "trace.sqlite")) as trace:
             assert strips.strip(trace, AUTO) is None
             assert layers.layer(trace, AUTO) is None
 
@@ -281,13 +282,13 @@ class TestPictures:
         host = trace.thread()
         for name, runs in (("gemm", 8_000), ("norm", 4_000), ("norm", 2_000), ("copy", 1_000)):
             host.launch(name, runs=runs)
-        with nsys_insight.open(trace.write(tmp_path / "trace.sqlite")) as one:
+        with open_trace(trace.write(tmp_path / "trace.sqlite")) as one:
             bars = pictures.top(one.answer("top"))
         assert [(bar.label, bar.width) for bar in bars] == [("gemm", 100), ("norm", 75), ("copy", 12.5)]
 
     def test_a_column_is_a_step(self, tmp_path):
         planted = plans.straggling()
-        with nsys_insight.open(planted.write(tmp_path / "trace.sqlite")) as trace:
+        with open_trace(planted.write(tmp_path / "trace.sqlite")) as trace:
             pace = pictures.pace(trace.answer("steps"))
             steady = [row for row in trace.steps().to_dicts() if row["phase"] == "steady"]
         walls = [row["duration_ns"] for row in steady]
@@ -301,7 +302,7 @@ class TestPictures:
 
     def test_many_steps_share_columns(self, tmp_path, monkeypatch):
         monkeypatch.setattr(pictures, "BARS", 5)
-        with nsys_insight.open(plans.straggling().write(tmp_path / "trace.sqlite")) as trace:
+        with open_trace(plans.straggling().write(tmp_path / "trace.sqlite")) as trace:
             pace = pictures.pace(trace.answer("steps"))
             steady = [row for row in trace.steps().to_dicts() if row["phase"] == "steady"]
         assert pace.per_column == 3
@@ -309,7 +310,7 @@ class TestPictures:
         assert [column.odd for column in pace.columns].index(True) == 7 // 3
 
     def test_one_step_has_no_pace(self, tmp_path):
-        with nsys_insight.open(Trace().write(tmp_path / "trace.sqlite")) as trace:
+        with open_trace(Trace().write(tmp_path / "trace.sqlite")) as trace:
             assert pictures.pace(trace.answer("steps")) is None
 
 
@@ -417,7 +418,7 @@ class TestHtml:
                     host.launch(f"void kernel_{number}<{'very_long_name, ' * 150}{step}>(float *)", runs=1_000).idle(
                         500
                     )
-        with nsys_insight.open(trace.write(tmp_path / "trace.sqlite")) as one:
+        with open_trace(trace.write(tmp_path / "trace.sqlite")) as one:
             assert len(file.page_text(one, "html").encode()) < 3_000_000
 
     def test_what_ncu_measured_is_in_it(self, sample, tmp_path):
@@ -434,7 +435,7 @@ class TestHtml:
     def test_the_roofline_is_drawn_where_sizes_are_given(self, tmp_path):
         trace = Trace()
         trace.thread().launch("hgemm_nn", runs=1_000_000)
-        with nsys_insight.open(trace.write(tmp_path / "trace.sqlite")) as one:
+        with open_trace(trace.write(tmp_path / "trace.sqlite")) as one:
             drawn = file.page_text(one, "html", sizes={"gemm": "4096,4096,1024"})
         assert "flop/byte" in drawn.partition('id="roofline-picture"')[2].partition("</figure>")[0]
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from opening import open_trace
 from synthetic import Trace
 
 import nsys_insight
@@ -156,6 +157,24 @@ class TestSteps:
             assert trace.sql(asked).rows() == [("nvtx", 32)], "what a report was told about steps stays with it"
             trace.sql("FROM raw.StringIds LIMIT 1")  # opens the file anew
             assert trace.sql(asked).rows() == [("nvtx", 32)]
+
+    def test_a_column_that_is_called_steps_finds_none(self):
+        query = "SELECT count(*) AS steps FROM kernels -- not FROM steps"
+        with nsys_insight.open(CHURN) as trace:
+            assert trace.sql(query).rows() == [(500,)]
+            assert trace._connection.duckdb.execute("SELECT count(*) FROM facts.steps").fetchone() == (0,)
+            assert trace.sql("SELECT count(*) FROM steps").rows() == [(20,)]
+        with nsys_insight.open([CHURN, EAGER]) as both:
+            assert both.sql(query).rows() == [(500 + 6469,)]
+
+    @pytest.mark.parametrize("name", ["step_totals", "answer_1", "found_steps", "listed_gaps"])
+    def test_a_table_of_the_user_s_own_may_be_called_as_one_of_ours(self, name):
+        with nsys_insight.open(CHURN) as trace, open_trace(CHURN) as other:
+            (table,) = split(f"CREATE TEMP TABLE {name} AS SELECT 'mine' AS whose")
+            trace.define(table)
+            for report in ("top", "steps", "gaps"):
+                assert trace.answer(report).rows() == other.answer(report).rows()
+            assert trace.sql(f"FROM {name}").rows() == [("mine",)]
 
 
 class TestRaw:

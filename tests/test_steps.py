@@ -10,10 +10,9 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reading import reading
+from opening import open_trace
 from synthetic import Trace
 
-import nsys_insight
 from nsys_insight.errors import UsageError
 from nsys_insight.facts.steps.sequence import Rhythm, choose
 
@@ -25,7 +24,7 @@ COUNTS = ("kernels", "launch_calls", "graph_launches", "mallocs", "frees", "sync
 
 def ask(path, scope=None, **options):
     """Give the rows of `steps`, in order, and the row of `step_method`."""
-    with reading(path, **scope or {}) as trace:
+    with open_trace(path, **scope or {}) as trace:
         trace.answer("steps", **options)
         session = trace._connection
         steps = pl.DataFrame(session.duckdb.sql("SELECT * FROM steps ORDER BY start_ns, step")).to_dicts()
@@ -81,7 +80,7 @@ def test_a_straggling_step_is_named_with_what_differed(tmp_path):
     assert outlier["step"] == 7
     assert "500.0 µs more idle" in outlier["reason"]
     assert method["outlier_count"] == 1
-    with reading(path) as trace:
+    with open_trace(path) as trace:
         assert any("500.0 µs more idle" in note for note in trace.answer("steps").notes)
 
 
@@ -310,16 +309,16 @@ class TestOptions:
             ask(sample("churn"), **options)
 
     def test_reports_that_know_no_steps_do_not_take_them(self, sample):
-        with reading(sample("churn")) as trace, pytest.raises(UsageError, match="step_method"):
+        with open_trace(sample("churn")) as trace, pytest.raises(UsageError, match="step_method"):
             trace.answer("top", step_method="nvtx")
 
     def test_sql_can_ask_for_steps(self, sample):
-        with reading(sample("decode_eager")) as trace:
+        with open_trace(sample("decode_eager")) as trace:
             assert trace.sql("SELECT count(step) FROM steps").item() == 32
             assert trace.sql("SELECT bool_and(busy_ns + idle_ns = end_ns - start_ns) FROM step_gpus").item()
 
     def test_each_question_has_its_own_options(self, sample):
-        with reading(sample("decode_eager")) as trace:
+        with open_trace(sample("decode_eager")) as trace:
             first = trace.run("steps", step_method="sequence")
             second = trace.run("steps")
             assert (len(first), len(second)) == (33, 33)
@@ -329,7 +328,7 @@ class TestOptions:
 def test_a_trace_without_gpu_work_has_no_steps(tmp_path):
     trace = Trace()
     trace.thread().call("cudaGetDevice")
-    with nsys_insight.open(trace.write(tmp_path / "trace.sqlite")) as opened:
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
         answer = opened.answer("steps")
         assert (answer.row_count, answer.notes) == (0, ())
         assert "--step-range" in answer.empty
