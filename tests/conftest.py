@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,11 @@ REPOSITORY = Path(__file__).parents[1]
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let goldens be written."""
     parser.addoption("--golden", action="store_true", help="write the goldens that changed instead of comparing")
+
+
+def pytest_configure() -> None:
+    """Take Ctrl-C again where it is ignored, as in a shell's background job: tests send it to what they start."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(optionalhook=True)

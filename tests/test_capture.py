@@ -57,7 +57,7 @@ def command(*arguments):
 
 def capture(folder, environment, *arguments):
     return subprocess.run(
-        command(*arguments), cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
+        command(*arguments), cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
     )
 
 
@@ -184,7 +184,7 @@ def test_ctrl_c_ends_the_program_and_not_the_diagnosis(tmp_path, environment):
                 break
             time.sleep(0.1)
         os.killpg(process.pid, signal.SIGINT)
-        told, _ = process.communicate(timeout=40)
+        told, _ = process.communicate(timeout=120)
     assert told.startswith("sh.nsys-rep: launch-bound")
 
 

@@ -44,7 +44,7 @@ def run(tmp_path, monkeypatch):
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=120,
     )
 
 

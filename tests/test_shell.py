@@ -34,7 +34,7 @@ def test_entries_from_a_pipe():
     script += "SELECT count(*) AS n FROM kernels"
     result = subprocess.run(
         [sys.executable, "-m", "nsys_insight", "shell", str(EAGER)],
-        input=script, capture_output=True, text=True, check=False, cwd=REPOSITORY, timeout=60,
+        input=script, capture_output=True, text=True, check=False, cwd=REPOSITORY, timeout=120,
     )  # fmt: skip
     assert result.stdout == "x\n1\nnvtx prefill\nn\n196\n"
     assert result.returncode == 0
@@ -43,7 +43,7 @@ def test_entries_from_a_pipe():
 def test_a_failed_entry_of_a_pipe_ends_it():
     result = subprocess.run(
         [sys.executable, "-m", "nsys_insight", "shell", str(EAGER)],
-        input="FROM kernel;\nSELECT 1;", capture_output=True, text=True, check=False, cwd=REPOSITORY, timeout=60,
+        input="FROM kernel;\nSELECT 1;", capture_output=True, text=True, check=False, cwd=REPOSITORY, timeout=120,
     )  # fmt: skip
     assert (result.returncode, result.stdout) == (1, "")
 

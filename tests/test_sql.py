@@ -28,7 +28,7 @@ EAGER = str(REPOSITORY / "sample_traces" / "decode_eager.sqlite")
 def run(*arguments, stdin=""):
     return subprocess.run(
         [sys.executable, "-m", "nsys_insight", *map(str, arguments)],
-        capture_output=True, text=True, check=False, cwd=REPOSITORY, input=stdin, timeout=60,
+        capture_output=True, text=True, check=False, cwd=REPOSITORY, input=stdin, timeout=120,
     )  # fmt: skip
 
 

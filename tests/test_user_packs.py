@@ -29,7 +29,7 @@ def folder(tmp_path, monkeypatch):
 def run(*arguments):
     return subprocess.run(
         [sys.executable, "-m", "nsys_insight", *map(str, arguments)],
-        capture_output=True, text=True, check=False, cwd=REPOSITORY, timeout=60, env={**os.environ, "COLUMNS": "120"},
+        capture_output=True, text=True, check=False, cwd=REPOSITORY, timeout=120, env={**os.environ, "COLUMNS": "120"},
     )  # fmt: skip
 
 
