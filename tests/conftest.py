@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 REPOSITORY = Path(__file__).parents[1]
+_NUMBERS = count()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -47,11 +49,17 @@ def nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 
 @pytest.fixture(autouse=True)
-def cache_folder_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give each test an empty cache folder."""
-    folder = tmp_path_factory.mktemp("cache")
+def cache_folder_of_its_own(all_caches: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give each test a cache folder that nobody has used; it is made by who first needs it."""
+    folder = all_caches / str(next(_NUMBERS))
     monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(folder))
     return folder
+
+
+@pytest.fixture(scope="session")
+def all_caches(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder in which each test has its own cache."""
+    return tmp_path_factory.mktemp("caches")
 
 
 @pytest.fixture(scope="session")

@@ -274,7 +274,7 @@ class TestSameAnswer:
     @every_pack
     def test_from_the_file_from_the_cache_and_copied_cell_by_cell(self, pack, ask, traces):
         assert_same(ask(pack, "plain"), ask(pack, "plain", use_cache=True))
-        assert traces("plain", use_cache=True)._connection._cached_files
+        assert traces("plain", use_cache=True)._connection._ways.cached
         with without_extension():
             assert_same(ask(pack, "plain"), ask(pack, "with empty tables", use_cache=None))
-        assert not traces("with empty tables", use_cache=None)._connection._cached_files
+        assert not traces("with empty tables", use_cache=None)._connection._ways.cached

@@ -171,7 +171,7 @@ class TestContent:
                 return answer(report, **params)
 
             monkeypatch.setattr(trace, "answer", failing)
-            entry = content._entry(trace, built_in.built_in()["streams"], {}, None)
+            entry = content._report(trace, built_in.built_in()["streams"], {}, None)
         assert (entry.is_empty, entry.answer.empty) == (True, "no")
 
     def test_the_first_sentences_of_a_reading(self):
@@ -203,7 +203,9 @@ class TestStrip:
         trace = opened(name)
         drawn = strips.strip(trace, AUTO)
         idle = dict(
-            trace.rows(f"SELECT cause, sum(idle_ns)::BIGINT FROM step_idle WHERE step = {drawn.step} GROUP BY 1")
+            trace.rows(
+                f"SELECT cause, sum(idle_ns)::BIGINT AS idle_ns FROM step_idle WHERE step = {drawn.step} GROUP BY 1"
+            )
         )
         walls = dict(trace.rows("SELECT step, duration_ns FROM steps WHERE phase = 'steady' AND NOT is_outlier"))
         assert drawn.idle_ns == idle
@@ -256,7 +258,7 @@ class TestStrip:
         trace.thread().launch("a", runs=1_000).idle(10_000).launch("b", runs=3_000)
         with open_trace(trace.write(tmp_path / "trace.sqlite")) as one:
             drawn = strips.strip(one, AUTO)
-            operations = one.rows("SELECT min(start_ns), max(end_ns) FROM gpu_ops")
+            operations = one.rows("SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM gpu_ops")
         assert (drawn.step, [(drawn.from_ns, drawn.to_ns)]) == (None, operations)
 
     @pytest.mark.parametrize("name", ["nothing", "calls only"])
