@@ -6,8 +6,8 @@ import shutil
 from contextlib import contextmanager
 
 import pytest
+from opening import open_trace
 
-import nsys_insight
 from nsys_insight.page import file
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -29,8 +29,8 @@ def browser():
 def path(sample, tmp_path_factory):
     """Write the report of a decoder once."""
     target = tmp_path_factory.mktemp("report") / "report.html"
-    with nsys_insight.open(sample("decode_eager")) as trace:
-        file.save(target, file.text_of(trace, "html"))
+    with open_trace(sample("decode_eager")) as trace:
+        file.save(target, file.page_text(trace, "html"))
     return target
 
 
