@@ -266,6 +266,18 @@ class TestWithTheTrace:
             assert trace.sql("SELECT count(*) FROM ncu_launches").item() == 4
             assert trace.scope(device=0).sql("SELECT count(*) FROM ncu_launches").item() == 4
 
+    def test_a_file_that_nobody_named_is_said_once_when_it_is_read(self, tmp_path, churn):
+        (tmp_path / "churn.sqlite").write_bytes(CHURN.read_bytes())
+        (tmp_path / "churn.ncu.duckdb").write_bytes(churn.read_bytes())
+        notes = []
+        with nsys_insight.open(tmp_path / "churn.sqlite", note=notes.append) as trace:
+            notes.clear()  # of opening
+            trace.sql("SELECT count(*) AS ncu_launches FROM kernels WHERE name <> 'ncu_launches'")
+            assert not notes
+            trace.sql("FROM ncu_launches")
+            trace.answer("headroom")
+        assert notes == [f"ncu's data are those of {tmp_path / 'churn.ncu.duckdb'}"]
+
     def test_a_csv_page_does_as_well(self):
         with nsys_insight.open(CHURN, ncu=CHURN_FILES[0]) as trace:
             sizes = trace.sql("SELECT value FROM ncu_metrics WHERE metric = 'launch__grid_size' ORDER BY launch")

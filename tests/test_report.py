@@ -10,6 +10,7 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from html import escape as html_escape
 from html.parser import HTMLParser
@@ -25,6 +26,7 @@ from opening import open_trace
 from synthetic import Trace
 
 import nsys_insight
+from nsys_insight.diagnose.text import headline
 from nsys_insight.errors import UsageError
 from nsys_insight.packs import built_in, topics
 from nsys_insight.packs.step_options import AUTO, StepOptions
@@ -160,6 +162,16 @@ class TestContent:
         assert figures["wall per step"] == f"{wall / 1e6:.2f} ms"
         assert asked.command("per-token").endswith("--tokens 64")
         assert asked.command("top").endswith("decode_eager.sqlite")
+
+    @pytest.mark.parametrize(("named", "verdict"), [((), "GPU-bound"), (("launch",), "launch-bound")])
+    def test_the_headline_is_that_of_the_terminal(self, named, verdict, gathered):
+        entry = gathered("churn")
+        work = replace(entry.diagnosis.findings[0], name="cpu-work")
+        entry = replace(entry, diagnosis=replace(entry.diagnosis, verdict=verdict, named=named, findings=(work,)))
+        shown = html._diagnosis(entry)
+        wall, *others = shown["lines"]
+        assert [f"churn.sqlite: {shown['verdict']}; {wall}", *others] == headline(entry.diagnosis)
+        assert ("by CPU work" in shown["verdict"]) is bool(named)
 
     def test_a_report_that_fails_is_said_to(self, sample, monkeypatch):
         with nsys_insight.open(sample("churn")) as trace:

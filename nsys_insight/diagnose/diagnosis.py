@@ -5,14 +5,13 @@ The reports are asked once each; the findings (`diagnose.findings`) and the head
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.diagnose import text
 from nsys_insight.diagnose.findings import finding_rules, reports_of
 from nsys_insight.diagnose.result import DiagnosisResult, Finding, Share, Unjudged
-from nsys_insight.packs import library, step_options
+from nsys_insight.packs import command_line, library
 from nsys_insight.packs.rules import SEVERITIES
 from nsys_insight.paths import query
 
@@ -96,11 +95,8 @@ def diagnose(trace: Session, steps: StepOptions) -> Diagnosis:
 def _answers(trace: Session, reports: set[str], steps: StepOptions) -> dict[str, Answer]:
     """Answer the reports, all on one connection: a file that is hard to read may take another one on the way."""
     while True:
-        answers = {}
-        for report in sorted(reports):
-            takes = step_options.params_of(library.pack_of(report).sql)
-            given = {name: value for name, value in steps.given.items() if name in takes}
-            answers[report] = trace.answer(report, **given)
+        packs = map(library.pack_of, sorted(reports))
+        answers = {pack.name: trace.answer(pack, **steps.taken_by(pack)) for pack in packs}
         if len({id(answer.connection) for answer in answers.values()}) == 1:
             return answers
 
@@ -160,9 +156,6 @@ def _standing(verdict: str | None, answers: dict[str, Answer], findings: Sequenc
 
 def _command(report: str, trace: Session, steps: StepOptions) -> str:
     """Write the command that shows more, of this trace, in its scope and with the same steps."""
-    name, *flags = shlex.split(report)
-    takes = step_options.params_of(library.pack_of(name).sql) if name != "sql" else {}
-    scope = {f"--{part.removesuffix('_ns')}": value for part, value in trace.about()["scope"].items()}
-    of_steps = {takes[option].flag: value for option, value in steps.given.items() if option in takes}
-    given = [str(word) for pair in (scope | of_steps).items() for word in pair]
-    return shlex.join(["nsys-insight", name, str(trace.path), *flags, *given])
+    name = report.split(maxsplit=1)[0]
+    taken = steps.taken_by(library.pack_of(name)) if name != "sql" else {}
+    return command_line.command(report, str(trace.path), trace.about()["scope"], taken)

@@ -131,19 +131,25 @@ def markdown(diagnosis: DiagnosisResult, limit: int | None = None) -> str:
 
 def headline(diagnosis: DiagnosisResult) -> list[str]:
     """What bounds the run and what it costs, in a few sentences."""
+    wall, *others = costs(diagnosis) or [""]
+    return [f"{_file(diagnosis)}: {verdict(diagnosis)}{'; ' if wall else ''}{wall}", *others]
+
+
+def verdict(diagnosis: DiagnosisResult) -> str:
+    """What bounds the run, and for a launch-bound one whether it is the host's own work."""
+    working = any(finding.name == "cpu-work" for finding in diagnosis.findings)
+    return f"{diagnosis.verdict}{' by CPU work' if working and 'launch' in diagnosis.named else ''}"
+
+
+def costs(diagnosis: DiagnosisResult) -> list[str]:
+    """The wall of a step, a token or the trace; its shares; the steps that were found. Nothing where nothing ran."""
     if diagnosis.wall_ns is None:
-        return [f"{_file(diagnosis)}: {diagnosis.verdict}"]
+        return []
     rate = (
         f" ({diagnosis.tokens_per_s:,.0f} a second)" if diagnosis.tokens_per_s and diagnosis.tokens_per_s >= 10 else ""
     )
-    per = "in all" if diagnosis.per == "trace" else f"a {diagnosis.per}{rate}"
-    working = any(finding.name == "cpu-work" for finding in diagnosis.findings)
-    by = " by CPU work" if working and "launch" in diagnosis.named else ""
-    return [
-        f"{_file(diagnosis)}: {diagnosis.verdict}{by}; {time(diagnosis.wall_ns)} {per}",
-        shares(diagnosis.shares),
-        _steps(diagnosis),
-    ]
+    wall = f"{time(diagnosis.wall_ns)} {'in all' if diagnosis.per == 'trace' else f'a {diagnosis.per}{rate}'}"
+    return [wall, shares(diagnosis.shares), _steps(diagnosis)]
 
 
 def shares(found: Sequence[Share]) -> str:

@@ -52,6 +52,11 @@ class Scope:
                 f"the window from {self.from_ns} ns to {self.to_ns} ns is empty", "--to must be after --from"
             )
 
+    @property
+    def given(self) -> dict[str, str | int]:
+        """The parts that narrow, by name."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
     def narrowed(self, **changes: object) -> Scope:
         """Return this scope with some of its parts replaced."""
         return replace(self, **changes)  # type: ignore[arg-type]

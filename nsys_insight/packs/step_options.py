@@ -12,6 +12,8 @@ from nsys_insight.packs.pack import Param
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from nsys_insight.packs.pack import Pack
+
 METHODS = ("auto", "nvtx", "graph", "sequence", "count")
 
 PARAMS = {
@@ -54,6 +56,11 @@ class StepOptions:
     def given(self) -> dict[str, Any]:
         """The options that say something, by name."""
         return {name: value for name, value in vars(self).items() if value not in (None, PARAMS[name].default)}
+
+    def taken_by(self, pack: Pack) -> dict[str, Any]:
+        """The options that say something and that a report takes, be it as a parameter of its own."""
+        takes = pack.params.keys() | params_of(pack.sql).keys()
+        return {name: value for name, value in self.given.items() if name in takes}
 
 
 AUTO = StepOptions()

@@ -1,13 +1,14 @@
-"""What the report contains: which reports, in which order, and the figures at its head."""
+"""What the page contains: which reports, in which order, and the figures at its head."""
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight.diagnose.diagnosis import diagnose
 from nsys_insight.errors import InsightError
-from nsys_insight.packs import step_options
+from nsys_insight.packs import command_line
 from nsys_insight.packs.built_in import built_in
 from nsys_insight.packs.topics import by_topic
 from nsys_insight.session.answer import of_rows
@@ -65,16 +66,12 @@ class Content:
 
     def command(self, report: str) -> str:
         """What to type to see all of a report."""
-        pack = built_in()[report]
-        takes = {**pack.params, **step_options.params_of(pack.sql)}
-        steps = {takes[name].flag: given for name, given in self.steps.given.items() if name in takes}
-        return _shell("nsys-insight", report, self.path, **self._scope_flags, **steps)
+        return command_line.command(report, self.path, self.scope, self.steps.taken_by(built_in()[report]))
 
     @property
     def narrowed(self) -> str:
         """The flags of the scope and about steps, as typed."""
-        steps = {step_options.PARAMS[name].flag: given for name, given in self.steps.given.items()}
-        return _shell(**self._scope_flags, **steps)
+        return shlex.join(command_line.flags(self.scope, self.steps.given))
 
     @property
     def topics(self) -> dict[Topic, list[Report]]:
@@ -83,10 +80,6 @@ class Content:
             topic: [self.reports[pack.name] for pack in packs if pack.name in self.reports]
             for topic, packs in by_topic().items()
         }
-
-    @property
-    def _scope_flags(self) -> dict[str, Any]:
-        return {f"--{name.removesuffix('_ns')}": given for name, given in self.scope.items()}
 
 
 def gather(trace: Session, steps: StepOptions, sizes: dict[str, Any] | None = None) -> Content:
@@ -101,14 +94,10 @@ def gather(trace: Session, steps: StepOptions, sizes: dict[str, Any] | None = No
         InsightError: Steps cannot be found as the options say, or the trace cannot be read.
     """
     diagnosis = diagnose(trace, steps)
-    reports = {
-        pack.name: _report(
-            trace, pack, sizes or {} if pack.name == "roofline" else steps.given, diagnosis.answers.get(pack.name)
-        )
-        for packs in by_topic().values()
-        for pack in packs
-        if pack.page
-    }
+    reports = {}
+    for pack in (pack for packs in by_topic().values() for pack in packs if pack.page):
+        options = sizes or {} if pack.name == "roofline" else steps.taken_by(pack)
+        reports[pack.name] = _report(trace, pack, options, diagnosis.answers.get(pack.name))
     return Content(
         path=str(trace.path),
         file=trace.path.name,
@@ -130,9 +119,8 @@ def sentences(text: str, most: int) -> str:
 def _report(trace: Session, pack: Pack, options: dict[str, Any], known: Answer | None) -> Report:
     if known is not None:
         return Report(pack, known)
-    takes = {**pack.params, **step_options.params_of(pack.sql)}
     try:
-        return Report(pack, trace.answer(pack, **{name: given for name, given in options.items() if name in takes}))
+        return Report(pack, trace.answer(pack, **options))
     except InsightError as error:
         # A report that needs more memory or time than it may have is no reason to have none at all.
         return Report(pack, of_rows((), (), report=pack.name, title=pack.title, empty=error.message))
@@ -145,12 +133,6 @@ def _measured(trace: Session, headroom: Report) -> Answer | None:
 
     found = findings(trace.ncu, headroom.answer.dicts())
     return found if found.row_count else None
-
-
-def _shell(*words: str, **flags: Any) -> str:
-    import shlex
-
-    return shlex.join([*words, *(word for flag, given in flags.items() for word in (flag, str(given)))])
 
 
 def _facts(info: Report) -> list[str]:

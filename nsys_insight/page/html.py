@@ -69,11 +69,9 @@ def _diagnosis(content: Content) -> dict[str, Any]:
     from nsys_insight.diagnose import text as diagnosis_text
 
     found = content.diagnosis
-    first, *others = diagnosis_text.headline(found)
     return {
-        "verdict": found.verdict,
-        # The verdict stands above, the file's name at the head.
-        "lines": [printable(line) for line in (first.partition(f": {found.verdict}; ")[2], *others) if line],
+        "verdict": diagnosis_text.verdict(found),
+        "lines": [printable(line) for line in diagnosis_text.costs(found)],
         "standing": printable(diagnosis_text.standing(found)),
         "findings": [
             {

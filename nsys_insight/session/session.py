@@ -16,6 +16,7 @@ from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.session.answer import Answer, Column
 from nsys_insight.session.connection import Connection
 from nsys_insight.session.running_answer import RunningAnswer
+from nsys_insight.sql.names import mentioned
 from nsys_insight.sql.parameters import bind
 from nsys_insight.sql.rows import named
 from nsys_insight.sql.statements import Statement, one_query
@@ -178,7 +179,7 @@ class Session:
 
     def about(self) -> dict[str, Any]:
         """What an answer says of the trace: the file's name, or those of several, and the scope."""
-        scope = {name: value for name, value in vars(self._scope).items() if value is not None}
+        scope = self._scope.given
         if len(self.paths) > 1:
             return {"files": [path.name for path in self.paths], "scope": scope}
         return {"file": self.path.name, "scope": scope}
@@ -198,14 +199,16 @@ class Session:
 
     def _say_which_ncu(self, statement: str) -> None:
         """Say once where ncu's data come from, when a query uses some that the user did not name."""
-        if self.ncu is not None and self._options["ncu"] is None and "ncu_" in statement and not self._ncu_said:
+        if self.ncu is None or self._options["ncu"] is not None or self._ncu_said:
+            return
+        if any(name.lstrip("_").startswith("ncu_") for name in mentioned(statement).of_model):
             self._ncu_said = True
             self._options["note"](f"ncu's data are those of {self.ncu}")
 
     def _empty(self, pack: Pack) -> str:
         if self._scope == WHOLE_TRACE:
             return pack.empty
-        scope = " ".join(f"{name.removesuffix('_ns')} {value}" for name, value in self.about()["scope"].items())
+        scope = " ".join(f"{name.removesuffix('_ns')} {value}" for name, value in self._scope.given.items())
         return f"Nothing in this scope ({scope}). In a whole trace that would mean: {pack.empty}"
 
     def close(self) -> None:
@@ -222,7 +225,7 @@ class Session:
 
     def __repr__(self) -> str:
         """Show what is opened."""
-        scope = ", ".join(f"{name}={value!r}" for name, value in vars(self._scope).items() if value is not None)
+        scope = ", ".join(f"{name}={value!r}" for name, value in self._scope.given.items())
         files = ", ".join(repr(str(path)) for path in self.paths)
         return f"<{type(self).__name__} {files}{' ' + scope if scope else ''}>"
 
