@@ -17,7 +17,7 @@ def queries_folder() -> Path:
 
 
 def query(name: str) -> str:
-    """The SQL of a file below it: ``query("steps/totals")``."""
+    """The SQL of a file below it: ``query("facts/steps/totals")``."""
     return (queries_folder() / f"{name}.sql").read_text(encoding="utf-8")
 
 

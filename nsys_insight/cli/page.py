@@ -1,4 +1,4 @@
-"""The command ``report``: the page, everything in one file to hand over."""
+"""The command ``report``: writes the page, everything in one file to share."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ class Entry:
         panel: Under which heading it is listed.
         about: What it does, in a line.
         make: Makes it; what it needs is imported then.
-        settings: What Typer is told of it.
+        settings: Arguments for Typer.
     """
 
     panel: str

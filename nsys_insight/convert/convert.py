@@ -1,4 +1,4 @@
-"""A trace handed over: as a DuckDB file or a folder of Parquet files, which can be read back, or as a timeline."""
+"""A trace converted: to a DuckDB file or a folder of Parquet files, which can be read back, or as a timeline."""
 
 from __future__ import annotations
 

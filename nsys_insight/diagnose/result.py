@@ -24,7 +24,7 @@ class Finding:
     """Something to be done about the run, or to be known of it.
 
     `recoverable_ns` is what may be won back at most, per token or in the whole scope (`Diagnosis.per`); None where
-    nobody can say. `wall_pct` is the share of the wall (`of` a step or the trace) that this is, or that the finding is
+    that is unknown. `wall_pct` is the share of the wall (`of` a step or the trace) that this is, or that the finding is
     about. Where `overlaps`, the time is in other findings too. `report` shows more, `command` is what to type for it.
     `also` are findings of the same family.
     """

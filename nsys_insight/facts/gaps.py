@@ -1,7 +1,7 @@
 """The longest gaps, the operations on either side of them and what the hosts did about then.
 
-In a big SQLite export that is scanned in place,
-what lies around the gaps is looked up, and not searched for among all rows.
+In a big SQLite export that is scanned in place, what lies around the gaps is looked up, and not searched for among all
+rows.
 """
 
 from __future__ import annotations

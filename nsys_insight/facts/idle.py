@@ -1,4 +1,4 @@
-"""Idle time of the GPUs with what the host did then: facts behind all views that say what idle time is owed to."""
+"""Idle time of the GPUs with what the host did then: facts behind all views of what causes idle time."""
 
 from __future__ import annotations
 

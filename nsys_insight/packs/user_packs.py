@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
-# The commands that are no packs; tests/test_user_packs.py holds them against the command line's own list.
+# The commands that are no packs; tests/test_architecture.py holds them against the command line's own list.
 COMMANDS = frozenset(
     """baseline cache capture check convert demo diagnose diff explore export ncu packs report run schema shell sql
     """.split()  # noqa: SIM905 - easier to read than a list

@@ -1,1 +1,1 @@
-"""The report to hand over: everything that the other commands answer, in one file that explains itself."""
+"""The page, a report to share: everything that the other commands answer, in one file that explains itself."""

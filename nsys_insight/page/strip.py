@@ -165,7 +165,7 @@ def _device(window: _Window, operations: list[Any]) -> tuple[list[Lane], int]:
 
 
 def _idle(window: _Window, rows: list[Any]) -> tuple[list[Lane], int, dict[str, int]]:
-    """The lanes of idle time, a GPU each; a gap has the colour of the cause that it is mostly owed to."""
+    """The lanes of idle time, a GPU each; a gap has the colour of its main cause."""
     gaps: dict[tuple[int, int, int], list[tuple[str, str, int]]] = defaultdict(list)
     causes: dict[str, int] = defaultdict(int)
     for row in rows:

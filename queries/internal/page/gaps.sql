@@ -1,5 +1,5 @@
--- When each GPU was idle in a window, and what that is owed to: as `step_idle`, gap by gap. A gap has several rows where it is
--- owed to several causes, and is two where the profiler held the host up for a part of it.
+-- When each GPU was idle in a window, and why: as `step_idle`, gap by gap. A gap has several rows where it is
+-- due to several causes, and is two where the profiler held the host up for a part of it.
 WITH drawn AS (
     SELECT $from_ns AS start_ns, $to_ns AS end_ns
 ),
@@ -15,7 +15,7 @@ gaps AS (
 in_gaps AS (
     FROM cut_to('calls', 'drawn')
 ),
--- Each gap is a window of its own, so that what it is owed to is told by itself.
+-- Each gap is a window of its own, so that its causes are its own.
 time_pieces AS (
     SELECT * REPLACE (start_ns AS window_ns) FROM gaps
 ),

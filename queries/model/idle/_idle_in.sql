@@ -1,4 +1,4 @@
--- What idle time is owed to in each of some windows (start_ns, end_ns; disjoint), by the rules of `_idle_of`.
+-- The causes of idle time in each of some windows (start_ns, end_ns; disjoint), by the rules of `_idle_of`.
 CREATE MACRO _idle_in(windows) AS TABLE
 WITH times AS (
     SELECT * EXCLUDE (thread) FROM facts.idle_time

@@ -1,4 +1,4 @@
--- What idle time is owed to: of the tables `facts.idle_time` and `facts.idle_calls` (see queries/facts/idle), cut to windows,
+-- The causes of idle time: of the tables `facts.idle_time` and `facts.idle_calls` (see queries/facts/idle), cut to windows,
 -- with window_ns. One row per GPU, window, cause and host; `gpu_idle` says what the words mean. Of a late gap, what is before
 -- the launch call is CPU work but for the calls in it.
 CREATE MACRO _idle_of(times, calls) AS TABLE
