@@ -52,6 +52,7 @@ class Flags:
     no_color: bool = False
     cache: bool | None = None
     memory: str | None = None
+    threads: int | None = None
     timeout: str | None = None
     ncu: Path | None = None
 
@@ -247,10 +248,12 @@ def _loading() -> list[inspect.Parameter]:
         "What Nsight Compute measured: a file that ncu import wrote, or a CSV page or report of ncu. Left out:"
         " NAME.ncu.duckdb beside the trace or here, where there is one."
     )
-    memory = "What a query may hold in memory before it spills to disk, such as 2GB."
+    memory = "What a query may hold in memory before it spills to disk, such as 2GB; by default what suits the machine."
+    threads = "How many threads a query may use; by default one a core, up to 16."
     return [
         flag("cache", bool | None, "--cache/--no-cache", help=cache, **panel),
         flag("memory", str | None, "--memory", help=memory, **panel),
+        flag("threads", int | None, "--threads", help=threads, min=1, max=256, **panel),
         flag("timeout", str | None, "--timeout", help="Stop a query that takes longer, such as 30s.", **panel),
         flag("ncu", Path | None, "--ncu", help=ncu, **panel),
     ]

@@ -76,7 +76,13 @@ def open_traces(traces: Sequence[Path], flags: Flags, *, several: bool = False) 
     scope, timeout_s = flags.scope, flags.timeout_s
     paths = resolve_all(traces) if traces and several else [meant_trace(traces[0] if traces else None)]
     opened = open_trace(
-        *paths, scope=scope, memory=flags.memory, timeout_s=timeout_s, use_cache=flags.cache, ncu=flags.ncu
+        *paths,
+        scope=scope,
+        memory=flags.memory,
+        threads=flags.threads,
+        timeout_s=timeout_s,
+        use_cache=flags.cache,
+        ncu=flags.ncu,
     )
     if len(paths) == 1:
         remember(paths[0])

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import UsageError, cannot_write
-from nsys_insight.ingest import database, raw
+from nsys_insight.ingest import raw
+from nsys_insight.ingest.limits import Limits
 from nsys_insight.model import views
 from nsys_insight.session.build import create_lasting
 from nsys_insight.sql.quoting import identifier, literal
@@ -71,7 +72,7 @@ def write_database(trace: Session, output: Path) -> None:
 
     with tempfile.TemporaryDirectory(dir=output.parent, prefix=".nsys-insight-") as folder:
         built = Path(folder) / "trace.duckdb"
-        with duckdb.connect(built, config={"memory_limit": database.DEFAULT_MEMORY}) as connection:
+        with duckdb.connect(built, config={"memory_limit": Limits().settled[0]}) as connection:
             connection.execute("CREATE SCHEMA raw")
             for table, file in _raw_tables(trace, Path(folder)).items():
                 connection.execute(f"CREATE TABLE raw.{identifier(table)} AS FROM read_parquet({literal(str(file))})")

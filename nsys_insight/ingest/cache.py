@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.errors import TraceError
 from nsys_insight.ingest import attach, cache_folder, database, raw
+from nsys_insight.ingest.database import DEFAULT
 from nsys_insight.ingest.sqlite_file import uri
 from nsys_insight.sql.quoting import identifier, literal
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import duckdb
+
+    from nsys_insight.ingest.limits import Limits
 
 
 # How many exports are copied at once.
@@ -43,7 +46,7 @@ def find(file: Path) -> Path | None:
     return found
 
 
-def build(file: Path, memory: str | None = None, *, in_place: bool = True) -> Path:
+def build(file: Path, limits: Limits = DEFAULT, *, in_place: bool = True) -> Path:
     """Build the DuckDB file of an export and return it; in the cache folder, or else in a temporary one.
 
     Two processes may do so at once. With `in_place`, DuckDB's extension reads the file; without it, or where there is
@@ -61,7 +64,7 @@ def build(file: Path, memory: str | None = None, *, in_place: bool = True) -> Pa
     except OSError:
         target = _temporary_folder() / "trace.duckdb"
     with cache_folder.building(target) as path:
-        connection = database.connect(memory)
+        connection = database.connect(limits)
         try:
             connection.execute(f"ATTACH {literal(str(path))} AS built")
             source = attach.attach_sqlite(connection, file) if in_place else None
@@ -79,12 +82,12 @@ def build(file: Path, memory: str | None = None, *, in_place: bool = True) -> Pa
     return target
 
 
-def build_all(files: Sequence[Path], memory: str | None, *, in_place: bool = True) -> dict[Path, Path]:
+def build_all(files: Sequence[Path], limits: Limits, *, in_place: bool = True) -> dict[Path, Path]:
     """Build the DuckDB files of exports, several at once."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(_BUILDERS) as pool:
-        built = pool.map(lambda file: build(file, memory, in_place=in_place), files)
+        built = pool.map(lambda file: build(file, limits, in_place=in_place), files)
         return dict(zip(files, built, strict=True))
 
 

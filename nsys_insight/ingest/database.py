@@ -5,15 +5,14 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
+from nsys_insight.ingest.limits import Limits
 from nsys_insight.sql.parser import take_connection
 from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
     import duckdb
 
-# What a query may hold in memory before it spills to disk. With 512 MB no report on 6.5 million kernels took more than
-# 1 GB for the whole process, and none slowed by more than a third (docs/performance.md).
-DEFAULT_MEMORY = "512MB"
+DEFAULT = Limits()
 _CONNECTIONS = count(1)
 
 
@@ -25,16 +24,18 @@ def spill_folder() -> str:
     return os.path.join(tempfile.gettempdir(), f"nsys-insight-{os.getpid()}")  # noqa: PTH118 - pathlib would cost start-up time
 
 
-def connect(memory: str | None = None) -> duckdb.DuckDBPyConnection:
+def connect(limits: Limits = DEFAULT) -> duckdb.DuckDBPyConnection:
     """Open an in-memory DuckDB, which spills to a folder of its own among the temporary ones, never beside a trace."""
     import duckdb
 
     connection = take_connection()
+    memory, threads = limits.settled
     try:
         connection.execute(
             # Row order is of no meaning in SQL; giving it up lets the extension scan a SQLite file in parallel.
             f"""SET preserve_insertion_order = false;
-                SET memory_limit = {literal(memory or DEFAULT_MEMORY)};
+                SET threads = {threads};
+                SET memory_limit = {literal(memory)};
                 -- Two databases that spill to one folder give their files the same names, and read each other's.
                 SET temp_directory = {literal(f"{spill_folder()}-{next(_CONNECTIONS)}")}"""
         )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from nsys_insight.ingest.files import File
+    from nsys_insight.ingest.limits import Limits
     from nsys_insight.ingest.raw import Source
 
     Opened = tuple[duckdb.DuckDBPyConnection, list[Source]]
@@ -26,12 +27,12 @@ class Ways:
 
     A DuckDB file built of it before, DuckDB's extension scanning it in place, and a copy made cell by cell. Each next
     one is slower to start and gets over what stopped the one before: a damaged cache, a platform without the extension,
-    text that is not UTF-8. `cached` are the DuckDB files that the way in use reads.
+    text that is not UTF-8. `cached` are the DuckDB files that the way in use reads, `limits` hold for the next one.
     """
 
-    def __init__(self, files: Sequence[File], memory: str | None, *, use_cache: bool | None, ncu: Path | None) -> None:
+    def __init__(self, files: Sequence[File], limits: Limits, *, use_cache: bool | None, ncu: Path | None) -> None:
         """`use_cache` and `ncu` are as in `session.Session`."""
-        self._files, self._memory, self._use_cache, self._ncu = files, memory, use_cache, ncu
+        self._files, self.limits, self._use_cache, self._ncu = files, limits, use_cache, ncu
         self.cached: list[Path] = []
         self._way: Callable[[], Opened | None] = self._in_place
         self._left = [self._from_cache, self._in_place, self._copied]
@@ -67,7 +68,7 @@ class Ways:
         built: dict[Path, Path | None] = {path: cache.find(path) for path in exports(self._files)}
         if self._use_cache:
             missing = [path for path, database in built.items() if database is None]
-            built |= cache.build_all(missing, self._memory)
+            built |= cache.build_all(missing, self.limits)
         if built and not any(built.values()):
             return None
         self.cached = [database for database in built.values() if database]
@@ -77,9 +78,9 @@ class Ways:
         return self._attach({})
 
     def _copied(self) -> Opened | None:
-        return self._attach(cache.build_all(exports(self._files), self._memory, in_place=False))
+        return self._attach(cache.build_all(exports(self._files), self.limits, in_place=False))
 
     def _attach(self, built: Mapping[Path, Path | None]) -> Opened | None:
-        connection = connect(self._memory)
+        connection = connect(self.limits)
         sources = attach(connection, self._files, built, self._ncu)
         return None if sources is None else (connection, sources)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from nsys_insight.facts.store import FactOptions
     from nsys_insight.ingest.files import File
+    from nsys_insight.ingest.limits import Limits
     from nsys_insight.ingest.scope import Scope
     from nsys_insight.session.answer import Batch, Columns
     from nsys_insight.sql.statements import Statement
@@ -43,7 +44,7 @@ class Connection:
         self,
         files: Sequence[File],
         scope: Scope,
-        memory: str | None,
+        limits: Limits,
         *,
         use_cache: bool | None,
         timeout_s: float | None = None,
@@ -57,8 +58,8 @@ class Connection:
             TraceError: None does.
             UsageError: The scope names an NVTX range that is not there.
         """
-        self.files, self.scope, self.memory = files, scope, memory
-        self._ways = Ways(files, memory, use_cache=use_cache, ncu=ncu)
+        self.files, self.scope = files, scope
+        self._ways = Ways(files, limits, use_cache=use_cache, ncu=ncu)
         self._bounded = sandbox.Runner(timeout_s)
         self.duckdb: duckdb.DuckDBPyConnection
         self._numbers = count(1)
@@ -147,7 +148,7 @@ class Connection:
                 self._find(sql, options)
                 return self._bounded(self.duckdb, run)
             except duckdb.OutOfMemoryException as error:
-                raise self._out_of_memory(error) from None
+                self._make_room(error)
             except (duckdb.InternalException, duckdb.FatalException) as error:
                 # DuckDB's own fault, seen once in hundreds of runs, makes its connection useless: ask once more anew.
                 if not again and not self._ways.cached:
@@ -197,7 +198,7 @@ class Connection:
                     self._find(definition, NOTHING_SAID)
                     self.duckdb.execute(definition)
             except duckdb.OutOfMemoryException as error:
-                raise self._out_of_memory(error) from None
+                self._make_room(error)
             except (duckdb.Error, UnicodeDecodeError) as error:
                 self._get_over(error)
             else:
@@ -246,8 +247,16 @@ class Connection:
             return QueryError(
                 f"this would spill more than {sandbox.SPILL} to {database.spill_folder()}", "ask for less at a time"
             )
-        limit = self.memory or database.DEFAULT_MEMORY
+        limit, _ = self._ways.limits.settled
         return QueryError(f"this needs more memory than the limit of {limit}", "raise the limit: --memory 4GB")
+
+    def _make_room(self, error: Exception) -> None:
+        """Raise, unless wider limits are left to open the files with once more."""
+        wider = None if "max_temp_directory_size" in str(error) else self._ways.limits.wider()
+        if wider is None:
+            raise self._out_of_memory(error) from None
+        self._ways.limits = wider
+        self._ways.repeat()
 
     def _failed(self, error: Exception, line: int) -> QueryError:
         tables = [f"raw.{table}" for source in self._sources for table in source.columns]

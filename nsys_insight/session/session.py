@@ -9,6 +9,7 @@ from nsys_insight.errors import UsageError
 from nsys_insight.facts.store import FactOptions
 from nsys_insight.ingest.files import File, labels_of
 from nsys_insight.ingest.identify import Kind, identify, settled
+from nsys_insight.ingest.limits import suited
 from nsys_insight.ingest.ncu.store import for_trace
 from nsys_insight.ingest.scope import WHOLE_TRACE, Scope
 from nsys_insight.packs import library, step_options
@@ -35,7 +36,9 @@ class Session:
         path: A `.nsys-rep` or `.qdrep` (exported with your nsys), its SQLite export, a parquetdir, or what
             ``nsys-insight convert`` made of one. Several are for SQL alone: every view then has a column `trace`.
         scope: The part of the trace to look at.
-        memory: What a query may hold in memory before it spills to disk, such as ``"2GB"``.
+        memory: What a query may hold in memory before it spills to disk, such as ``"2GB"``. None takes what suits the
+            machine, and more where that does not do.
+        threads: How many threads a query may use; None is for one a core, up to 16.
         timeout_s: How many seconds a query may take.
         use_cache: True builds a DuckDB copy in the cache folder first, which makes further questions on a big trace
             faster; None uses one if it is there; False does not look.
@@ -56,6 +59,7 @@ class Session:
         *,
         scope: Scope = WHOLE_TRACE,
         memory: str | None = None,
+        threads: int | None = None,
         timeout_s: float | None = None,
         use_cache: bool | None = None,
         ncu: str | Path | None = None,
@@ -67,7 +71,7 @@ class Session:
         self.path = self.paths[0]
         self._scope = scope
         self._options: dict[str, Any] = {
-            "memory": memory, "timeout_s": timeout_s, "use_cache": use_cache, "ncu": ncu,
+            "memory": memory, "threads": threads, "timeout_s": timeout_s, "use_cache": use_cache, "ncu": ncu,
             "note": note, "progress": progress,
         }  # fmt: skip
         several = len(self.paths) > 1
@@ -78,7 +82,9 @@ class Session:
         ]
         self._ncu_said = False
         self.ncu = None if several else for_trace(self.path, Path(ncu) if ncu else None)
-        self._connection = Connection(files, scope, memory, use_cache=use_cache, timeout_s=timeout_s, ncu=self.ncu)
+        self._connection = Connection(
+            files, scope, suited([file.path for file in files], memory, threads), use_cache=use_cache, timeout_s=timeout_s, ncu=self.ncu
+        )
 
     def scope(  # noqa: PLR0913 - the parts of a scope, by keyword
         self,

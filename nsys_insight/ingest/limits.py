@@ -1,0 +1,71 @@
+"""What DuckDB may use of the machine: threads, and the memory that queries hold before they spill to disk."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+_MB = 10**6
+# Measured on 6.5 million kernels (docs/performance.md): with 512 MB and up to 4 threads every report answers, holds at
+# most 1 GB in the whole process and slows by no more than a third. DuckDB holds a part of it per thread: with 16 the
+# report `idle` fails at 512 MB and answers at 1 GB. More threads than that gain nothing.
+_BASE, _EACH, _INCLUDED, _MOST_THREADS = 512 * _MB, 48 * _MB, 4, 16
+# Of a small machine's memory, queries hold no more than this share.
+_SHARE = 0.25
+# Smaller files are answered as fast by one thread, and others only cost the machine: of `diagnose` on a sample trace, a
+# quarter of its CPU time.
+_SMALL = 16 * _MB
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The user's limits; None leaves the choice to `settled`.
+
+    `memory` is a size as DuckDB reads it, such as ``"2GB"``.
+    """
+
+    memory: str | None = None
+    threads: int | None = None
+    widened: bool = False
+
+    @property
+    def settled(self) -> tuple[str, int]:
+        """The limits that hold: memory and threads."""
+        threads = self.threads or min(_cores(), _MOST_THREADS)
+        if self.memory:
+            return self.memory, threads
+        limit = _BASE + _EACH * max(0, threads - _INCLUDED)
+        if self.widened:
+            return f"{min(4 * limit, max(limit, _ram() // 2)) // _MB}MB", min(threads, 2)
+        # Where there is less, fewer threads share it: spilling is slow, and not to fit is worse.
+        return f"{max(min(limit, int(_SHARE * _ram())), _BASE // 2) // _MB}MB", threads
+
+    def wider(self) -> Limits | None:
+        """The limits for a query that did not fit: fewer threads and more memory; None where the user has set it."""
+        return None if self.memory or self.widened else replace(self, widened=True)
+
+
+def suited(files: Sequence[Path], memory: str | None, threads: int | None) -> Limits:
+    """The user's limits, and one thread for files so small that more gain nothing."""
+    small = all(file.is_file() for file in files) and sum(file.stat().st_size for file in files) < _SMALL
+    return Limits(memory, threads or (1 if small else None))
+
+
+def _cores() -> int:
+    """The processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _ram() -> int:
+    """The machine's memory in bytes; of a machine that does not say, 8 GB."""
+    with suppress(AttributeError, ValueError, OSError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return 8_000 * _MB
