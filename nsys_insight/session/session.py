@@ -82,9 +82,8 @@ class Session:
         ]
         self._ncu_said = False
         self.ncu = None if several else for_trace(self.path, Path(ncu) if ncu else None)
-        self._connection = Connection(
-            files, scope, suited([file.path for file in files], memory, threads), use_cache=use_cache, timeout_s=timeout_s, ncu=self.ncu
-        )
+        limits = suited([file.path for file in files], memory, threads)
+        self._connection = Connection(files, scope, limits, use_cache=use_cache, timeout_s=timeout_s, ncu=self.ncu)
 
     def scope(  # noqa: PLR0913 - the parts of a scope, by keyword
         self,
