@@ -52,22 +52,21 @@ def diagnose(trace: Session, steps: StepOptions) -> Diagnosis:
     rules = finding_rules()
     headline = {name: query(f"internal/diagnose/{name}") for name in ("shares", "steps", "unjudged")}
     queries = [*(rule.sql for rule in rules), *headline.values()]
-    with trace.materialized("step_budget", steps):
-        answers = _answers(trace, {report for sql in queries for report in reports_of(sql)}, steps)
+    answers = _answers(trace, {report for sql in queries for report in reports_of(sql)}, steps)
 
-        def rows(sql: str) -> list[dict[str, Any]]:
-            reports = ", ".join(
-                f"{report.replace('-', '_')}_report AS (FROM {answers[report].table})" for report in reports_of(sql)
-            )
-            return trace.dicts(f"WITH {reports} SELECT * FROM ({sql}\n)" if reports else sql, steps)
+    def rows(sql: str) -> list[dict[str, Any]]:
+        reports = ", ".join(
+            f"{report.replace('-', '_')}_report AS (FROM {answers[report].table})" for report in reports_of(sql)
+        )
+        return trace.dicts(f"WITH {reports} SELECT * FROM ({sql}\n)" if reports else sql, steps)
 
-        (found_steps,) = rows(headline["steps"])
-        told_by = found_steps.pop("told_by")
-        per = "trace" if not found_steps["steady_count"] else "step" if found_steps["tokens_per_step"] == 1 else "token"
-        for_each = "in all" if per == "trace" else f"a {per}"
-        found = [_finding(rule, row, trace, steps) for rule in rules for row in rows(rule.statement(per=for_each))]
-        shares = tuple(Share(**row) for row in rows(headline["shares"]))
-        unjudged = tuple(Unjudged(**row) for row in rows(headline["unjudged"]))
+    (found_steps,) = rows(headline["steps"])
+    told_by = found_steps.pop("told_by")
+    per = "trace" if not found_steps["steady_count"] else "step" if found_steps["tokens_per_step"] == 1 else "token"
+    for_each = "in all" if per == "trace" else f"a {per}"
+    found = [_finding(rule, row, trace, steps) for rule in rules for row in rows(rule.statement(per=for_each))]
+    shares = tuple(Share(**row) for row in rows(headline["shares"]))
+    unjudged = tuple(Unjudged(**row) for row in rows(headline["unjudged"]))
     parts = {row["part"]: row for row in answers["classify"].dicts()}
     wall = parts.pop("wall", {"verdict": None, "time_ns": None})
     kernel = next(iter(answers["top"].dicts(1)), None)

@@ -32,7 +32,6 @@ LONG_NS = 250_000
 # so many around its correlation id. Where they are not among these, all rows are read.
 BEFORE, BEHIND, ABOUT = 20, 10, 20
 
-TABLES = frozenset({"listed_gaps", "listed_operations", "listed_activity"})
 
 _CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
 # What the views `_gpu_work` and `_host_activity` read.
@@ -54,11 +53,6 @@ _UNLAUNCHED = """
     ANTI JOIN facts.listed_activity AS a ON a.process_id = o.process_id AND a.correlation_id = o.correlation_id"""
 
 
-def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create the tables, without rows."""
-    connection.execute(query("facts/gaps/tables"))
-
-
 def fill(
     connection: duckdb.DuckDBPyConnection, source: raw.Source, scope: Scope, min_gap_ns: int | None, prepare: Prepare
 ) -> None:
@@ -77,7 +71,6 @@ def fill(
     )  # fmt: skip
     for statement in (listed, operations, activity):
         prepare(statement)
-    create_tables(connection)
     connection.execute(listed)
     gaps = connection.execute("SELECT start_ns, next_ns FROM facts.listed_gaps").fetchmany(MOST + 1)
     lookup = None

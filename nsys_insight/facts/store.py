@@ -1,7 +1,7 @@
 """The facts of a connection: which of them a query reads, and each found once, until something else is said about it.
 
-A fact is a table of the schema `facts`, which the views of the model show. `queries/facts` has what fills them: of each
-kind a folder, whose `tables.sql` says what the tables hold.
+A fact is a table of the schema `facts`, which the views of the model show. `queries/facts` has what fills them: a file
+for each that one statement finds, and a folder for each kind that takes more, whose `tables.sql` says what they hold.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import UsageError
-from nsys_insight.facts import gaps, idle
-from nsys_insight.facts.fusion import candidates
-from nsys_insight.facts.steps import steps
 from nsys_insight.ingest import several
 from nsys_insight.model import views
+from nsys_insight.model.fact_tables import fact_tables
 from nsys_insight.packs.step_options import AUTO, StepOptions
+from nsys_insight.paths import query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from collections.abc import Set as AbstractSet
 
     import duckdb
 
@@ -35,13 +35,33 @@ class FactOptions:
 
 
 NOTHING_SAID = FactOptions()
+# The facts that more than one statement finds, by the folder of `queries/facts` that has these.
+_KINDS = {
+    "idle": frozenset({"idle_time", "idle_calls"}),
+    "gaps": frozenset({"listed_gaps", "listed_operations", "listed_activity"}),
+    "steps": frozenset({"steps", "step_method"}),
+    "fusion": frozenset({"fusions", "fusion_kernels", "fusion_step"}),
+}
+_KIND_OF = {table: kind for kind, tables in _KINDS.items() for table in tables}
 
 
-def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create the tables of all facts, without rows, and the schema of what is needed on the way."""
+def create_schemas(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create the schema of the facts, and that of what is needed on the way."""
     connection.execute("CREATE SCHEMA IF NOT EXISTS facts; CREATE SCHEMA IF NOT EXISTS internal")
-    for kind in (idle, gaps, steps, candidates):
-        kind.create_tables(connection)
+
+
+def create_tables(connection: duckdb.DuckDBPyConnection, names: AbstractSet[str]) -> None:
+    """Create tables of facts that are not there yet, without rows, for the views that show them."""
+    for kind, tables in _KINDS.items():
+        if names & tables:
+            connection.execute(query(f"facts/{kind}/tables"))
+    for name in names & fact_tables().keys():
+        connection.execute(fact_tables()[name].create)
+
+
+def every_table() -> AbstractSet[str]:
+    """The names of all facts."""
+    return fact_tables().keys() | frozenset().union(*_KINDS.values())
 
 
 class Facts:
@@ -62,10 +82,9 @@ class Facts:
         prepare: Callable[[str], None],
     ) -> None:
         """Nothing has been found."""
-        self._connection, self._sources, self._scope, self._prepare = connection, sources, scope, prepare
-        self._has_idle = self._has_candidates = False
-        self._steps: StepOptions | None = None
-        self._gaps: tuple[int | None] | None = None  # of which length
+        self._connection, self._sources, self._scope, self._create_views = connection, sources, scope, prepare
+        self._found: dict[str, object] = {}
+        self._under_way: set[str] = set()
 
     def find(self, queries: Sequence[str], options: FactOptions) -> None:
         """Find the facts that the queries read.
@@ -73,24 +92,57 @@ class Facts:
         Raises:
             UsageError: Steps or gaps are to be found in several traces, or steps by an NVTX range that is not there.
         """
-        wanted = frozenset[str]().union(*map(views.facts_read, queries))
-        for what, tables in (("gaps", gaps.TABLES), ("steps", steps.TABLES | candidates.TABLES)):
-            if len(self._sources) > 1 and wanted & tables:
+        wanted = frozenset[str]().union(*map(views.facts_read, queries)) - self._under_way
+        for what, kinds in (("gaps", ("gaps",)), ("steps", ("steps", "fusion"))):
+            if len(self._sources) > 1 and wanted & frozenset().union(*(_KINDS[kind] for kind in kinds)):
                 raise UsageError(f"{what} are found in one trace at a time", "open one of the traces")
-        if not self._has_idle and wanted & idle.TABLES:
-            self._prepare(idle.statements())
-            for part in several.catalogs(len(self._sources)):
+        for kind in sorted({_KIND_OF.get(name, name) for name in wanted}):
+            said = self._said(kind, options)
+            if kind not in self._found or self._found[kind] != said:
+                self._find(kind, options)
+                self._found[kind] = said
+
+    def _said(self, kind: str, options: FactOptions) -> object:
+        """What the user said that these facts depend on."""
+        if kind == "gaps":
+            return options.min_gap_ns
+        if kind in ("steps", "fusion"):
+            return options.steps
+        about_steps = kind in fact_tables() and views.facts_read(fact_tables()[kind].fill) & _KINDS["steps"]
+        return options.steps if about_steps else None
+
+    def _find(self, kind: str, options: FactOptions) -> None:
+        """Find a kind of facts anew, and before it those that it is found in."""
+        tables = _KINDS.get(kind, frozenset({kind}))
+        parts = several.catalogs(len(self._sources))
+
+        def prepare(sql: str) -> None:
+            self.find([sql], options)
+            self._create_views(sql)
+
+        self._under_way |= tables
+        try:
+            for part in parts:
                 with several.inside(self._connection, part):
-                    idle.fill(self._connection)
-            self._has_idle = True
-        length = (options.min_gap_ns,)
-        if self._gaps != length and wanted & gaps.TABLES:
-            gaps.fill(self._connection, self._sources[0], self._scope, options.min_gap_ns, self._prepare)
-            self._gaps = length
-        if wanted & (steps.TABLES | candidates.TABLES) and self._steps != options.steps:
-            self._has_candidates = False
-            steps.fill(self._connection, options.steps, self._prepare)
-            self._steps = options.steps
-        if wanted & candidates.TABLES and not self._has_candidates:
-            candidates.fill(self._connection, self._prepare)
-            self._has_candidates = True
+                    create_tables(self._connection, tables)
+                    self._connection.execute("; ".join(f"TRUNCATE facts.{table}" for table in tables))
+            if kind == "gaps":
+                from nsys_insight.facts import gaps
+
+                gaps.fill(self._connection, self._sources[0], self._scope, options.min_gap_ns, prepare)
+            elif kind == "steps":
+                from nsys_insight.facts.steps import steps
+
+                steps.fill(self._connection, options.steps, prepare)
+            elif kind == "fusion":
+                from nsys_insight.facts.fusion import candidates
+
+                candidates.fill(self._connection, prepare)
+            else:
+                fill = query("facts/idle/find") if kind == "idle" else fact_tables()[kind].fill
+                prepare(fill)
+                for part in parts:
+                    with several.inside(self._connection, part):
+                        self._connection.execute(fill)
+        finally:
+            self._under_way -= tables

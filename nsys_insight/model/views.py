@@ -7,6 +7,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from nsys_insight.model.catalog_tables import table_macros
+from nsys_insight.model.fact_tables import fact_tables
 from nsys_insight.model.kernel_catalog import macros
 from nsys_insight.paths import queries_folder, query
 from nsys_insight.sql.names import Names, mentioned
@@ -89,8 +90,16 @@ def made_of(names: Iterable[str]) -> list[View]:
 
 
 def facts_read(sql: str) -> frozenset[str]:
-    """The tables of the schema `facts` that a statement reads, itself or by the views that it names."""
-    return mentioned(sql).of_schema("facts").union(*(view.mentions.of_schema("facts") for view in needed(sql)))
+    """The tables of the schema `facts` that a statement reads, itself, by views that it names, or by other facts."""
+    return _facts_of(mentioned(sql))
+
+
+@cache
+def _facts_of(names: Names) -> frozenset[str]:
+    views = made_of(names.of_model)
+    read = names.of_schema("facts").union(*(view.mentions.of_schema("facts") for view in views))
+    known = fact_tables()
+    return read.union(*(_facts_of(known[name].mentions) for name in read & known.keys()))
 
 
 def create_macros(connection: duckdb.DuckDBPyConnection, *, lasting: bool = False) -> None:

@@ -56,9 +56,19 @@ def page_text(
     Raises:
         InsightError: The trace cannot be read, or has no steps of the kind that was asked for.
     """
-    # Half of the reports and the timeline look at idle time; it is worked out once.
-    with trace.materialized("step_idle", steps):
-        return _text(trace, kind, limit, sizes or {}, steps)
+    from nsys_insight.page import agent, markdown
+    from nsys_insight.page.content import gather
+
+    content = gather(trace, steps, sizes)
+    if kind == "agent":
+        return agent.text(content)
+    if kind == "markdown":
+        return markdown.text(content, markdown.ROWS if limit is None else limit or None)
+    from nsys_insight.page import html
+    from nsys_insight.page.layer import layer
+    from nsys_insight.page.strip import strip
+
+    return html.page(content, strip(trace, steps), layer(trace, steps), html.ROWS if limit is None else limit or None)
 
 
 def refuse_input(trace: Session, output: Path) -> None:
@@ -92,22 +102,6 @@ def save(output: Path, text: str) -> None:
         raise cannot_write(output, error) from None
     finally:
         made.unlink(missing_ok=True)
-
-
-def _text(trace: Session, kind: str, limit: int | None, sizes: dict[str, Any], steps: StepOptions) -> str:
-    from nsys_insight.page import agent, markdown
-    from nsys_insight.page.content import gather
-
-    content = gather(trace, steps, sizes)
-    if kind == "agent":
-        return agent.text(content)
-    if kind == "markdown":
-        return markdown.text(content, markdown.ROWS if limit is None else limit or None)
-    from nsys_insight.page import html
-    from nsys_insight.page.layer import layer
-    from nsys_insight.page.strip import strip
-
-    return html.page(content, strip(trace, steps), layer(trace, steps), html.ROWS if limit is None else limit or None)
 
 
 def _mode_of(output: Path) -> int:

@@ -62,8 +62,8 @@ class Model:
     def create(self, sql: str, *, comments: bool = False) -> None:
         """Create the views that a statement names, and the relations that it and they read."""
         with inside(self._connection, self._catalog):
-            self._create_relations(raw.read_by(mentioned(sql), self.source))
             self._create(views.needed(sql), comments=comments)
+            self._create_relations(raw.read_by(mentioned(sql), self.source))
 
     def create_all(self, *, comments: bool = False) -> None:
         """Create all views."""
@@ -72,6 +72,7 @@ class Model:
 
     def _create(self, wanted: Iterable[View], *, comments: bool = False) -> None:
         new = [view for view in wanted if view.name not in self._views]
+        store.create_tables(self._connection, {name for view in new for name in view.mentions.of_schema("facts")})
         self._create_relations(name for view in new for name in raw.read_by(view.mentions, self.source))
         views.create_views(self._connection, new, comments=comments)
         self._views.update(view.name for view in new)
@@ -99,6 +100,7 @@ def create_lasting(connection: duckdb.DuckDBPyConnection) -> None:
     views.create_macros(connection, lasting=True)
     raw.begin_stored(connection)
     _create_frame(connection)
+    store.create_tables(connection, store.every_table())
     views.create_views(connection, views.made_of(views.definitions()), comments=True)
     facts = Facts(connection, [raw.Source({}, {})], WHOLE_TRACE, lambda _: None)
     facts.find([view.create for view in views.definitions().values()], NOTHING_SAID)
@@ -106,4 +108,4 @@ def create_lasting(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _create_frame(connection: duckdb.DuckDBPyConnection) -> None:
     describe(connection)
-    store.create_tables(connection)
+    store.create_schemas(connection)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
@@ -113,21 +112,6 @@ class Connection:
             sandbox.check_name(self.duckdb, statement)
         self._run(statement.sql, lambda: self.duckdb.execute(statement.sql), statement.line)
         self._definitions[own] = statement.sql
-
-    @contextmanager
-    def materialized(self, view: str, options: FactOptions) -> Iterator[None]:
-        """Hide a view that is costly behind a temporary table of its rows and its name, while several queries read it.
-
-        Raises:
-            UsageError: Steps are to be told by an NVTX range that is not there.
-            TraceError: The file cannot be read.
-        """
-        fill = f"CREATE OR REPLACE TEMP TABLE {view} AS FROM main.{view}"
-        self._run(f"FROM {view}", lambda: self.duckdb.execute(fill), 0, options)
-        try:
-            yield
-        finally:
-            self.duckdb.execute(f"DROP TABLE IF EXISTS temp.{view}")
 
     def sentences(self, query: str, table: str) -> list[str]:
         """Run a pack's note: a query for sentences, over the views and the table that it calls `answer`."""

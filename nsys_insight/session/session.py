@@ -24,7 +24,6 @@ from nsys_insight.sql.statements import Statement, one_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from contextlib import AbstractContextManager
 
     from nsys_insight.packs.pack import Pack
 
@@ -177,10 +176,6 @@ class Session:
     def dicts(self, query: str, steps: StepOptions = AUTO) -> list[dict[str, Any]]:
         """Answer an SQL query as rows of cells by column."""
         return self._answer(*self._connection.table(query, FactOptions(steps))).dicts()
-
-    def materialized(self, view: str, steps: StepOptions) -> AbstractContextManager[None]:
-        """Work out a view of the model once for all queries in a block."""
-        return self._connection.materialized(view, FactOptions(steps))
 
     def about(self) -> dict[str, Any]:
         """What an answer says of the trace: the file's name, or those of several, and the scope."""

@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from nsys_insight.sql.parser import tree
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _TEXT_OR_COMMENT = re.compile(rf"'(?:[^']|'')*'|{_COMMENT.pattern}", re.DOTALL)
@@ -75,31 +72,32 @@ def _of_statement(statement: str) -> Names:
 
 
 def _of_tree(statements: list[dict[str, Any]]) -> Names:
-    found = [mention for statement in statements for mention in _mentions(statement, frozenset())]
-    relations = frozenset((schema, name) for kind, schema, name in found if kind == "relation")
-    return Names(relations, frozenset(name for kind, _, name in found if kind == "function"))
+    relations: set[tuple[str, str]] = set()
+    functions: set[str] = set()
+    _collect(statements, frozenset(), relations, functions)
+    return Names(frozenset(relations), frozenset(functions))
 
 
-def _mentions(node: Any, defined: frozenset[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield what a part of a query mentions; `defined` are the names that the queries around it define."""
+def _collect(node: Any, defined: frozenset[str], relations: set[tuple[str, str]], functions: set[str]) -> None:
+    """Add what a part of a query mentions; `defined` are the names that the queries around it define."""
     if isinstance(node, list):
         for each in node:
-            yield from _mentions(each, defined)
+            _collect(each, defined, relations, functions)
     if not isinstance(node, dict):
         return
     if node.get("type") == "RECURSIVE_CTE_NODE":
         defined |= {node["cte_name"].lower()}
     for entry in node.get("cte_map", {}).get("map", ()):
-        yield from _mentions(entry["value"], defined)  # which knows those before it
+        _collect(entry["value"], defined, relations, functions)  # which knows those before it
         defined |= {entry["key"].lower()}
     schema, name = node.get("schema_name", "").lower(), node.get("table_name", "").lower()
     if name and (schema or name not in defined):
-        yield "relation", schema, name
+        relations.add((schema, name))
     if "function_name" in node:
-        yield "function", "", node["function_name"].lower()
+        functions.add(node["function_name"].lower())
     for key, value in node.items():
-        if key != "cte_map":
-            yield from _mentions(value, defined)
+        if isinstance(value, dict | list) and key != "cte_map":
+            _collect(value, defined, relations, functions)
 
 
 def tables_read(sql: str) -> list[str]:

@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from nsys_insight.facts.statements import runner
-from nsys_insight.paths import query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from nsys_insight.facts.fusion.stream import Chain, NamedKernel, Op, OpStream
     from nsys_insight.facts.statements import Run
 
-TABLES = frozenset({"fusions", "fusion_kernels", "fusion_step"})
 
 # The typical step is the mean of at most so many steps, or fewer if they have more operations than that.
 STEPS, OPERATIONS = 32, 100_000
@@ -33,15 +31,9 @@ CHAINS, PLAYED = 60, 1_500_000
 LONGEST_ACROSS = 16
 
 
-def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create the tables that the views read, without rows."""
-    connection.execute(query("facts/fusion/tables"))
-
-
 def fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None]) -> None:
     """Fill the tables; `prepare` creates the views that a statement names."""
     run = runner(connection, "fusion", prepare)
-    create_tables(connection)
     run("steps", operations=OPERATIONS, most=STEPS)
     for window in run("window"):
         run(

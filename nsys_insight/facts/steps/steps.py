@@ -13,7 +13,6 @@ from nsys_insight.errors import UsageError
 from nsys_insight.facts.statements import runner
 from nsys_insight.facts.steps.ranges import step_ranges
 from nsys_insight.facts.steps.sequence import BusiestStream, cut_by_rhythm
-from nsys_insight.paths import query
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,15 +22,9 @@ if TYPE_CHECKING:
     from nsys_insight.facts.statements import Run
     from nsys_insight.packs.step_options import StepOptions
 
-TABLES = frozenset({"steps", "step_method"})
 # From so many steps on, and such a share of the GPU time from the first to the last, steps are found with high, or at
 # least medium confidence.
 HIGH, MEDIUM = (5, 0.95), (3, 0.8)
-
-
-def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create the tables that the views read, without rows."""
-    connection.execute(query("facts/steps/tables"))
 
 
 @dataclass(frozen=True)
@@ -61,7 +54,6 @@ def fill(connection: duckdb.DuckDBPyConnection, options: StepOptions, prepare: C
         UsageError: No NVTX range has the name that the user gave.
     """
     run = runner(connection, "steps", prepare)
-    create_tables(connection)
     run("no_pieces")
     busiest = run("busiest")
     if not busiest:

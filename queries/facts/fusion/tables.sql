@@ -1,5 +1,5 @@
 -- What is found about fusion. The views `fusion_candidates` and `fusion_kernels` say what it means.
-CREATE OR REPLACE TABLE facts.fusions (
+CREATE TABLE IF NOT EXISTS facts.fusions (
     candidate BIGINT,
     verdict VARCHAR,
     reason VARCHAR,
@@ -31,7 +31,7 @@ CREATE OR REPLACE TABLE facts.fusions (
     stream_id BIGINT
 );
 
-CREATE OR REPLACE TABLE facts.fusion_kernels (
+CREATE TABLE IF NOT EXISTS facts.fusion_kernels (
     candidate BIGINT,
     position BIGINT,
     role VARCHAR,
@@ -51,7 +51,7 @@ CREATE OR REPLACE TABLE facts.fusion_kernels (
     start_ns BIGINT
 );
 
-CREATE OR REPLACE TABLE facts.fusion_step (
+CREATE TABLE IF NOT EXISTS facts.fusion_step (
     wall_ns DOUBLE,
     replayed_ns DOUBLE,
     together_low_ns DOUBLE,

@@ -1,13 +1,13 @@
 -- What the views `longest_gaps`, `_gap_operations` and `_gap_activity` read.
-CREATE OR REPLACE TABLE facts.listed_gaps (
+CREATE TABLE IF NOT EXISTS facts.listed_gaps (
     gap_id BIGINT, gpu_id BIGINT, start_ns BIGINT, end_ns BIGINT, duration_ns BIGINT, running_end_ns BIGINT, next_ns BIGINT,
     idle_ns BIGINT
 );
 
-CREATE OR REPLACE TABLE facts.listed_operations (
+CREATE TABLE IF NOT EXISTS facts.listed_operations (
     gpu_id BIGINT, start_ns BIGINT, end_ns BIGINT, process_id BIGINT, correlation_id BIGINT, name VARCHAR
 );
 
-CREATE OR REPLACE TABLE facts.listed_activity (
+CREATE TABLE IF NOT EXISTS facts.listed_activity (
     kind VARCHAR, start_ns BIGINT, end_ns BIGINT, name_id BIGINT, process_id BIGINT, thread_id BIGINT, correlation_id BIGINT
 );

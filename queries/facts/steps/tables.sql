@@ -1,5 +1,5 @@
 -- What is found about steps. The views `steps`, `step_gpus` and `step_method` say what it means.
-CREATE OR REPLACE TABLE facts.steps (
+CREATE TABLE IF NOT EXISTS facts.steps (
     step BIGINT,
     phase VARCHAR,
     is_outlier BOOLEAN,
@@ -35,7 +35,7 @@ CREATE OR REPLACE TABLE facts.steps (
     gpus MAP(BIGINT, BIGINT)
 );
 
-CREATE OR REPLACE TABLE facts.step_method (
+CREATE TABLE IF NOT EXISTS facts.step_method (
     method VARCHAR,
     pattern VARCHAR,
     confidence VARCHAR,

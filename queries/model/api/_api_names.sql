@@ -1,6 +1,5 @@
 CREATE VIEW _api_names AS
-SELECT name_id, name, api_group(name) AS call_group
-FROM (SELECT id AS name_id, CASE WHEN starts_with(value, 'cu') THEN api_name(value) ELSE value END AS name FROM raw.StringIds);
+FROM facts.api_names;
 
 COMMENT ON VIEW _api_names IS 'What API calls are called and what they are for. Several ids may mean one function; strings that name no function are here too.';
 COMMENT ON COLUMN _api_names.name_id IS 'The id of the recorded name, as in `strings`';

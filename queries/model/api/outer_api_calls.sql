@@ -1,30 +1,7 @@
--- nsys mostly leaves out what a call itself calls; but it can be there. Sorting all calls by thread and time is cheap, for
--- that is how they are stored; only threads on which a call begins before the one before it has ended get the full look:
--- there, in the order in which calls begin, an outer call ends later than all before it.
 CREATE VIEW outer_api_calls AS
-WITH in_order AS (
-    SELECT globalTid, start, lag(globalTid) OVER along AS last_thread, lag("end") OVER along AS last_end
-    FROM raw.CUPTI_ACTIVITY_KIND_RUNTIME
-    WHERE eventClass IS DISTINCT FROM 67
-    WINDOW along AS (ORDER BY globalTid, start)
-),
-nesting_threads AS (
-    SELECT DISTINCT pid_of(globalTid) AS process_id, tid_of(globalTid) AS thread_id
-    FROM in_order
-    WHERE last_thread = globalTid AND last_end > start
-),
-inside AS (
-    SELECT process_id, thread_id, start_ns, end_ns, api, correlation_id
-    FROM api_calls SEMI JOIN nesting_threads USING (process_id, thread_id)
-    -- One that begins where the other ends is not inside it.
-    QUALIFY greatest(start_ns + 1, end_ns) <= max(end_ns) OVER (
-        PARTITION BY process_id, thread_id ORDER BY start_ns, end_ns DESC, api DESC, correlation_id
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    )
-)
 SELECT a.*
 FROM api_calls AS a
-ANTI JOIN inside AS i ON i.process_id = a.process_id AND i.thread_id = a.thread_id AND i.start_ns = a.start_ns
+ANTI JOIN facts.inner_calls AS i ON i.process_id = a.process_id AND i.thread_id = a.thread_id AND i.start_ns = a.start_ns
     AND i.end_ns = a.end_ns AND i.api = a.api AND i.correlation_id IS NOT DISTINCT FROM a.correlation_id;
 
 COMMENT ON VIEW outer_api_calls IS 'The rows of `api_calls` that are not inside another API call: a runtime call may contain its driver call, and their times must not be added.';

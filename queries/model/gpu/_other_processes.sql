@@ -1,7 +1,5 @@
 CREATE VIEW _other_processes AS
-SELECT 'other processes ran on the GPU too: --process chooses one of ' || string_agg(process_id::VARCHAR, ', ' ORDER BY process_id) AS sentence
-FROM (SELECT DISTINCT process_id FROM gpu_ops)
-HAVING count(*) > 1;
+FROM facts.other_processes;
 
 COMMENT ON VIEW _other_processes IS 'What a report about one process says where several ran on GPUs: one row; none where one did.';
 COMMENT ON COLUMN _other_processes.sentence IS 'That they did, and which';

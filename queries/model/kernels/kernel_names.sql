@@ -1,11 +1,5 @@
 CREATE VIEW kernel_names AS
-SELECT
-    s.name_id,
-    s.name,
-    kernel_family(s.name) AS family,
-    kernel_provenance(s.name) AS provenance
-FROM strings AS s
-WHERE s.name_id IN (SELECT DISTINCT name_id FROM kernel_events);
+FROM facts.kernel_names;
 
 COMMENT ON VIEW kernel_names IS 'One row per distinct kernel name, with what it does and where it comes from, told from the name by queries/catalog.';
 COMMENT ON COLUMN kernel_names.name_id IS 'Id of the name, as in `kernels`';

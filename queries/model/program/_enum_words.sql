@@ -1,37 +1,5 @@
--- The file's own enum tables come first. Old exports lack them; then the numbering that nsys documents applies (its
--- memory kinds count from pageable = 0, unlike CUPTI's, in every export seen since 2021).
 CREATE VIEW _enum_words AS
-WITH documented(enum, id, word) AS (
-    VALUES ('copy kind', 0, 'unknown'), ('copy kind', 1, 'H2D'), ('copy kind', 2, 'D2H'), ('copy kind', 3, 'H2A'),
-        ('copy kind', 4, 'A2H'), ('copy kind', 5, 'A2A'), ('copy kind', 6, 'A2D'), ('copy kind', 7, 'D2A'),
-        ('copy kind', 8, 'D2D'), ('copy kind', 9, 'H2H'), ('copy kind', 10, 'P2P'), ('copy kind', 11, 'UM H2D'),
-        ('copy kind', 12, 'UM D2H'), ('copy kind', 13, 'UM D2D'),
-        ('memory', 0, 'pageable'), ('memory', 1, 'pinned'), ('memory', 2, 'device'), ('memory', 3, 'array'),
-        ('memory', 4, 'managed'), ('memory', 5, 'device static'), ('memory', 6, 'managed static'), ('memory', 7, 'unknown'),
-        ('launch type', 0, 'unknown'), ('launch type', 1, 'regular'), ('launch type', 2, 'coop single device'),
-        ('launch type', 3, 'coop multi device'),
-        ('memory event', 0, 'allocation'), ('memory event', 1, 'deallocation'),
-        ('stream type', 0, 'unknown stream type'), ('stream type', 1, 'default stream'),
-        ('stream type', 2, 'non-blocking stream'), ('stream type', 3, 'null stream'),
-        ('severity', 0, 'unknown'), ('severity', 1, 'info'), ('severity', 2, 'warning'), ('severity', 3, 'error'),
-        ('severity', 4, 'verbose'),
-        ('diagnostic source', 0, 'unknown source'), ('diagnostic source', 1, 'injection'),
-        ('diagnostic source', 2, 'daemon'), ('diagnostic source', 3, 'analysis')
-),
-recorded AS (
-    SELECT 'copy kind' AS enum, id, CASE WHEN label = 'Unknown' THEN 'unknown' ELSE copy_kind_word(label) END AS word
-    FROM raw.ENUM_CUDA_MEMCPY_OPER
-    UNION ALL SELECT 'memory', id, lower(label) FROM raw.ENUM_CUDA_MEM_KIND
-    UNION ALL SELECT 'launch type', id, lower(label) FROM raw.ENUM_CUDA_KERNEL_LAUNCH_TYPE
-    UNION ALL SELECT 'launch type', id, lower(label) FROM raw.ENUM_CUDA_KRENEL_LAUNCH_TYPE
-    UNION ALL SELECT 'memory event', id, lower(label) FROM raw.ENUM_CUDA_DEV_MEM_EVENT_OPER
-    UNION ALL SELECT 'stream type', id, lower(label) FROM raw.ENUM_CUPTI_STREAM_TYPE
-    UNION ALL SELECT 'severity', id, lower(label) FROM raw.ENUM_DIAGNOSTIC_SEVERITY_LEVEL
-    UNION ALL SELECT 'diagnostic source', id, lower(label) FROM raw.ENUM_DIAGNOSTIC_SOURCE_TYPE
-)
-SELECT enum, id, min(word) AS word FROM recorded GROUP BY ALL
-UNION ALL
-SELECT enum, id, word FROM documented ANTI JOIN recorded USING (enum, id);
+FROM facts.enum_words;
 
 COMMENT ON VIEW _enum_words IS 'What the numbers of the trace''s enums mean, in words: from the file''s own tables, else as nsys documents them.';
 COMMENT ON COLUMN _enum_words.enum IS 'Which enum: copy kind, memory, launch type, memory event, stream type, severity, diagnostic source';

@@ -1,0 +1,107 @@
+-- A wait is one call, with one exception: a device-to-host copy into pageable memory is done when its call returns, also
+-- an asynchronous one. Where the usual cudaStreamSynchronize follows, both are one wait, which begins with the copy.
+CREATE TABLE IF NOT EXISTS facts.waits (
+    process_id BIGINT, thread_id BIGINT, start_ns BIGINT, end_ns BIGINT, wait_ns BIGINT, name VARCHAR, is_copy BOOLEAN,
+    copy_kind VARCHAR, copy_bytes BIGINT, copy_end_ns BIGINT, device_id BIGINT, correlation_id BIGINT
+);
+
+INSERT INTO facts.waits BY NAME
+WITH calls AS MATERIALIZED (
+    SELECT process_id, thread_id, start_ns, end_ns, duration_ns, name, call_group, correlation_id
+    FROM api_calls
+    WHERE call_group IN ('sync', 'copy', 'graph launch') OR name LIKE 'cu%EventRecord%'
+    -- A driver call inside a runtime call is a part of it.
+    QUALIFY coalesce(end_ns > max(end_ns) OVER (
+        PARTITION BY process_id, thread_id ORDER BY start_ns, end_ns DESC, api DESC, correlation_id
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ), true)
+),
+copies AS MATERIALIZED (
+    SELECT
+        c.*, m.* EXCLUDE (process_id, correlation_id, is_pageable),
+        c.call_group = 'copy' AND c.name NOT LIKE '%Async%' AS is_blocking,
+        c.call_group = 'copy' AND c.name LIKE '%Async%' AND m.copy_kind = 'D2H' AND m.is_pageable AS is_waiting
+    FROM calls AS c
+    JOIN (
+        SELECT
+            process_id, correlation_id, copy_kind, device_id, stream_id, sum(size_bytes)::BIGINT AS copy_bytes,
+            max(end_ns) AS copy_end_ns, bool_or(target_memory = 'pageable') AS is_pageable
+        FROM memcpys
+        GROUP BY process_id, correlation_id, copy_kind, device_id, stream_id
+        -- One call may copy in several directions or on several devices, and waits once.
+        QUALIFY row_number() OVER (
+            PARTITION BY process_id, correlation_id ORDER BY copy_kind <> 'D2H', max(end_ns) DESC, copy_kind, device_id, stream_id
+        ) = 1
+    ) AS m USING (process_id, correlation_id)
+),
+-- What a synchronising call waits for: a stream, a device, or, as far as the trace says, everything; up to the call, or
+-- up to where the event that it waits for was recorded.
+syncs_called AS (
+    SELECT c.*, s.device_id, s.stream_id, s.event_id
+    FROM calls AS c
+    LEFT JOIN (
+        SELECT process_id, correlation_id, min(device_id) AS device_id, min(stream_id) AS stream_id, min(event_id) AS event_id
+        FROM sync_events GROUP BY ALL
+    ) AS s ON s.process_id = c.process_id AND s.correlation_id = c.correlation_id
+    WHERE c.call_group = 'sync'
+),
+recorded AS (
+    SELECT c.start_ns, e.process_id, e.event_id, e.device_id, e.stream_id
+    FROM event_records AS e
+    JOIN calls AS c ON c.process_id = e.process_id AND c.correlation_id = e.correlation_id
+),
+syncs_meant AS MATERIALIZED (
+    SELECT
+        w.* EXCLUDE (stream_id, event_id, device_id),
+        coalesce(r.device_id, w.device_id) AS device_id,
+        coalesce(r.stream_id, w.stream_id) AS stream_id,
+        coalesce(r.start_ns, w.start_ns) AS until_ns
+    FROM syncs_called AS w
+    ASOF LEFT JOIN recorded AS r ON r.process_id = w.process_id AND r.event_id = w.event_id AND r.start_ns <= w.start_ns
+),
+-- Which calls complete what is on a stream, so that a copy's is the next one on its own stream.
+completions AS (
+    SELECT
+        p.process_id, p.thread_id, p.device_id, p.stream_id, w.until_ns,
+        arg_min(w.correlation_id, w.start_ns) AS wait_id
+    FROM syncs_meant AS w
+    JOIN (SELECT DISTINCT process_id, thread_id, device_id, stream_id FROM copies WHERE NOT is_blocking) AS p
+        ON p.process_id = w.process_id AND p.thread_id = w.thread_id
+        AND p.device_id = coalesce(w.device_id, p.device_id) AND p.stream_id = coalesce(w.stream_id, p.stream_id)
+    GROUP BY ALL
+),
+completed AS MATERIALIZED (
+    SELECT
+        c.*,
+        w.wait_id,
+        is_waiting AND row_number() OVER (PARTITION BY c.process_id, w.wait_id, is_waiting ORDER BY c.start_ns DESC, c.correlation_id DESC) = 1
+            AND w.wait_id IS NOT NULL AS is_joined
+    FROM copies AS c
+    ASOF LEFT JOIN completions AS w
+        ON w.process_id = c.process_id AND w.thread_id = c.thread_id AND w.device_id = c.device_id
+        AND w.stream_id = c.stream_id AND w.until_ns > c.start_ns
+    WHERE NOT c.is_blocking
+)
+SELECT
+    w.process_id, w.thread_id, coalesce(c.joined_start_ns, w.start_ns) AS start_ns, w.end_ns,
+    w.duration_ns + coalesce(c.joined_ns, 0) AS wait_ns,
+    w.name, false AS is_copy, c.copy_kind, c.copy_bytes, c.copy_end_ns, w.device_id, w.correlation_id
+FROM syncs_meant AS w
+LEFT JOIN (
+    SELECT
+        process_id, wait_id, copy_kind, sum(copy_bytes)::BIGINT AS copy_bytes, max(copy_end_ns) AS copy_end_ns,
+        max(start_ns) FILTER (is_joined) AS joined_start_ns, max(duration_ns) FILTER (is_joined) AS joined_ns
+    FROM completed
+    GROUP BY process_id, wait_id, copy_kind
+    QUALIFY row_number() OVER (PARTITION BY process_id, wait_id ORDER BY copy_kind <> 'D2H', max(copy_end_ns) DESC, copy_kind) = 1
+) AS c ON c.process_id = w.process_id AND c.wait_id = w.correlation_id
+UNION ALL
+SELECT
+    process_id, thread_id, start_ns, end_ns, duration_ns, name, true,
+    copy_kind, copy_bytes, copy_end_ns, device_id, correlation_id
+FROM copies WHERE is_blocking AND copy_kind LIKE '%H%'
+UNION ALL
+SELECT
+    process_id, thread_id, start_ns, end_ns, duration_ns, name, true,
+    copy_kind, copy_bytes, copy_end_ns, device_id, correlation_id
+FROM completed WHERE is_waiting AND NOT is_joined;
