@@ -112,6 +112,38 @@ def model_page() -> str:
     return "\n".join([*lines, ""])
 
 
+def facts_page() -> str:
+    """Return the page about the facts, from the tables of queries/facts and the views that show them."""
+    from nsys_insight.facts.store import every_table
+    from nsys_insight.model import views
+    from nsys_insight.model.fact_tables import fact_tables
+
+    shown = {
+        fact: [view.name for view in views.documented().values() if fact in view.mentions.of_schema("facts")]
+        for fact in sorted(every_table())
+    }
+    lines = [
+        "# The facts",
+        "",
+        "What takes work to find and more than one report needs is found once a session, when a query first reads it,",
+        "and kept as a table of the schema `facts`. Views show these tables; query the views. Generated from",
+        "`queries/facts`.",
+        "",
+        "| fact | shown by | found in |",
+        "|---|---|---|",
+    ]
+    for fact, by in shown.items():
+        found = fact_tables().get(fact)
+        names = sorted(found.mentions.of_model & views.documented().keys()) if found else []
+        read = sorted(found.mentions.of_schema("raw")) if found else []
+        ways = [*(f"`{name}`" for name in names), *(["tables of the export"] if read else [])]
+        lines.append(
+            f"| `{fact}` | {', '.join(f'`{name}`' for name in by) or 'macros of the model'} "
+            f"| {', '.join(ways) or 'several statements'} |"
+        )
+    return "\n".join([*lines, ""])
+
+
 def rules_page() -> str:
     """Return the page about ncu's rules, from the headers in queries/ncu_rules."""
     from nsys_insight.ncu.rules import ncu_rules
@@ -178,6 +210,7 @@ DIAGNOSES = ("churn", "decode_eager", "decode_fresh", "decode_graph_node", "deco
 if __name__ == "__main__":
     README.write_text(refreshed(README.read_text(encoding="utf-8")), encoding="utf-8")
     MODEL.write_text(model_page(), encoding="utf-8")
+    (ROOT / "docs" / "facts.md").write_text(facts_page(), encoding="utf-8")
     (ROOT / "docs" / "ncu").mkdir(exist_ok=True)
     (ROOT / "docs" / "ncu" / "rules.md").write_text(rules_page(), encoding="utf-8")
     for name, flags in NCU_REPORTS.items():

@@ -23,8 +23,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Take Ctrl-C again where it is ignored, as in a shell's background job: tests send it to what they start."""
+    """Let tests start the tool as users do.
+
+    They send Ctrl-C to it, which is ignored in a shell's background job; and without its bytecode each start takes half a
+    second longer.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -44,6 +44,10 @@ def test_the_page_about_the_views_is_what_the_model_says():
     assert (REPOSITORY / "docs" / "model.md").read_text(encoding="utf-8") == GENERATE["model_page"]()
 
 
+def test_the_page_about_the_facts_is_what_the_files_say():
+    assert (REPOSITORY / "docs" / "facts.md").read_text(encoding="utf-8") == GENERATE["facts_page"]()
+
+
 def test_every_view_and_every_column_is_documented():
     from nsys_insight.session.schema import described
 

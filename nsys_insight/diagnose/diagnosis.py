@@ -92,12 +92,14 @@ def diagnose(trace: Session, steps: StepOptions) -> Diagnosis:
 
 
 def _answers(trace: Session, reports: set[str], steps: StepOptions) -> dict[str, Answer]:
-    """Answer the reports, all on one connection: a file that is hard to read may take another one on the way."""
-    while True:
-        packs = map(library.pack_of, sorted(reports))
-        answers = {pack.name: trace.answer(pack, **steps.taken_by(pack)) for pack in packs}
-        if len({id(answer.connection) for answer in answers.values()}) == 1:
-            return answers
+    """Answer the reports, all on one connection: a file that is big or hard to read may take another one on the way."""
+    packs = {report: library.pack_of(report) for report in sorted(reports)}
+    answers: dict[str, Answer] = {}
+    while missing := packs.keys() - answers.keys():
+        for report in sorted(missing):
+            answers[report] = trace.answer(packs[report], **steps.taken_by(packs[report]))
+            answers = {name: one for name, one in answers.items() if one.connection is answers[report].connection}
+    return answers
 
 
 def _finding(rule: FindingRule, row: dict[str, Any], trace: Session, steps: StepOptions) -> Finding:

@@ -46,8 +46,10 @@ def find(file: Path) -> Path | None:
     return found
 
 
-def build(file: Path, limits: Limits = DEFAULT, *, in_place: bool = True) -> Path:
+def build(file: Path, limits: Limits = DEFAULT, *, in_place: bool = True, lasting: bool = True) -> Path:
     """Build the DuckDB file of an export and return it; in the cache folder, or else in a temporary one.
+
+    A temporary one is removed when the process ends; it is chosen where there is no cache folder, or without `lasting`.
 
     Two processes may do so at once. With `in_place`, DuckDB's extension reads the file; without it, or where there is
     no extension, rows come through ADBC, slower, and cells that do not fit their column's type are kept as far as
@@ -59,7 +61,7 @@ def build(file: Path, limits: Limits = DEFAULT, *, in_place: bool = True) -> Pat
         UnicodeDecodeError: The same, for text that is not UTF-8.
     """
     try:
-        target = entry(file)
+        target = entry(file) if lasting else _temporary_folder() / "trace.duckdb"
         cache_folder.prune()
     except OSError:
         target = _temporary_folder() / "trace.duckdb"
@@ -82,12 +84,14 @@ def build(file: Path, limits: Limits = DEFAULT, *, in_place: bool = True) -> Pat
     return target
 
 
-def build_all(files: Sequence[Path], limits: Limits, *, in_place: bool = True) -> dict[Path, Path]:
-    """Build the DuckDB files of exports, several at once."""
+def build_all(
+    files: Sequence[Path], limits: Limits, *, in_place: bool = True, lasting: bool = True
+) -> dict[Path, Path]:
+    """Build the DuckDB files of exports, several at once; see `build`."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(_BUILDERS) as pool:
-        built = pool.map(lambda file: build(file, limits, in_place=in_place), files)
+        built = pool.map(lambda file: build(file, limits, in_place=in_place, lasting=lasting), files)
         return dict(zip(files, built, strict=True))
 
 

@@ -12,12 +12,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _MB = 10**6
-# Measured on 6.5 million kernels (docs/performance.md): with 512 MB and up to 4 threads every report answers, holds at
-# most 1 GB in the whole process and slows by no more than a third. DuckDB holds a part of it per thread: with 16 the
-# report `idle` fails at 512 MB and answers at 1 GB. More threads than that gain nothing.
-_BASE, _EACH, _INCLUDED, _MOST_THREADS = 512 * _MB, 48 * _MB, 4, 16
-# Of a small machine's memory, queries hold no more than this share.
-_SHARE = 0.25
+# Measured on 6.5 million kernels: with 1 GB and two threads `diagnose` and `idle` answer, in at most 1.5 GB for the whole
+# process; 768 MB do not do. DuckDB holds a part of it per thread: of two queries that fit with two, one fails with 16.
+_BASE, _EACH, _INCLUDED, _MOST_THREADS = 1000 * _MB, 48 * _MB, 4, 16
+# Of a small machine's memory, queries hold no more than this share, but what any report needs.
+_SHARE, _LEAST = 0.25, 256 * _MB
 # Smaller files are answered as fast by one thread, and others only cost the machine: of `diagnose` on a sample trace, a
 # quarter of its CPU time.
 _SMALL = 16 * _MB
@@ -44,7 +43,7 @@ class Limits:
         if self.widened:
             return f"{min(4 * limit, max(limit, _ram() // 2)) // _MB}MB", min(threads, 2)
         # Where there is less, fewer threads share it: spilling is slow, and not to fit is worse.
-        return f"{max(min(limit, int(_SHARE * _ram())), _BASE // 2) // _MB}MB", threads
+        return f"{max(min(limit, int(_SHARE * _ram())), _LEAST) // _MB}MB", threads
 
     def wider(self) -> Limits | None:
         """The limits for a query that did not fit: fewer threads and more memory; None where the user has set it."""

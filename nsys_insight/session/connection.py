@@ -6,7 +6,7 @@ from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
 from nsys_insight.errors import QueryError, TraceError
-from nsys_insight.facts.store import NOTHING_SAID, Facts
+from nsys_insight.facts.store import COSTLY, NOTHING_SAID, Facts
 from nsys_insight.ingest import database, raw
 from nsys_insight.ingest.attach import is_unreadable_cell
 from nsys_insight.ingest.identify import Kind
@@ -213,6 +213,9 @@ class Connection:
     def _find(self, sql: str, options: FactOptions) -> None:
         """Find the facts that a query reads and views of the user's own may read, unless they have been."""
         queries = [sql, *self._definitions.values()]
+        if not self._as_exported and any(views.facts_read(each) & COSTLY for each in queries) and self._ways.copy():
+            self._open()
+            self._create_views(sql)
         self._bounded(self.duckdb, lambda: self._facts.find(queries, options))
 
     def _show_as_exported(self) -> None:

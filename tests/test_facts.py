@@ -1,0 +1,139 @@
+"""Facts: each is found once a session, when it is first read, in whichever way the trace is read."""
+
+from __future__ import annotations
+
+import pytest
+from opening import open_trace
+
+import nsys_insight
+from nsys_insight.facts import store
+from nsys_insight.ingest import cache, ways
+from nsys_insight.model import views
+from nsys_insight.model.fact_tables import fact_tables
+
+
+@pytest.fixture
+def found(monkeypatch):
+    """What is found, in its order."""
+    order = []
+    find = store.Facts._find
+
+    def noting(self, kind, options):
+        find(self, kind, options)
+        order.append(kind)
+
+    monkeypatch.setattr(store.Facts, "_find", noting)
+    return order
+
+
+def test_a_fact_is_found_once_after_those_that_it_is_found_in(sample, found):
+    with nsys_insight.open(sample("decode_eager")) as trace:
+        trace.answer("classify")
+        first = list(found)
+        trace.answer("classify")
+        trace.answer("host")
+        trace.sql("FROM waits, steps LIMIT 1")
+    assert len(first) == len(set(first)) == len(set(found) & set(first))
+    assert first.index("waits") < first.index("steps") < first.index("step_budget")
+    assert first.index("idle") < first.index("step_budget")
+    assert found.count("steps") == 1
+
+
+def test_what_follows_from_steps_is_found_again_where_they_are_others(sample, found):
+    with nsys_insight.open(sample("decode_eager")) as trace:
+        one = trace.answer("classify").rows()
+        assert trace.answer("classify", tokens=64).rows() != one
+        assert (found.count("steps"), found.count("step_budget"), found.count("waits")) == (2, 2, 1)
+        assert trace.answer("classify").rows() == one
+
+
+def test_only_what_is_read_is_found(sample, found):
+    with nsys_insight.open(sample("churn")) as trace:
+        trace.answer("top")
+    assert not found
+
+
+def test_a_fact_that_fails_is_found_when_it_can_be(sample, monkeypatch):
+    from nsys_insight.facts.steps import steps
+
+    fill = steps.fill
+    with nsys_insight.open(sample("churn")) as trace:
+        monkeypatch.setattr(steps, "fill", lambda *_: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            trace.answer("steps")
+        monkeypatch.setattr(steps, "fill", fill)
+        assert trace.answer("steps").rows()
+
+
+@pytest.mark.parametrize("fact", fact_tables())
+def test_its_table_has_the_columns_of_its_statement(fact, sample):
+    """`BY NAME` refuses a column too many; one that the statement lacks would be NULL without a word."""
+    with open_trace(sample("churn")) as trace:
+        trace.sql(f"SELECT count(*) FROM {next(name for name in shown(fact))}")
+        columns = [name for name, *_ in trace._connection.duckdb.execute(f"DESCRIBE facts.{fact}").fetchall()]
+        query = fact_tables()[fact].fill.partition("BY NAME")[2].strip().rstrip(";")
+        statement = [name for name, *_ in trace._connection.duckdb.execute(f"DESCRIBE {query}").fetchall()]
+    assert sorted(columns) == sorted(statement)
+
+
+def test_every_fact_is_shown_and_every_one_that_is_read_is_there():
+    assert all(shown(fact) for fact in fact_tables())
+    read = {name for view in views.definitions().values() for name in view.mentions.of_schema("facts")}
+    assert read <= store.every_table()
+
+
+def shown(fact):
+    return [view.name for view in views.documented().values() if fact in view.mentions.of_schema("facts")]
+
+
+class TestBigExports:
+    @pytest.fixture(autouse=True)
+    def everything_is_big(self, monkeypatch, tmp_path):
+        monkeypatch.setattr(ways, "_BIG", 0)
+        monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(tmp_path / "cache"))
+
+    @pytest.mark.parametrize("report", ["classify", "syncs", "idle"])
+    def test_costly_facts_are_found_in_a_copy_and_the_answer_is_the_same(self, report, sample):
+        with open_trace(sample("decode_eager")) as other:
+            expected = other.answer(report).rows()
+        with nsys_insight.open(sample("decode_eager")) as trace:
+            assert trace.answer(report).rows() == expected
+        assert cache.find(sample("decode_eager"))
+
+    def test_what_is_read_once_stays_in_place(self, sample):
+        with nsys_insight.open(sample("decode_eager")) as trace:
+            for report in ("top", "launches", "gaps"):
+                trace.answer(report)
+        assert not cache.find(sample("decode_eager"))
+
+    def test_without_the_cache_nothing_is_left(self, sample, tmp_path):
+        with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:
+            assert trace.answer("syncs").rows()
+            assert trace._connection._ways.cached
+        assert not list(tmp_path.glob("cache/*.duckdb"))
+
+    def test_where_it_cannot_be_copied_it_is_read_in_place(self, sample, monkeypatch):
+        def full(*_, **__):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(cache, "build_all", full)
+        with nsys_insight.open(sample("decode_eager")) as trace:
+            assert trace.answer("syncs").rows()
+            assert not trace._connection._ways.cached
+
+    def test_definitions_and_earlier_answers_stay(self, sample):
+        with nsys_insight.open(sample("decode_eager")) as trace:
+            from nsys_insight.sql.statements import split
+
+            for statement in split("CREATE TEMP VIEW mine AS SELECT count(*) AS n FROM kernels"):
+                trace.define(statement)
+            before = trace.sql("FROM mine").item()
+            top = trace.answer("top")
+            trace.answer("syncs")
+            assert trace.sql("FROM mine").item() == before
+            assert top.rows()
+
+    def test_a_diagnosis_is_on_one_connection(self, sample):
+        with nsys_insight.open(sample("churn")) as trace:
+            answers = trace.diagnose().answers.values()
+        assert len({id(answer.connection) for answer in answers}) == 1
