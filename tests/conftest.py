@@ -25,8 +25,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure() -> None:
     """Let tests start the tool as users do.
 
-    They send Ctrl-C to it, which is ignored in a shell's background job; and without its bytecode each start takes half a
-    second longer.
+    They send Ctrl-C to it, which is ignored in a shell's background job; and without its bytecode each start takes
+    longer.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

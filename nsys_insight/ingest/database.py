@@ -36,7 +36,7 @@ def connect(limits: Limits = DEFAULT) -> duckdb.DuckDBPyConnection:
             f"""SET preserve_insertion_order = false;
                 SET threads = {threads};
                 SET memory_limit = {literal(memory)};
-                -- Where DuckDB takes the left side of an ASOF join to be small, it compares all with all; it guesses badly.
+                -- An ASOF join whose left side DuckDB takes to be small compares all with all, and it guesses badly.
                 SET asof_loop_join_threshold = 0;
                 -- Two databases that spill to one folder give their files the same names, and read each other's.
                 SET temp_directory = {literal(f"{spill_folder()}-{next(_CONNECTIONS)}")}"""
