@@ -113,9 +113,10 @@ class Connection:
         self._run(statement.sql, lambda: self.duckdb.execute(statement.sql), statement.line)
         self._definitions[own] = statement.sql
 
-    def sentences(self, query: str, table: str) -> list[str]:
+    def sentences(self, query: str, table: str, options: FactOptions) -> list[str]:
         """Run a pack's note: a query for sentences, over the views and the table that it calls `answer`."""
         sandbox.check(query)
+        self._find(query, options)
         self._create_views(query)
         rows = self.duckdb.execute(f"WITH answer AS (FROM {table}) SELECT * FROM ({query})").fetchall()
         return [text for (text,) in rows if text]
@@ -128,8 +129,7 @@ class Connection:
         again = True
         while True:
             try:
-                self._create_views(sql)
-                self._find(sql, options)
+                self._prepare(sql, options)
                 return self._bounded(self.duckdb, run)
             except duckdb.OutOfMemoryException as error:
                 self._make_room(error)
@@ -178,8 +178,7 @@ class Connection:
                 folders = [str(file.path) for file in self.files if file.kind is Kind.PARQUET]
                 sandbox.lock(self.duckdb, database.spill_folder(), *folders)
                 for definition in self._definitions.values():
-                    self._create_views(definition)
-                    self._find(definition, NOTHING_SAID)
+                    self._prepare(definition, NOTHING_SAID)
                     self.duckdb.execute(definition)
             except duckdb.OutOfMemoryException as error:
                 self._make_room(error)
@@ -198,10 +197,17 @@ class Connection:
         ]
         self._facts = Facts(self.duckdb, sources, self.scope, self._create_model)
 
-    def _create_views(self, sql: str) -> None:
-        """Create the views that a query names, and where there are several files those that unite theirs."""
+    def _prepare(self, sql: str, options: FactOptions) -> None:
+        """Make ready what a query reads: facts, and the views that show them, over the files as they are read best."""
         if not self._as_exported and mentioned(sql).of_schema("raw"):
             self._show_as_exported()
+        if not self._as_exported and views.facts_read(sql) & COSTLY and self._ways.copy():
+            self._open()
+        self._find(sql, options)
+        self._create_views(sql)
+
+    def _create_views(self, sql: str) -> None:
+        """Create the views that a query names, and where there are several files those that unite theirs."""
         self._create_model(sql)
         if len(self.files) > 1:
             unite(self.duckdb, sql, [file.label for file in self.files], self._sources, self._loaded)
@@ -213,9 +219,6 @@ class Connection:
     def _find(self, sql: str, options: FactOptions) -> None:
         """Find the facts that a query reads and views of the user's own may read, unless they have been."""
         queries = [sql, *self._definitions.values()]
-        if not self._as_exported and any(views.facts_read(each) & COSTLY for each in queries) and self._ways.copy():
-            self._open()
-            self._create_views(sql)
         self._bounded(self.duckdb, lambda: self._facts.find(queries, options))
 
     def _show_as_exported(self) -> None:

@@ -127,7 +127,7 @@ class Session:
         notes = [
             (name, text)
             for name, note in pack.notes.items()
-            for text in self._connection.sentences(bind(note, values), table)
+            for text in self._connection.sentences(bind(note, values), table, options)
         ]
         return Answer(
             connection=self._connection.duckdb,
