@@ -95,10 +95,11 @@ class Facts:
             UsageError: Steps or gaps are to be found in several traces, or steps by an NVTX range that is not there.
         """
         wanted = frozenset[str]().union(*map(views.facts_read, queries)) - self._under_way
-        for what, kinds in (("gaps", ("gaps",)), ("steps", ("steps", "fusion"))):
-            if len(self._sources) > 1 and wanted & frozenset().union(*(_KINDS[kind] for kind in kinds)):
+        kinds = sorted({_KIND_OF.get(name, name) for name in wanted})
+        for kind, what in (("gaps", "gaps"), ("steps", "steps"), ("fusion", "steps")):
+            if kind in kinds and len(self._sources) > 1:
                 raise UsageError(f"{what} are found in one trace at a time", "open one of the traces")
-        for kind in sorted({_KIND_OF.get(name, name) for name in wanted}):
+        for kind in kinds:
             said = self._said(kind, options)
             if kind not in self._found or self._found[kind] != said:
                 self._find(kind, options)
@@ -116,35 +117,43 @@ class Facts:
     def _find(self, kind: str, options: FactOptions) -> None:
         """Find a kind of facts anew, and before it those that it is found in."""
         tables = _KINDS.get(kind, frozenset({kind}))
-        parts = several.catalogs(len(self._sources))
+        self._under_way |= tables
+        try:
+            for part in self._parts:
+                with several.inside(self._connection, part):
+                    create_tables(self._connection, tables)
+                    self._connection.execute("; ".join(f"TRUNCATE facts.{table}" for table in tables))
+            self._fill(kind, options)
+        finally:
+            self._under_way -= tables
+
+    def _fill(self, kind: str, options: FactOptions) -> None:
+        """Fill the tables of a kind of facts; what takes Python is imported when it is needed."""
 
         def prepare(sql: str) -> None:
             self.find([sql], options)
             self._create_views(sql)
 
-        self._under_way |= tables
-        try:
-            for part in parts:
+        if kind == "gaps":
+            from nsys_insight.facts import gaps
+
+            gaps.fill(self._connection, self._sources[0], self._scope, options.min_gap_ns, prepare)
+        elif kind == "steps":
+            from nsys_insight.facts.steps import steps
+
+            steps.fill(self._connection, options.steps, prepare)
+        elif kind == "fusion":
+            from nsys_insight.facts.fusion import candidates
+
+            candidates.fill(self._connection, prepare)
+        else:
+            statements = query("facts/idle/find") if kind == "idle" else fact_tables()[kind].fill
+            prepare(statements)
+            for part in self._parts:
                 with several.inside(self._connection, part):
-                    create_tables(self._connection, tables)
-                    self._connection.execute("; ".join(f"TRUNCATE facts.{table}" for table in tables))
-            if kind == "gaps":
-                from nsys_insight.facts import gaps
+                    self._connection.execute(statements)
 
-                gaps.fill(self._connection, self._sources[0], self._scope, options.min_gap_ns, prepare)
-            elif kind == "steps":
-                from nsys_insight.facts.steps import steps
-
-                steps.fill(self._connection, options.steps, prepare)
-            elif kind == "fusion":
-                from nsys_insight.facts.fusion import candidates
-
-                candidates.fill(self._connection, prepare)
-            else:
-                fill = query("facts/idle/find") if kind == "idle" else fact_tables()[kind].fill
-                prepare(fill)
-                for part in parts:
-                    with several.inside(self._connection, part):
-                        self._connection.execute(fill)
-        finally:
-            self._under_way -= tables
+    @property
+    def _parts(self) -> list[str]:
+        """The catalogs in which the traces have their models."""
+        return several.catalogs(len(self._sources))
