@@ -219,7 +219,8 @@ class Connection:
     def _find(self, sql: str, options: FactOptions) -> None:
         """Find the facts that a query reads and views of the user's own may read, unless they have been."""
         queries = [sql, *self._definitions.values()]
-        self._bounded(self.duckdb, lambda: self._facts.find(queries, options))
+        if any(map(views.facts_read, queries)):
+            self._bounded(self.duckdb, lambda: self._facts.find(queries, options))
 
     def _show_as_exported(self) -> None:
         """Give the tables of the schema `raw` with all that the files have; a cached copy holds only what is read."""
