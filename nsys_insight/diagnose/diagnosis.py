@@ -49,6 +49,7 @@ def diagnose(trace: Session, steps: StepOptions) -> Diagnosis:
         UsageError: Several traces are open, or steps cannot be found as the options say.
     """
     trace.refuse_several("a diagnosis is of one trace", "open one of them")
+    trace.load()
     rules = finding_rules()
     headline = {name: query(f"internal/diagnose/{name}") for name in ("shares", "steps", "unjudged")}
     queries = [*(rule.sql for rule in rules), *headline.values()]
@@ -92,7 +93,7 @@ def diagnose(trace: Session, steps: StepOptions) -> Diagnosis:
 
 
 def _answers(trace: Session, reports: set[str], steps: StepOptions) -> dict[str, Answer]:
-    """Answer the reports, all on one connection: a file that is big or hard to read may take another one on the way."""
+    """Answer the reports, all on one connection: a file that is hard to read may take another one on the way."""
     packs = {report: library.pack_of(report) for report in sorted(reports)}
     answers: dict[str, Answer] = {}
     while missing := packs.keys() - answers.keys():

@@ -42,8 +42,6 @@ _KINDS = {
     "steps": frozenset({"steps", "step_method"}),
     "fusion": frozenset({"fusions", "fusion_kernels", "fusion_step"}),
 }
-# To find these, and what is found in them, big tables are read a dozen times.
-COSTLY = _KINDS["idle"] | _KINDS["steps"] | {"waits"}
 _KIND_OF = {table: kind for kind, tables in _KINDS.items() for table in tables}
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Opened = tuple[duckdb.DuckDBPyConnection, list[Source]]
 
 
-# To copy a smaller file takes as long as to scan it for the facts that a report needs.
+# To copy a smaller file saves nothing.
 _BIG = 64 * 10**6
 
 
@@ -62,8 +62,8 @@ class Ways:
     def copy(self) -> bool:
         """Copy big exports that are scanned in place, and let the copies be the next way; tell whether they are.
 
-        What scans a table a dozen times is answered from a copy in two thirds of the time, the copying included. It
-        stays in the cache folder for the next question, unless that is not to be used.
+        A dozen reports are answered from a copy in four fifths of the time, the copying included. It stays in the cache
+        folder for the next question, unless that is not to be used.
         """
         import duckdb
 

@@ -6,7 +6,7 @@ from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
 from nsys_insight.errors import QueryError, TraceError
-from nsys_insight.facts.store import COSTLY, NOTHING_SAID, Facts
+from nsys_insight.facts.store import NOTHING_SAID, Facts
 from nsys_insight.ingest import database, raw
 from nsys_insight.ingest.attach import is_unreadable_cell
 from nsys_insight.ingest.identify import Kind
@@ -68,6 +68,11 @@ class Connection:
         self._definitions: dict[tuple[str, bool], str] = {}
         self._as_exported = False
         self._open()
+
+    def load(self) -> None:
+        """Read big exports into DuckDB first, where many questions follow."""
+        if not self._as_exported and self._ways.copy():
+            self._open()
 
     def table(self, query: str, options: FactOptions = NOTHING_SAID, *, line: int = 0) -> tuple[str, Columns]:
         """Run a query over the model's views; return its result's table, with its columns' names and types.
@@ -198,11 +203,9 @@ class Connection:
         self._facts = Facts(self.duckdb, sources, self.scope, self._create_model)
 
     def _prepare(self, sql: str, options: FactOptions) -> None:
-        """Make ready what a query reads: facts, and the views that show them, over the files as they are read best."""
+        """Make ready what a query reads: facts, then the views that show them."""
         if not self._as_exported and mentioned(sql).of_schema("raw"):
             self._show_as_exported()
-        if not self._as_exported and views.facts_read(sql) & COSTLY and self._ways.copy():
-            self._open()
         self._find(sql, options)
         self._create_views(sql)
 

@@ -177,6 +177,10 @@ class Session:
         """Answer an SQL query as rows of cells by column."""
         return self._answer(*self._connection.table(query, FactOptions(steps))).dicts()
 
+    def load(self) -> None:
+        """Read a big export into DuckDB first, which pays from a dozen questions on; see `ingest.ways.Ways.copy`."""
+        self._connection.load()
+
     def about(self) -> dict[str, Any]:
         """What an answer says of the trace: the file's name, or those of several, and the scope."""
         scope = self._scope.given
