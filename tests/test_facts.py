@@ -72,8 +72,8 @@ def test_its_table_has_the_columns_of_its_statement(fact, sample):
     with open_trace(sample("churn")) as trace:
         trace.sql(f"SELECT count(*) FROM {next(name for name in shown(fact))}")
         columns = [name for name, *_ in trace._connection.duckdb.execute(f"DESCRIBE facts.{fact}").fetchall()]
-        query = fact_tables()[fact].fill.partition("BY NAME")[2].strip().rstrip(";")
-        statement = [name for name, *_ in trace._connection.duckdb.execute(f"DESCRIBE {query}").fetchall()]
+        query = f"DESCRIBE {fact_tables()[fact].query}"
+        statement = [name for name, *_ in trace._connection.duckdb.execute(query).fetchall()]
     assert sorted(columns) == sorted(statement)
 
 

@@ -109,7 +109,7 @@ class Facts:
             return options.min_gap_ns
         if kind in ("steps", "fusion"):
             return options.steps
-        about_steps = kind in fact_tables() and views.facts_read(fact_tables()[kind].fill) & _KINDS["steps"]
+        about_steps = kind in fact_tables() and views.facts_read(fact_tables()[kind].query) & _KINDS["steps"]
         return options.steps if about_steps else None
 
     def _find(self, kind: str, options: FactOptions) -> None:
@@ -145,8 +145,9 @@ class Facts:
 
             candidates.fill(self._connection, prepare)
         else:
-            statements = query("facts/idle/find") if kind == "idle" else fact_tables()[kind].fill
-            prepare(statements)
+            fact = fact_tables().get(kind)
+            statements = fact.fill if fact else query(f"facts/{kind}/find")
+            prepare(fact.query if fact else statements)
             for part in self._parts:
                 with several.inside(self._connection, part):
                     self._connection.execute(statements)

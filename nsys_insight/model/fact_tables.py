@@ -34,10 +34,15 @@ class FactTable:
         """The statement that finds its rows."""
         return self._text[1] + self._text[2]
 
+    @property
+    def query(self) -> str:
+        """The query in it."""
+        return self.fill.partition("BY NAME")[2].strip().rstrip(";")
+
     @cached_property
     def mentions(self) -> Names:
         """What it is found in."""
-        return mentioned(self.fill.partition("BY NAME")[2])
+        return mentioned(self.query)
 
 
 @cache
