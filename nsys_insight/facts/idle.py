@@ -41,42 +41,37 @@ def fill(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], prepare: C
     for part in parts:
         with several.inside(connection, part):
             connection.execute(find)
-            for from_ns, to_ns in _spans(connection):
-                _look(connection, from_ns, to_ns)
-            for table in ("found", "lanes", "hosts", "reads"):
+            for start, end in _parts(connection):
+                _look(connection, start, end)
+            for table in ("found", "lanes", "calls"):
                 connection.execute(f"DROP TABLE internal.idle_{table}")
 
 
-def _spans(connection: duckdb.DuckDBPyConnection) -> list[tuple[int, int]]:
-    """Divide the time from the first late gap to the last into spans with about as many each."""
-    late = "FROM internal.idle_found WHERE host = 'late'"
-    ((count, first_ns, last_ns),) = connection.execute(
-        f"SELECT count(*), min(start_ns), max(start_ns) {late}"
-    ).fetchall()
-    if not count:
-        return []
+def _parts(connection: duckdb.DuckDBPyConnection) -> list[tuple[int, int]]:
+    """Divide the line on which late gaps lie into parts that have about as many each, `MOST` of them."""
+    late = "FROM internal.idle_found JOIN internal.idle_lanes AS l USING (thread) WHERE host = 'late'"
+    at = "start_ns + l.shift_ns"
+    ((count, first, last),) = connection.execute(f"SELECT count(*), min({at}), max({at}) {late}").fetchall()
     shares = [number * MOST / count for number in range(1, -(-count // MOST))]
-    ((cuts,),) = (
-        connection.execute(f"SELECT approx_quantile(start_ns, {shares}::FLOAT[]) {late}").fetchall()
-        if shares
-        else (([],),)
-    )
-    edges = [first_ns, *sorted({cut for cut in cuts if first_ns < cut <= last_ns}), last_ns + 1]
+    cuts = set()
+    if shares:
+        ((cuts,),) = connection.execute(f"SELECT approx_quantile({at}, {shares}::FLOAT[]) {late}").fetchall()
+    edges = [first, *sorted({cut for cut in cuts if first < cut <= last}), last + 1] if count else []
     return list(pairwise(edges))
 
 
-def _look(connection: duckdb.DuckDBPyConnection, from_ns: int, to_ns: int) -> None:
-    """Add the late gaps that begin in a span of time to the facts."""
+def _look(connection: duckdb.DuckDBPyConnection, start: int, end: int) -> None:
+    """Add the late gaps that begin in a part of the line to the facts."""
     import numpy as np
 
-    def rows(name: str, **values: int) -> dict[str, Ints]:
-        return connection.execute(bind(query(f"facts/idle/{name}"), values)).fetchnumpy()
+    def rows(name: str, part_start: int, part_end: int) -> dict[str, Ints]:
+        statement = bind(query(f"facts/idle/{name}"), {"from": part_start, "to": part_end})
+        return connection.execute(statement).fetchnumpy()
 
-    late = rows("late", from_ns=from_ns, to_ns=to_ns)
+    late = rows("late", start, end)
     order = np.argsort(late["line_start"], kind="stable")
     late = {name: values[order] for name, values in late.items()}
-    until_ns = int(np.minimum(late["call_ns"], late["end_ns"]).max())
-    calls = Calls.of(**rows("calls", from_ns=int(late["start_ns"].min()), to_ns=until_ns))
+    calls = Calls.of(**rows("calls", start, int(late["line_end"].max())))
     starts, ends = late.pop("line_start"), late.pop("line_end")
     first, last = calls.begun(starts), calls.begun(ends)
     for number, kind in enumerate(KINDS):
