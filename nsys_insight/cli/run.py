@@ -84,7 +84,7 @@ def open_traces(traces: Sequence[Path], flags: Flags, *, several: bool = False) 
         use_cache=flags.cache,
         ncu=flags.ncu,
     )
-    if len(paths) == 1:
+    if len(paths) == 1 and flags.cache is not False:
         remember(paths[0])
     return opened
 

@@ -28,14 +28,15 @@ def shell_command() -> Callable[..., None]:
 
     def run(arguments: list[str] | None, flags: Flags) -> None:
         with open_traces([Path(each) for each in arguments or []], flags, several=True) as opened:
-            interact(Shell(opened, full_names=flags.full_names, no_color=flags.no_color))
+            shell = Shell(opened, full_names=flags.full_names, no_color=flags.no_color)
+            interact(shell, lasting=flags.cache is not False)
 
     traces = argument("arguments", list[str] | None, "[TRACE]...", "Traces; a folder stands for all in it.")
     return with_flags(run, _TEXT, argument=traces)
 
 
-def interact(shell: Shell) -> None:
-    """Read entries from the terminal, or from a pipe, until there are no more.
+def interact(shell: Shell, *, lasting: bool = True) -> None:
+    """Read entries from the terminal, or from a pipe, until there are no more; `lasting` is their history.
 
     Raises:
         InsightError: An entry that came from a pipe failed. In a terminal, the next one is asked for.
@@ -49,7 +50,7 @@ def interact(shell: Shell) -> None:
         return
     from nsys_insight.cli.prompt import prompt_session
 
-    session = prompt_session(shell)
+    session = prompt_session(shell, lasting=lasting)
     print(WELCOME)
     while True:
         try:

@@ -1,4 +1,4 @@
-"""The commands of a few lines each: ``schema``, ``demo``, ``cache``, ``export``."""
+"""The commands of a few lines each: ``schema``, ``demo``, ``export``."""
 
 from __future__ import annotations
 
@@ -46,17 +46,6 @@ def demo() -> None:
             with trace.scope(**scope) as scoped:
                 show(scoped.answer(report, **params), "table", Flags(limit=8 if "--limit" in flags else None))
             print(flush=True)
-
-
-def cache(
-    clear: Annotated[bool, typer.Option("--clear", help="Remove all of it.")] = False,  # noqa: FBT002 - a flag
-) -> None:
-    """Show the folder of exports and DuckDB copies, which is never needed for correctness."""
-    from nsys_insight.ingest import cache_folder
-
-    if clear:
-        cache_folder.prune(max_age_days=0)
-    print(cache_folder.location())
 
 
 def export(

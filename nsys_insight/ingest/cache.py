@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import TraceError
-from nsys_insight.ingest import attach, cache_folder, database, raw
+from nsys_insight.ingest import attach, cache_entries, cache_folder, database, raw
 from nsys_insight.ingest.database import DEFAULT
 from nsys_insight.ingest.sqlite_file import uri
 from nsys_insight.sql.quoting import identifier, literal
@@ -23,33 +24,34 @@ if TYPE_CHECKING:
 _BUILDERS = 4
 
 
-def entry(file: Path) -> Path:
+def entry(file: Path, *, lasting: bool = True) -> Path:
     """Where the DuckDB file of an export is or would be: named by the export's identity and what is read from it.
+
+    It is in the cache folder, or without `lasting` in one that goes when the process ends.
 
     Raises:
         OSError: There is no usable cache folder.
     """
     import duckdb
 
-    return cache_folder.folder() / f"{cache_folder.key(file, repr(raw.contract()), duckdb.__version__)}.duckdb"
+    key = cache_folder.key(file, repr(raw.contract()), duckdb.__version__)
+    return cache_folder.folder(lasting=lasting) / f"{key}.duckdb"
 
 
 def find(file: Path) -> Path | None:
     """Return the DuckDB file that was built of an export, if there is one."""
     try:
         found = entry(file)
-        if not found.is_file():
-            return None
     except OSError:
         return None
-    cache_folder.touch(found)
-    return found
+    return found if cache_entries.use(found) else None
 
 
 def build(file: Path, limits: Limits = DEFAULT, *, in_place: bool = True, lasting: bool = True) -> Path:
     """Build the DuckDB file of an export and return it; in the cache folder, or else in a temporary one.
 
-    A temporary one is removed when the process ends; it is chosen where there is no cache folder, or without `lasting`.
+    A temporary one is removed when the process ends; it is chosen where no cache folder can be written to, or without
+    `lasting`.
 
     Two processes may do so at once. With `in_place`, DuckDB's extension reads the file; without it, or where there is
     no extension, rows come through ADBC, slower, and cells that do not fit their column's type are kept as far as
@@ -60,12 +62,14 @@ def build(file: Path, limits: Limits = DEFAULT, *, in_place: bool = True, lastin
         duckdb.Error: The extension met a cell that it cannot read.
         UnicodeDecodeError: The same, for text that is not UTF-8.
     """
-    try:
-        target = entry(file) if lasting else _temporary_folder() / "trace.duckdb"
-        cache_folder.prune()
-    except OSError:
-        target = _temporary_folder() / "trace.duckdb"
-    with cache_folder.building(target) as path:
+    if lasting:
+        with suppress(OSError):
+            return _build(file, entry(file), limits, in_place=in_place)
+    return _build(file, entry(file, lasting=False), limits, in_place=in_place)
+
+
+def _build(file: Path, target: Path, limits: Limits, *, in_place: bool) -> Path:
+    with cache_entries.making(target, "DuckDB copy", file) as path:
         connection = database.connect(limits)
         try:
             connection.execute(f"ATTACH {literal(str(path))} AS built")
@@ -97,7 +101,7 @@ def build_all(
 
 def discard(database: Path) -> None:
     """Remove a damaged entry, so that it is built again when next asked for."""
-    database.unlink(missing_ok=True)
+    cache_entries.discard(database)
 
 
 def _present(columns: dict[str, set[str]]) -> dict[str, dict[str, str]]:
@@ -169,14 +173,3 @@ def _typed(types: dict[str, str]) -> str:
             value = f"coalesce(try(decode({digits})), {digits}::VARCHAR)"
         columns.append(f"{value} AS {column}")
     return ", ".join(columns)
-
-
-def _temporary_folder() -> Path:
-    import atexit
-    import shutil
-    import tempfile
-    from pathlib import Path
-
-    folder = Path(tempfile.mkdtemp(prefix="nsys-insight-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder

@@ -40,7 +40,8 @@ class Session:
         threads: How many threads a query may use; None is for one a core, up to 16.
         timeout_s: How many seconds a query may take.
         use_cache: True builds a DuckDB copy in the cache folder first, which makes further questions on a big trace
-            faster; None uses one if it is there; False does not look.
+            faster; None uses one if it is there; False neither looks into that folder nor leaves anything there: the
+            export of a report is then a temporary one.
         ncu: What Nsight Compute measured of the same program: a file that ``nsys-insight ncu import`` wrote, or a CSV
             page or report of ncu itself. None looks for ``NAME.ncu.duckdb`` beside the trace.
         note: Called with every sentence that the user should know, of the trace and of every report's answer:
@@ -76,11 +77,13 @@ class Session:
         several = len(self.paths) > 1
         if ncu and several:
             raise UsageError("what ncu measured is of one trace", "open one of the traces with it")
+        lasting = use_cache is not False
         files = [
-            _file(each, label, note, progress) for each, label in zip(self.paths, labels_of(self.paths), strict=True)
+            _file(each, label, note, progress, lasting=lasting)
+            for each, label in zip(self.paths, labels_of(self.paths), strict=True)
         ]
         self._ncu_said = False
-        self.ncu = None if several else for_trace(self.path, Path(ncu) if ncu else None)
+        self.ncu = None if several else for_trace(self.path, Path(ncu) if ncu else None, lasting=lasting)
         limits = suited([file.path for file in files], memory, threads)
         self._connection = Connection(files, scope, limits, use_cache=use_cache, timeout_s=timeout_s, ncu=self.ncu)
 
@@ -234,11 +237,13 @@ class Session:
         return f"<{type(self).__name__} {files}{' ' + scope if scope else ''}>"
 
 
-def _file(path: Path, label: str, note: Callable[[str], None], progress: Callable[[int], None] | None) -> File:
+def _file(
+    path: Path, label: str, note: Callable[[str], None], progress: Callable[[int], None] | None, *, lasting: bool
+) -> File:
     """Tell what a trace is, and make of it what can be queried."""
     kind = identify(path)
     if kind is Kind.REPORT:
         from nsys_insight.ingest.export import exported
 
-        return File(exported(path, note=note, progress=progress), Kind.SQLITE, label)
-    return File(settled(path, note) if kind is Kind.SQLITE else path, kind, label)
+        return File(exported(path, note=note, progress=progress, lasting=lasting), Kind.SQLITE, label)
+    return File(settled(path, note, lasting=lasting) if kind is Kind.SQLITE else path, kind, label)
