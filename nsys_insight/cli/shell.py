@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import Flags, argument, with_flags
+from nsys_insight.cli.progress_line import progress_line
 from nsys_insight.cli.run import open_traces
 from nsys_insight.cli.shell_entries import Shell
 from nsys_insight.errors import InsightError
@@ -53,11 +54,18 @@ def interact(shell: Shell) -> None:
     print(WELCOME)
     while True:
         try:
-            shell.execute(session.prompt())
+            with progress_line.paused():
+                entry = session.prompt()
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            return
+        try:
+            shell.execute(entry)
         except EOFError:
             return
         except KeyboardInterrupt:
-            continue
+            print("interrupted", file=sys.stderr)
         except InsightError as error:
             terminal.complain(error)
         except RuntimeError as error:

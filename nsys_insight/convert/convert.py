@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nsys_insight import progress
 from nsys_insight.errors import UsageError, cannot_write
 from nsys_insight.ingest import raw
 from nsys_insight.ingest.limits import Limits
@@ -53,17 +54,22 @@ def convert(trace: Session, output: Path, kind: str, *, force: bool = False) -> 
     if output.exists() and not force:
         raise UsageError(f"{output} exists already", "choose another name, or add --force")
     try:
-        if kind == "perfetto":
-            from nsys_insight.convert.perfetto import write_timeline
-
-            with output.open("wb") as stream:
-                write_timeline(trace, stream)
-        elif kind == "duckdb":
-            write_database(trace, output)
-        else:
-            _write_folder(trace, output)
+        with progress.at(f"writing {output.name}"):
+            _write(trace, output, kind)
     except OSError as error:
         raise cannot_write(output, error) from None
+
+
+def _write(trace: Session, output: Path, kind: str) -> None:
+    if kind == "perfetto":
+        from nsys_insight.convert.perfetto import write_timeline
+
+        with output.open("wb") as stream:
+            write_timeline(trace, stream)
+    elif kind == "duckdb":
+        write_database(trace, output)
+    else:
+        _write_folder(trace, output)
 
 
 def write_database(trace: Session, output: Path) -> None:
