@@ -88,8 +88,8 @@ class ProgressLine:
             return
         from nsys_insight.text.cells import printable, start_of
 
-        # A line that wraps could not be erased.
-        columns = os.get_terminal_size(sys.stderr.fileno()).columns
+        # A line that wraps could not be erased. Some terminals do not say how wide they are.
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
         self._write(_ERASE + start_of(printable(text), columns - 1))
         self._shown = text
 

@@ -56,22 +56,25 @@ def interact(shell: Shell) -> None:
         try:
             with progress_line.paused():
                 entry = session.prompt()
+            _execute(shell, entry)
+        except EOFError:
+            return
         except KeyboardInterrupt:
             continue
-        except EOFError:
-            return
-        try:
-            shell.execute(entry)
-        except EOFError:
-            return
-        except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
-        except InsightError as error:
-            terminal.complain(error)
-        except RuntimeError as error:
-            if str(error) != "Query interrupted":  # what DuckDB makes of Ctrl-C
-                raise
-            print("interrupted", file=sys.stderr)
+
+
+def _execute(shell: Shell, entry: str) -> None:
+    """Execute what was typed; if it fails or is interrupted, say so."""
+    try:
+        shell.execute(entry)
+    except InsightError as error:
+        terminal.complain(error)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+    except RuntimeError as error:
+        if str(error) != "Query interrupted":  # what DuckDB makes of Ctrl-C
+            raise
+        print("interrupted", file=sys.stderr)
 
 
 def entries(lines: Iterable[str]) -> Iterator[str]:
