@@ -59,6 +59,8 @@ class ProgressLine:
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
+            progress.on_idle.remove(self.erase)
+            self._thread = None
         self.erase()
 
     def erase(self) -> None:

@@ -145,16 +145,12 @@ def _present(file: Path, columns: dict[str, set[str]], task: progress.Task) -> I
 
 def _cells(file: Path, tables: dict[str, dict[str, str]]) -> dict[str, int]:
     """How many cells are to be copied of each table, about: rows are not counted, which would take long."""
-    import sqlite3
-
-    try:
-        with opened(file) as database:
-            return {
-                table: len(types) * (database.execute(f"SELECT max(rowid) FROM {identifier(table)}").fetchone()[0] or 0)
-                for table, types in tables.items()
-            }
-    except sqlite3.Error:  # a view has no row numbers
-        return dict.fromkeys(tables, 1)
+    cells = dict.fromkeys(tables, 0)
+    with opened(file) as database:
+        for table in tables.keys() & attach.sqlite_columns(file, views=False):  # a view has no row numbers
+            (rows,) = database.execute(f"SELECT max(rowid) FROM {identifier(table)}").fetchone()
+            cells[table] = len(tables[table]) * (rows or 0)
+    return cells
 
 
 def _copy(connection: duckdb.DuckDBPyConnection, file: Path, task: progress.Task) -> None:
