@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import Flags, argument, with_flags
+from nsys_insight.cli.progress_line import progress_line
 from nsys_insight.cli.run import open_traces
 from nsys_insight.cli.shell_entries import Shell
 from nsys_insight.errors import InsightError
@@ -54,17 +55,27 @@ def interact(shell: Shell, *, lasting: bool = True) -> None:
     print(WELCOME)
     while True:
         try:
-            shell.execute(session.prompt())
+            with progress_line.paused():
+                entry = session.prompt()
+            _execute(shell, entry)
         except EOFError:
             return
         except KeyboardInterrupt:
             continue
-        except InsightError as error:
-            terminal.complain(error)
-        except RuntimeError as error:
-            if str(error) != "Query interrupted":  # what DuckDB makes of Ctrl-C
-                raise
-            print("interrupted", file=sys.stderr)
+
+
+def _execute(shell: Shell, entry: str) -> None:
+    """Execute what was typed; if it fails or is interrupted, say so."""
+    try:
+        shell.execute(entry)
+    except InsightError as error:
+        terminal.complain(error)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+    except RuntimeError as error:
+        if str(error) != "Query interrupted":  # what DuckDB makes of Ctrl-C
+            raise
+        print("interrupted", file=sys.stderr)
 
 
 def entries(lines: Iterable[str]) -> Iterator[str]:

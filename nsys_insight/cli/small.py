@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from nsys_insight import progress
 from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import Flags, TraceArgument, checked_format
-from nsys_insight.cli.run import meant_trace, show
+from nsys_insight.cli.run import exporting, meant_trace, show
 from nsys_insight.render import FORMATS
 
 # What the demo asks: the report, its flags as typed, the scope, the parameters.
@@ -57,5 +58,6 @@ def export(
     from nsys_insight.ingest.export import export as export_report
 
     path = meant_trace(trace)
-    with terminal.export_progress(path.name) as progress:
-        print(export_report(path, output, force=force, note=terminal.note, progress=progress))
+    with progress.at(f"exporting {path.name}") as task:
+        written = export_report(path, output, force=force, note=terminal.note, progress=exporting(task, path.name))
+    print(written)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from nsys_insight import progress
 from nsys_insight.errors import UsageError
 from nsys_insight.facts.store import FactOptions
 from nsys_insight.ingest.files import File, labels_of
@@ -126,12 +127,13 @@ class Session:
         statement, values = pack.statement(params)
         self._say_which_ncu(statement)
         options = FactOptions(step_options.checked(given), values.get("min_gap_ns"))
-        table, columns = self._connection.table(statement, options)
-        notes = [
-            (name, text)
-            for name, note in pack.notes.items()
-            for text in self._connection.sentences(bind(note, values), table, options)
-        ]
+        with progress.at(f"answering {pack.name}"):
+            table, columns = self._connection.table(statement, options)
+            notes = [
+                (name, text)
+                for name, note in pack.notes.items()
+                for text in self._connection.sentences(bind(note, values), table, options)
+            ]
         return Answer(
             connection=self._connection.duckdb,
             table=table,
@@ -154,7 +156,8 @@ class Session:
     def execute(self, statement: Statement) -> Answer:
         """Answer one query of a text that `sql.statements.split` took apart."""
         self._say_which_ncu(statement.sql)
-        table, columns = self._connection.table(statement.sql, line=statement.line)
+        with progress.at("running the query"):
+            table, columns = self._connection.table(statement.sql, line=statement.line)
         return self._answer(table, columns, trace=self.about())
 
     def define(self, statement: Statement) -> None:
@@ -164,7 +167,8 @@ class Session:
             QueryError: It failed, or would hide what the views are made of.
         """
         self._say_which_ncu(statement.sql)
-        self._connection.define(statement)
+        with progress.at(f"making {statement.creates}"):
+            self._connection.define(statement)
 
     def stream(self, statement: Statement) -> RunningAnswer:
         """Answer a query while it runs, however much it returns."""
