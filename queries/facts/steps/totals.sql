@@ -2,31 +2,36 @@
 -- call; those whose call the trace lacks to the piece in whose wall interval they start. One by one: all at once would need
 -- more memory than there is.
 -- A call finds its piece by the slot of time in which it begins: an ASOF join would sort all calls. There are some eight slots
--- to a piece, and all that is before the first edge or after the last one is in the slot of that edge.
-CREATE OR REPLACE TABLE internal.step_slots AS
+-- to a piece; what is before the first edge or after the last one is in the slot of that edge.
+CREATE OR REPLACE TABLE internal.step_line AS
 WITH edges AS (
-    SELECT
-        coalesce(min(host_start_ns) FILTER (host_start_ns > -9223372036854775807), 0) AS first_ns,
-        coalesce(max(host_end_ns) FILTER (host_end_ns < 9223372036854775807), max(host_start_ns) FILTER (host_start_ns > -9223372036854775807), 0) AS last_ns,
-        greatest(1, (last_ns - first_ns) // (8 * count(*))) AS slot_ns
-    FROM internal.step_pieces
+    SELECT unnest([host_start_ns, host_end_ns]) AS at_ns FROM internal.step_pieces
 )
 SELECT
-    p.piece, p.host_start_ns, p.host_end_ns, e.*,
+    coalesce(min(at_ns), 0) AS first_ns, coalesce(max(at_ns), 0) AS last_ns,
+    greatest(1, (last_ns - first_ns) // (4 * greatest(1, count(*)))) AS slot_ns
+FROM edges
+WHERE abs(at_ns) < 9223372036854775807;
+
+CREATE OR REPLACE TABLE internal.step_slots AS
+SELECT
+    p.piece, p.host_start_ns, p.host_end_ns,
     unnest(range(
-        greatest(first_ns, least(last_ns, p.host_start_ns)) // slot_ns, greatest(first_ns, least(last_ns, p.host_end_ns)) // slot_ns + 1
+        greatest(first_ns, least(last_ns, host_start_ns)) // slot_ns, greatest(first_ns, least(last_ns, host_end_ns)) // slot_ns + 1
     )) AS slot
 FROM internal.step_pieces AS p
-CROSS JOIN edges AS e;
+CROSS JOIN internal.step_line;
 
 CREATE OR REPLACE TABLE internal.step_calls AS
 WITH counted AS (
     SELECT p.piece, c.call_group, count(*) AS calls, sum(c.duration_ns) AS time_ns
-    FROM outer_api_calls AS c
-    JOIN internal.step_slots AS p ON p.slot = greatest(
-        (SELECT any_value(first_ns) FROM internal.step_slots), least((SELECT any_value(last_ns) FROM internal.step_slots), c.start_ns)
-    ) // (SELECT any_value(slot_ns) FROM internal.step_slots)
-    WHERE c.start_ns >= p.host_start_ns AND c.start_ns < p.host_end_ns AND c.process_id = $process
+    FROM (
+        SELECT *, greatest(first_ns, least(last_ns, start_ns)) // slot_ns AS slot
+        FROM outer_api_calls CROSS JOIN internal.step_line
+        WHERE process_id = $process
+    ) AS c
+    JOIN internal.step_slots AS p USING (slot)
+    WHERE c.start_ns >= p.host_start_ns AND c.start_ns < p.host_end_ns
     GROUP BY p.piece, c.call_group
 )
 SELECT
