@@ -171,6 +171,13 @@ def test_any_trace_is_split_as_a_plain_loop_splits_it(tmp_path, trace):
     assert ask(path) == (plain_idle(tables) if wall and wall[1] > wall[0] else {})
 
 
+@pytest.mark.parametrize("name", ["decode_eager", "churn"])
+def test_gaps_that_are_looked_at_a_few_at_a_time_are_the_same(name, sample, monkeypatch):
+    found = ask(sample(name))
+    monkeypatch.setattr("nsys_insight.facts.idle.MOST", 100)
+    assert ask(sample(name)) == found
+
+
 def test_windows_that_partition_the_trace_add_up_to_it(sample):
     path = sample("decode_eager")
     first, last = oracle.wall(oracle.read(path))

@@ -136,6 +136,10 @@ class Facts:
             from nsys_insight.facts import gaps
 
             gaps.fill(self._connection, self._sources[0], self._scope, options.min_gap_ns, prepare)
+        elif kind == "idle":
+            from nsys_insight.facts import idle
+
+            idle.fill(self._connection, self._parts, prepare)
         elif kind == "steps":
             from nsys_insight.facts.steps import steps
 
@@ -145,12 +149,11 @@ class Facts:
 
             candidates.fill(self._connection, prepare)
         else:
-            fact = fact_tables().get(kind)
-            statements = fact.fill if fact else query(f"facts/{kind}/find")
-            prepare(fact.query if fact else statements)
+            fact = fact_tables()[kind]
+            prepare(fact.query)
             for part in self._parts:
                 with several.inside(self._connection, part):
-                    self._connection.execute(statements)
+                    self._connection.execute(fact.fill)
 
     @property
     def _parts(self) -> list[str]:

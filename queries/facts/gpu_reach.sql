@@ -1,20 +1,29 @@
 -- Operations overlap, so what matters at the start of one is the latest end so far, not the end of the one before it.
 -- The GPUs' times are laid one after the other on a single line: to sort by one number takes half the memory, and two thirds
--- of the time, that a window for each GPU takes.
+-- of the time, that a window for each GPU takes. One number for a call, too: there is one call to a correlation id (see
+-- nsys_insight/ingest/raw.py).
 CREATE TABLE IF NOT EXISTS facts.gpu_reach (
-    gpu_id INTEGER, start_ns BIGINT, end_ns BIGINT, running_end_ns BIGINT
+    gpu_id INTEGER, start_ns BIGINT, end_ns BIGINT, running_end_ns BIGINT, call BIGINT, is_same_call BOOLEAN
 );
 
 INSERT INTO facts.gpu_reach BY NAME
 WITH reach AS (
-    SELECT line_start, line_end, max(line_end) OVER (
-        ORDER BY line_start ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    ) AS line_reached
-    FROM (SELECT on_line(gpu_id, start_ns) AS line_start, on_line(gpu_id, end_ns) AS line_end FROM _gpu_work)
+    SELECT line_start, line_end, call, max(line_end) OVER reached AS line_reached, lag(call) OVER along = call AS is_same_call
+    FROM (
+        SELECT
+            on_line(gpu_id, start_ns) AS line_start, on_line(gpu_id, end_ns) AS line_end,
+            correlation_id << 24 | process_id AS call
+        FROM _gpu_work
+    )
+    WINDOW
+        along AS (ORDER BY line_start, call),
+        reached AS (ORDER BY line_start, call ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 )
 SELECT
     gpu_on_line(line_start) AS gpu_id,
     ns_on_line(line_start) AS start_ns,
     ns_on_line(line_end) AS end_ns,
-    CASE WHEN line_start >> lane_bits() = line_reached >> lane_bits() THEN ns_on_line(line_reached) END AS running_end_ns
+    CASE WHEN line_start >> lane_bits() = line_reached >> lane_bits() THEN ns_on_line(line_reached) END AS running_end_ns,
+    call,
+    is_same_call
 FROM reach;

@@ -1,13 +1,15 @@
--- What is found about idle time. `facts.idle_time`: the gaps of `_idle_gaps`, cut where the profiler held the launching thread up.
--- `facts.idle_calls`: the parts of a thread's API calls that lie in its late gaps, before the launch call; no two of a GPU overlap.
+-- What is found about idle time. `facts.idle_time`: the gaps of `_idle_gaps`, cut where the profiler held the launching thread
+-- up; of a late one how long its thread was in API calls before the launch call: that wait, copy, allocate, or do all else.
+-- `facts.idle_calls`: these calls, no two of a GPU overlap; gap_ns is when the gap began.
 CREATE TABLE IF NOT EXISTS facts.idle_time (
-    gpu_id INTEGER, start_ns BIGINT, end_ns BIGINT, thread BIGINT, call_ns BIGINT, returned_ns BIGINT, is_copy BOOLEAN,
+    gpu_id INTEGER, start_ns BIGINT, end_ns BIGINT, call_ns BIGINT, returned_ns BIGINT, is_copy BOOLEAN,
     host ENUM (
         'late', 'profiler', 'same launch call', 'not in the trace', 'launched before', 'launch call under way', 'blocking copies',
         'before the first operation', 'after the last operation'
-    )
+    ),
+    sync_ns BIGINT, copy_ns BIGINT, alloc_ns BIGINT, api_ns BIGINT
 );
 
 CREATE TABLE IF NOT EXISTS facts.idle_calls (
-    gpu_id INTEGER, start_ns BIGINT, end_ns BIGINT, host ENUM ('sync calls', 'blocking copies', 'allocation', 'API calls')
+    gpu_id INTEGER, gap_ns BIGINT, start_ns BIGINT, end_ns BIGINT, host ENUM ('sync calls', 'blocking copies', 'allocation', 'API calls')
 );

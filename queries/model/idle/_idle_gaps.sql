@@ -1,27 +1,7 @@
 -- A gap belongs to the operation that ends it: if its launch call began before the gap, the operation was launched in time,
 -- else the host was late. Before a GPU's first operation and after its last one there is no gap but the rest of the wall.
 CREATE VIEW _idle_gaps AS
-WITH
--- One number for a call takes half the time of two, and one for GPU and time, as in `_gpu_reach`. There is one call to a
--- correlation id: see nsys_insight/ingest/raw.py.
-operations AS (
-    SELECT
-        on_line(gpu_id, start_ns) AS line_start, on_line(gpu_id, end_ns) AS line_end, correlation_id << 24 | process_id AS call
-    FROM _gpu_work
-),
-reach AS (
-    SELECT
-        gpu_on_line(line_start)::INTEGER AS gpu_id, ns_on_line(line_start) AS start_ns, call, before = call AS is_same_call,
-        CASE WHEN line_start >> lane_bits() = line_reached >> lane_bits() THEN ns_on_line(line_reached) END AS running_end_ns
-    FROM (
-        SELECT line_start, call, max(line_end) OVER reached AS line_reached, lag(call) OVER along AS before
-        FROM operations
-        WINDOW
-            along AS (ORDER BY line_start, call),
-            reached AS (ORDER BY line_start, call ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
-    )
-),
-launch_calls AS (
+WITH launch_calls AS (
     SELECT
         correlation_id << 24 | process_id AS call, process_id << 24 | thread_id AS thread, start_ns AS call_ns,
         end_ns AS returned_ns, name_id
@@ -31,7 +11,7 @@ launch_calls AS (
 between_operations AS (
     SELECT
         g.gpu_id, g.running_end_ns AS start_ns, g.start_ns AS end_ns, c.thread, c.call_ns, c.returned_ns,
-        c.name_id IN (SELECT name_id FROM _api_names WHERE call_group = 'copy' AND name NOT LIKE '%Async%') OR g.is_read AS is_copy,
+        coalesce(c.name_id IN (SELECT name_id FROM _api_names WHERE call_group = 'copy' AND name NOT LIKE '%Async%') OR g.is_read, false) AS is_copy,
         CASE
             WHEN g.is_same_call THEN 'same launch call'
             WHEN c.call_ns IS NULL THEN 'not in the trace'
@@ -42,7 +22,7 @@ between_operations AS (
         END AS host
     FROM (
         SELECT *, call IN (SELECT correlation_id << 24 | process_id FROM _pageable_reads) AS is_read
-        FROM reach
+        FROM _gpu_reach
         WHERE start_ns > running_end_ns
     ) AS g
     LEFT JOIN launch_calls AS c ON c.call = g.call
