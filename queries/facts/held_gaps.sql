@@ -22,10 +22,21 @@ near AS (
         OR end_ns // 16384 IN (SELECT end_ns // 16384 FROM held) OR duration_ns >= 16384
         OR next_ns IN (SELECT start_ns FROM memcpys WHERE copy_kind LIKE '%H%')
 ),
-gaps AS MATERIALIZED (
-    SELECT g.gpu_id::BIGINT AS gpu_id, l.thread, g.start_ns AS gap_start_ns, g.end_ns AS gap_end_ns, g.running_end_ns AS dry_ns
+-- Whose operation ends a gap, if its launch call did not return before: of several that start at once, the one that
+-- `gpu_idle` goes by.
+ending AS (
+    SELECT
+        g.gpu_id::BIGINT AS gpu_id, g.start_ns AS gap_start_ns, g.end_ns AS gap_end_ns, g.running_end_ns AS dry_ns,
+        min(o.correlation_id << 24 | o.process_id) AS call
     FROM near AS g
-    JOIN _late_gaps AS l ON l.gpu_id = g.gpu_id AND l.start_ns = g.running_end_ns
+    JOIN _gpu_work AS o ON o.gpu_id = g.gpu_id AND o.start_ns = g.next_ns
+    GROUP BY ALL
+),
+gaps AS MATERIALIZED (
+    SELECT g.* EXCLUDE (call), c.process_id << 24 | c.thread_id AS thread
+    FROM ending AS g
+    JOIN _host_activity AS c ON c.correlation_id << 24 | c.process_id = g.call
+    WHERE c.kind = 'api' AND c.end_ns > g.dry_ns
 ),
 ended AS (
     SELECT h.*, g.gap_start_ns, g.gap_end_ns, g.dry_ns
