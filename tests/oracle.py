@@ -522,8 +522,8 @@ def _covers(wait: Row | None, event: tuple[Row, int] | None, copy: Row, copy_beg
 def host_waits(tables: Tables) -> list[dict[str, Any]]:
     """Give the times that a thread waited for the GPU: `calls`, `start` of the first and `end` of the last of them.
 
-    A wait is a synchronising call, a blocking copy from or to host memory, or an asynchronous copy into pageable memory.
-    The last such copy that a synchronising call completes is one wait with it.
+    A wait is a synchronising call, a blocking copy from or to host memory, or an asynchronous copy into pageable
+    memory. The last such copy that a synchronising call completes is one wait with it.
     """
     kinds = labels(tables, "ENUM_CUDA_MEMCPY_OPER", COPY_KINDS)
     reads = pageable_reads(tables)
@@ -531,7 +531,9 @@ def host_waits(tables: Tables) -> list[dict[str, Any]]:
     records = _by_call(tables["CUPTI_ACTIVITY_KIND_CUDA_EVENT"])
     found: list[dict[str, Any]] = []
     recorded: dict[tuple[int, int], tuple[Row, int]] = {}
-    pending: dict[int, list[tuple[Row, Row]]] = defaultdict(list)  # a thread's copies into pageable memory, with the call
+    pending: dict[int, list[tuple[Row, Row]]] = defaultdict(
+        list
+    )  # a thread's copies into pageable memory, with the call
 
     def add(*calls: Row) -> None:
         found.append({"calls": calls, "start": calls[0]["start"], "end": calls[-1]["end"]})
@@ -570,12 +572,12 @@ def pageable_reads(tables: Tables) -> set[tuple[int, int]]:
     }
 
 
-def idle_costs(tables: Tables) -> dict[tuple[str, int, int], int]:
+def idle_costs(tables: Tables) -> dict[tuple[str, int, int], int]:  # noqa: C901, PLR0912, PLR0915 - one loop
     """Give what each wait, allocation and free costs: by "wait" or "allocation", thread and start of its last call.
 
     All GPUs' gaps are looked at, one by one, together with the calls of the thread that launched the next operation too
-    late. A wait costs the part of the gap in which the thread was in it; and if it began before the gap, also what comes
-    after it without another cause, at most as long as the wait lasted besides.
+    late. A wait costs the part of the gap in which the thread was in it; and if it began before the gap, also what
+    comes after it without another cause, at most as long as the wait lasted besides.
     """
     by_thread: dict[int, list[Row]] = defaultdict(list)
     for call in sorted(outer_api_calls(tables), key=lambda call: call["start"]):
@@ -633,7 +635,9 @@ def idle_costs(tables: Tables) -> dict[tuple[str, int, int], int]:
             calls = by_thread[thread]  # of one thread no call begins inside another
             for call in calls[bisect_right(ends[thread], start) : bisect_left(starts[thread], end)]:
                 a, b = max(call["start"], start), min(call["end"], end)
-                if a >= b or call["start"] > launch["start"]:  # then the operation is on its way, whatever the thread does
+                if (
+                    a >= b or call["start"] > launch["start"]
+                ):  # then the operation is on its way, whatever the thread does
                     continue
                 cause = key_of(call)
                 if cause:

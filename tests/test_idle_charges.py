@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from opening import open_trace
 from strategies import traces
-from synthetic import Trace
 
 REPOSITORY = Path(__file__).parents[1]
 REAL = [

@@ -29,7 +29,9 @@ class Reports:
         method = trace.sql("FROM step_method").to_dicts()
         self.steps = method[0]["steady_count"] if method else 0
         self.tokens = method[0]["tokens_per_step"] if self.steps else 1
-        self.gpus = max(1, len({row["gpu_id"] for row in trace.sql("SELECT DISTINCT gpu_id FROM step_budget").to_dicts()}))
+        self.gpus = max(
+            1, len({row["gpu_id"] for row in trace.sql("SELECT DISTINCT gpu_id FROM step_budget").to_dicts()})
+        )
 
     def __getitem__(self, name):
         if name not in self.answers:
@@ -161,7 +163,9 @@ STATED = {
     },
     "launch and queue time of the steps": {
         "classify-steps": lambda r: total(r["classify-steps"], "launch_queue_ns") if r.steps else None,
-        "step_launches": lambda r: total(r.trace.sql("FROM step_launches").to_dicts(), "launch_queue_ns") if r.steps else None,
+        "step_launches": lambda r: (
+            total(r.trace.sql("FROM step_launches").to_dicts(), "launch_queue_ns") if r.steps else None
+        ),
     },
     "copies": {
         "copies": lambda r: sum(row["calls"] for row in r["copies"] if row["kind"] != "memset"),
