@@ -1,4 +1,4 @@
-"""What is in the cache is whole, is what it says, and does not stay for ever."""
+"""The cache folder is private, and what is built in it is whole or not there."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import time
 import pytest
 
 from nsys_insight.ingest import cache_folder
-
-DAY_S = 24 * 60 * 60
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +37,17 @@ def entry(suffix=".sqlite"):
 def test_the_folder_is_where_the_variable_says_and_private(cache):
     assert cache_folder.folder() == cache
     assert cache.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_temporary_one_stands_for_it_and_goes_with_the_process(cache, tmp_path):
+    code = "from nsys_insight.ingest.cache_folder import folder\nassert folder(lasting=False) == folder(lasting=False)"
+    command = [sys.executable, "-c", f"{code}\nprint(folder(lasting=False), folder(lasting=False).is_dir())"]
+    made, was_there = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, "TMPDIR": str(tmp_path)}
+    ).stdout.split()
+    assert was_there == "True"
+    assert not cache_folder.Path(made).exists()
+    assert not cache.exists()
 
 
 def test_without_the_variable_it_is_the_user_s_cache_folder(tmp_path, monkeypatch):
@@ -132,52 +141,17 @@ class TestBuilding:
         with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
             work = cache_folder.Path(process.stdout.readline().strip())
             age(work, 120)
-            cache_folder.prune()
+            with cache_folder.building(entry(".duckdb")) as path:
+                path.write_text("")
             assert work.is_dir()
 
             process.kill()
             process.wait()
             with cache_folder.building(entry()) as path:
                 path.write_text("")
-        assert list(cache.iterdir()) == [entry()]
-
-
-class TestPrune:
-    def test_it_removes_what_was_not_used_for_a_month(self):
-        age(entry_made("old"), 31 * DAY_S)
-        age(entry_made("young"), 29 * DAY_S)
-        cache_folder.prune()
-        assert [path.read_text() for path in cache_folder.folder().iterdir()] == ["young"]
-
-    def test_use_keeps_an_entry_and_its_identity(self):
-        old = entry_made("old")
-        age(old, 31 * DAY_S)
-        before = cache_folder.key(old)
-        cache_folder.touch(old)
-        cache_folder.prune()
-        assert cache_folder.key(old) == before
-
-    def test_it_never_touches_files_of_somebody_else(self, cache):
-        cache_folder.folder()
-        thesis = cache / "thesis.tex"
-        thesis.write_text("")
-        age(thesis, 1000 * DAY_S)
-        cache_folder.prune()
-        assert thesis.exists()
-
-    def test_it_is_silent_where_there_is_no_cache(self, tmp_path, monkeypatch):
-        (tmp_path / "file").write_text("")
-        monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(tmp_path / "file" / "below"))
-        cache_folder.prune()
-        assert (tmp_path / "file").read_text() == ""
+        assert sorted(cache.iterdir()) == [entry(".duckdb"), entry()]
 
 
 def interrupted(path, error):
     path.write_text("half")
     raise error
-
-
-def entry_made(content):
-    path = cache_folder.folder() / f"{cache_folder.digest(content)}.duckdb"
-    path.write_text(content)
-    return path

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nsys_insight.errors import Exit, TraceError
+from nsys_insight.ingest import cache_about
 from nsys_insight.ingest.identify import Kind, identify, is_export, settled
 
 REPORT = b"NVIDIA Tegra Profiler Report 2023@4@4@54-234433681190v0.\n"
@@ -263,7 +264,7 @@ class TestFilesThatSqliteHasNotSettled:
         assert self.strings(copy) == rows
         assert [str(path) in note for note in notes] == [True]
         assert content(folder) == before
-        assert list(cache.iterdir()) == [copy]
+        assert sorted(cache.iterdir()) == [copy, cache_about.beside(copy)]
         assert settled(copy, pytest.fail) == copy
 
     def test_the_copy_is_made_once(self, in_wal_mode):

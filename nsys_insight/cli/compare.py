@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from nsys_insight import progress
 from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import Flags, argument, flag, step_flags, taken_steps, with_flags
 from nsys_insight.cli.run import open_traces, save, show
@@ -66,7 +67,9 @@ def diff_command() -> Callable[..., None]:
 
         sides = _sides([path for path in (trace, other) if path], before or [], after or [])
         steps, fmt = taken_steps(given), flags.format
-        found = compare(*_measured(sides, flags, steps))
+        measured = _measured(sides, flags, steps)
+        with progress.at("comparing"):
+            found = compare(*measured)
         _write(answer(found), tables(found, brief=fmt == "markdown"), fmt, flags)
 
     several = {"metavar": "FILE…", "help": "Several runs."}
@@ -172,7 +175,7 @@ def _measured(sides: Sequence[Sequence[Path | None]], flags: Flags, steps: StepO
     from nsys_insight.compare.benchmark_files import read
     from nsys_insight.compare.runs import Run, from_json, is_run, measure, whole
 
-    with ExitStack() as opened:
+    with ExitStack() as opened, progress.at("measuring the runs"):
 
         def source(path: Path | None) -> Run | Session:
             if not path or path.suffix.lower() != ".json":

@@ -12,7 +12,7 @@ from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import TraceArgument  # noqa: TC001 - Typer reads annotations at run time
 from nsys_insight.cli.run import meant_trace, open_trace
 from nsys_insight.errors import ToolError, UsageError
-from nsys_insight.ingest import cache_folder
+from nsys_insight.ingest import cache_entries, cache_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,12 +65,10 @@ def _database(trace: Trace) -> Path:
     try:
         of_ncu = cache_folder.key(trace.ncu) if trace.ncu else ""
         target = cache_folder.folder() / f"{cache_folder.key(trace.path, *made_of, of_ncu)}-model.duckdb"
-        if target.is_file():
-            cache_folder.touch(target)
+        if cache_entries.use(target):
             return target
         terminal.note("making a DuckDB file of the trace, once")
-        cache_folder.prune()
-        with cache_folder.building(target) as path:
+        with cache_entries.making(target, "model for explore", *filter(None, (trace.path, trace.ncu))) as path:
             write_database(trace, path)
     except OSError as error:
         raise UsageError(

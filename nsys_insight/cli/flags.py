@@ -241,8 +241,8 @@ def _output() -> list[inspect.Parameter]:
 def _loading() -> list[inspect.Parameter]:
     panel: dict[str, Any] = {"rich_help_panel": "Loading"}
     cache = (
-        "Build a DuckDB copy in the cache folder first (for many questions about a big trace), or do not use one; by"
-        " default one is used where there is one."
+        "Build a DuckDB copy in the cache folder first (for many questions about a big trace), or do not use that"
+        " folder and leave nothing in it, no export either; by default a copy is used where there is one."
     )
     ncu = (
         "What Nsight Compute measured: a file that ncu import wrote, or a CSV page or report of ncu. Left out:"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import signal
 import sys
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
 from nsys_insight.cli import terminal
+from nsys_insight.cli.progress_line import progress_line
 from nsys_insight.cli.registry import HELP, Commands
 from nsys_insight.errors import Exit, InsightError, UsageError
 from nsys_insight.packs.user_packs import use_folder
@@ -24,6 +26,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings=HELP,
 )
+# When Ctrl-C was typed, and for how long after that it is not heard.
+_interrupted = [0.0]
+_PATIENCE_S = 1.0
 
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - Typer passes the flag's value
@@ -72,16 +77,33 @@ def main() -> None:
             stream.reconfigure(encoding="utf-8")
     # Whoever is told to end has temporary files to remove, and perhaps an nsys to stop.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(Exit.TERMINATED))
+    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:  # a shell's background job ignores it
+        signal.signal(signal.SIGINT, _interrupt)
+    progress_line.begin()
+    try:
+        code = _run()
+    finally:
+        progress_line.end()
+    if code == Exit.INTERRUPTED:
+        print("interrupted", file=sys.stderr)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said and done
+    sys.exit(code or Exit.OK)
+
+
+def _run() -> int | None:
+    """Run the command, and return its exit code."""
     try:
         _take_pack_folder(sys.argv)
-        code = app(standalone_mode=False, prog_name="nsys-insight")
+        return cast("int | None", app(standalone_mode=False, prog_name="nsys-insight"))
     except InsightError as error:
         terminal.complain(error)
-        code = error.exit_code
+        return error.exit_code
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
     except RuntimeError as error:
         if str(error) != "Query interrupted":  # what DuckDB makes of Ctrl-C
             raise
-        code = Exit.INTERRUPTED
+        return Exit.INTERRUPTED
     except Exception as error:
         # Typer's own complaints about the command line; their class is not public.
         if getattr(error, "exit_code", None) != Exit.USAGE or not hasattr(error, "format_message"):
@@ -91,5 +113,12 @@ def main() -> None:
         if len(sys.argv) > 1 and Path(sys.argv[1]).exists():
             hint = f"the report comes first: nsys-insight top {sys.argv[1]}"
         terminal.complain(UsageError(error.format_message(), hint))
-        code = Exit.USAGE
-    sys.exit(code or Exit.OK)
+        return Exit.USAGE
+
+
+def _interrupt(*_: object) -> None:
+    """End the command as Ctrl-C does; an impatient second one must not end what is then cleaning up."""
+    now = time.monotonic()
+    if now - _interrupted[-1] > _PATIENCE_S:
+        _interrupted.append(now)
+        raise KeyboardInterrupt

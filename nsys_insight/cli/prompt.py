@@ -35,15 +35,18 @@ _NAMES = """
     UNION SELECT DISTINCT name FROM nvtx_ranges ORDER BY ALL LIMIT 5000"""
 
 
-def prompt_session(shell: Shell) -> PromptSession[str]:
-    """Make the prompt of a shell. Enter sends what is complete, and begins another line of what is not."""
+def prompt_session(shell: Shell, *, lasting: bool = True) -> PromptSession[str]:
+    """Make the prompt of a shell, with a history that lasts or not.
+
+    Enter sends what is complete, and begins another line of what is not.
+    """
     session: PromptSession[str] = PromptSession(
         "nsys> ",
         reserve_space_for_menu=6,
         completer=Suggestions(shell),
         complete_in_thread=True,
         complete_while_typing=False,
-        history=_history(),
+        history=_history() if lasting else InMemoryHistory(),
         multiline=Condition(lambda: not is_complete(session.default_buffer.text)),
         prompt_continuation="  ...> ",
         enable_history_search=True,

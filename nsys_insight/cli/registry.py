@@ -124,9 +124,9 @@ def _export() -> Command:
 
 
 def _cache() -> Command:
-    from nsys_insight.cli.small import cache
+    from nsys_insight.cli.cache import app
 
-    return cache
+    return app
 
 
 def _classify() -> Command:
@@ -188,7 +188,7 @@ COMMANDS = {
     "ncu": Entry(_NCU, "Which launch to profile, what ncu measured, and what to change", _ncu),
     "convert": Entry(_TRACES, "Hand a trace over: a DuckDB file, a Parquet folder, a timeline for Perfetto", _convert),
     "export": Entry(_TRACES, "Export a report to SQLite with your nsys", _export),
-    "cache": Entry(_TRACES, "Show the folder of exports and DuckDB copies, or empty it", _cache),
+    "cache": Entry(_TRACES, "List what the cache folder holds of which trace, or empty it", _cache),
 }
 
 # Packs whose command has a flag of its own.

@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from nsys_insight import progress
 from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import DEFAULT_LIMIT, DEFAULTS, Flags, flag_of, with_flags
+from nsys_insight.cli.progress_line import progress_line
 from nsys_insight.errors import cannot_write
 from nsys_insight.packs import step_options
 from nsys_insight.render import HUMAN_FORMATS, write
@@ -84,7 +86,7 @@ def open_traces(traces: Sequence[Path], flags: Flags, *, several: bool = False) 
         use_cache=flags.cache,
         ncu=flags.ncu,
     )
-    if len(paths) == 1:
+    if len(paths) == 1 and flags.cache is not False:
         remember(paths[0])
     return opened
 
@@ -93,8 +95,17 @@ def open_trace(*paths: Path, **options: Any) -> Trace:
     """Open traces with the options of `session.Session`; notes and the progress of an export go to the terminal."""
     from nsys_insight.trace import Trace
 
-    with terminal.export_progress(paths[0].name) as progress:
-        return Trace(paths, note=terminal.note, progress=progress, **options)
+    with progress.at(f"opening {paths[0].name}") as task:
+        return Trace(paths, note=terminal.note, progress=exporting(task, paths[0].name), **options)
+
+
+def exporting(task: progress.Task, name: str) -> Callable[[int], None]:
+    """Make what shows the percentage while nsys exports a report."""
+
+    def tell(percent: int) -> None:
+        task.text, task.percent = f"exporting {name}", percent
+
+    return tell
 
 
 def meant_trace(argument: Path | None) -> Path:
@@ -118,16 +129,17 @@ def show(
     is_cut = fmt in HUMAN_FORMATS and not output and answer.row_count > 1.5 * default_limit
     if limit is None and default_limit and is_cut:
         limit = default_limit
-    write(
-        cast("Answer", answer),  # a running one has what the formats ask of it that it is written in
-        output or sys.stdout,
-        fmt,
-        limit=limit or None,
-        width=None if output else terminal.width(),
-        color=terminal.color(wanted=not flags.no_color and not output),
-        full_names=flags.full_names,
-    )
-    sys.stdout.flush()
+    with progress.at(f"writing {output.name}") if output else progress_line.paused():
+        write(
+            cast("Answer", answer),  # a running one has what the formats ask of it that it is written in
+            output or sys.stdout,
+            fmt,
+            limit=limit or None,
+            width=None if output else terminal.width(),
+            color=terminal.color(wanted=not flags.no_color and not output),
+            full_names=flags.full_names,
+        )
+        sys.stdout.flush()
     for text in answer.notes:
         terminal.note(text)
     if limit and limit < answer.row_count:

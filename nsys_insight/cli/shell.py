@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import Flags, argument, with_flags
+from nsys_insight.cli.progress_line import progress_line
 from nsys_insight.cli.run import open_traces
 from nsys_insight.cli.shell_entries import Shell
 from nsys_insight.errors import InsightError
@@ -28,14 +29,15 @@ def shell_command() -> Callable[..., None]:
 
     def run(arguments: list[str] | None, flags: Flags) -> None:
         with open_traces([Path(each) for each in arguments or []], flags, several=True) as opened:
-            interact(Shell(opened, full_names=flags.full_names, no_color=flags.no_color))
+            shell = Shell(opened, full_names=flags.full_names, no_color=flags.no_color)
+            interact(shell, lasting=flags.cache is not False)
 
     traces = argument("arguments", list[str] | None, "[TRACE]...", "Traces; a folder stands for all in it.")
     return with_flags(run, _TEXT, argument=traces)
 
 
-def interact(shell: Shell) -> None:
-    """Read entries from the terminal, or from a pipe, until there are no more.
+def interact(shell: Shell, *, lasting: bool = True) -> None:
+    """Read entries from the terminal, or from a pipe, until there are no more; `lasting` is their history.
 
     Raises:
         InsightError: An entry that came from a pipe failed. In a terminal, the next one is asked for.
@@ -49,21 +51,31 @@ def interact(shell: Shell) -> None:
         return
     from nsys_insight.cli.prompt import prompt_session
 
-    session = prompt_session(shell)
+    session = prompt_session(shell, lasting=lasting)
     print(WELCOME)
     while True:
         try:
-            shell.execute(session.prompt())
+            with progress_line.paused():
+                entry = session.prompt()
+            _execute(shell, entry)
         except EOFError:
             return
         except KeyboardInterrupt:
             continue
-        except InsightError as error:
-            terminal.complain(error)
-        except RuntimeError as error:
-            if str(error) != "Query interrupted":  # what DuckDB makes of Ctrl-C
-                raise
-            print("interrupted", file=sys.stderr)
+
+
+def _execute(shell: Shell, entry: str) -> None:
+    """Execute what was typed; if it fails or is interrupted, say so."""
+    try:
+        shell.execute(entry)
+    except InsightError as error:
+        terminal.complain(error)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+    except RuntimeError as error:
+        if str(error) != "Query interrupted":  # what DuckDB makes of Ctrl-C
+            raise
+        print("interrupted", file=sys.stderr)
 
 
 def entries(lines: Iterable[str]) -> Iterator[str]:

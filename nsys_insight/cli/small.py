@@ -1,4 +1,4 @@
-"""The commands of a few lines each: ``schema``, ``demo``, ``cache``, ``export``."""
+"""The commands of a few lines each: ``schema``, ``demo``, ``export``."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from nsys_insight import progress
 from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import Flags, TraceArgument, checked_format
-from nsys_insight.cli.run import meant_trace, show
+from nsys_insight.cli.run import exporting, meant_trace, show
 from nsys_insight.render import FORMATS
 
 # What the demo asks: the report, its flags as typed, the scope, the parameters.
@@ -48,17 +49,6 @@ def demo() -> None:
             print(flush=True)
 
 
-def cache(
-    clear: Annotated[bool, typer.Option("--clear", help="Remove all of it.")] = False,  # noqa: FBT002 - a flag
-) -> None:
-    """Show the folder of exports and DuckDB copies, which is never needed for correctness."""
-    from nsys_insight.ingest import cache_folder
-
-    if clear:
-        cache_folder.prune(max_age_days=0)
-    print(cache_folder.location())
-
-
 def export(
     trace: TraceArgument = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The file or folder to write to.")] = None,
@@ -68,5 +58,6 @@ def export(
     from nsys_insight.ingest.export import export as export_report
 
     path = meant_trace(trace)
-    with terminal.export_progress(path.name) as progress:
-        print(export_report(path, output, force=force, note=terminal.note, progress=progress))
+    with progress.at(f"exporting {path.name}") as task:
+        written = export_report(path, output, force=force, note=terminal.note, progress=exporting(task, path.name))
+    print(written)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import Flags, argument, flag, with_flags
 from nsys_insight.cli.run import explain, open_traces, show
-from nsys_insight.errors import QueryError, UsageError
+from nsys_insight.errors import UsageError
 from nsys_insight.render import HUMAN_FORMATS
 from nsys_insight.sql.statements import split, value_of
 
@@ -86,14 +86,9 @@ def answer_all(opened: Trace, statements: Sequence[Statement], flags: Flags) -> 
             print()
         stream = fmt in _STREAMED and not flags.limit
         answer = opened.stream(statement) if stream else opened.execute(statement)
-        try:
-            if fmt != "parquet":
-                _ = answer.columns  # a query that cannot run leaves the file as it is
-            show(answer, fmt, flags)
-        except QueryError:
-            if stream and answer.row_count and output:
-                output.unlink(missing_ok=True)
-            raise
+        if fmt != "parquet":
+            _ = answer.columns  # a query that cannot run leaves the file as it is
+        show(answer, fmt, flags)
         rows += answer.row_count
     return rows
 

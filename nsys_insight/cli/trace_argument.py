@@ -89,6 +89,7 @@ def candidates(folder: Path) -> list[Path]:
 def remember(trace: Path, folder: Path = Path()) -> None:
     """Keep in mind that `trace` was used in `folder`; that this may fail is no matter."""
     with suppress(OSError), cache_folder.building(_memory(folder)) as path:
+        path.touch(mode=0o600)
         path.write_bytes(os.fsencode(trace.absolute()))
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nsys_insight import progress
 from nsys_insight.errors import UsageError, cannot_write
 from nsys_insight.ingest import raw
 from nsys_insight.ingest.limits import Limits
 from nsys_insight.model import views
+from nsys_insight.render import whole
 from nsys_insight.session.build import create_lasting
 from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.sql.statements import Statement
@@ -53,17 +56,22 @@ def convert(trace: Session, output: Path, kind: str, *, force: bool = False) -> 
     if output.exists() and not force:
         raise UsageError(f"{output} exists already", "choose another name, or add --force")
     try:
-        if kind == "perfetto":
-            from nsys_insight.convert.perfetto import write_timeline
-
-            with output.open("wb") as stream:
-                write_timeline(trace, stream)
-        elif kind == "duckdb":
-            write_database(trace, output)
-        else:
-            _write_folder(trace, output)
+        with progress.at(f"writing {output.name}"):
+            _write(trace, output, kind)
     except OSError as error:
         raise cannot_write(output, error) from None
+
+
+def _write(trace: Session, output: Path, kind: str) -> None:
+    if kind == "perfetto":
+        from nsys_insight.convert.perfetto import write_timeline
+
+        with output.open("wb") as stream, whole(output):
+            write_timeline(trace, stream)
+    elif kind == "duckdb":
+        write_database(trace, output)
+    else:
+        _write_folder(trace, output)
 
 
 def write_database(trace: Session, output: Path) -> None:
@@ -83,11 +91,16 @@ def write_database(trace: Session, output: Path) -> None:
 
 def _write_folder(trace: Session, output: Path) -> None:
     """Write each view of the model to a file, for any reader, and the raw tables to a folder below, to be read back."""
-    output.mkdir(parents=True, exist_ok=True)
-    (output / "raw").mkdir(exist_ok=True)
-    _raw_tables(trace, output / "raw")
-    for view in views.documented(internal=False):
-        trace.stream(Statement(f"SELECT * FROM {view}")).write_parquet(output / f"{view}.parquet")
+    is_new = not output.exists()
+    try:
+        (output / "raw").mkdir(parents=True, exist_ok=True)
+        _raw_tables(trace, output / "raw")
+        for view in views.documented(internal=False):
+            trace.stream(Statement(f"SELECT * FROM {view}")).write_parquet(output / f"{view}.parquet")
+    except BaseException:
+        if is_new:
+            shutil.rmtree(output, ignore_errors=True)
+        raise
 
 
 def _raw_tables(trace: Session, folder: Path) -> dict[str, Path]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight import progress
 from nsys_insight.diagnose import text
 from nsys_insight.diagnose.findings import finding_rules, reports_of
 from nsys_insight.diagnose.result import DiagnosisResult, Finding, Share, Unjudged
@@ -49,6 +50,11 @@ def diagnose(trace: Session, steps: StepOptions) -> Diagnosis:
         UsageError: Several traces are open, or steps cannot be found as the options say.
     """
     trace.refuse_several("a diagnosis is of one trace", "open one of them")
+    with progress.at("diagnosing"):
+        return _diagnosed(trace, steps)
+
+
+def _diagnosed(trace: Session, steps: StepOptions) -> Diagnosis:
     trace.load()
     rules = finding_rules()
     headline = {name: query(f"internal/diagnose/{name}") for name in ("shares", "steps", "unjudged")}

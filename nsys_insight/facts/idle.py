@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     Ints = np.ndarray[Any, np.dtype[np.int64]]
+    # Times, and how many calls begin before each.
+    Times = tuple[Ints, Ints]
 
 # Late gaps are looked at so many at a time, with the calls around them: what a million takes is some 100 MB.
 MOST = 2_000_000
@@ -75,7 +77,7 @@ def _look(connection: duckdb.DuckDBPyConnection, start: int, end: int) -> None:
     starts, ends = late.pop("line_start"), late.pop("line_end")
     first, last = calls.begun(starts), calls.begun(ends)
     for number, kind in enumerate(KINDS):
-        late[kind] = calls.time_until(ends, last, number) - calls.time_until(starts, first, number)
+        late[kind] = calls.time_between((starts, first), (ends, last), number)
     _insert(connection, "idle_time", "SELECT *, 'late' AS host FROM found", late)
     gaps, met = calls.met(starts, ends, first, last)
     shift = (starts - late["start_ns"])[gaps]
@@ -127,14 +129,17 @@ class Calls(NamedTuple):
 
         return np.searchsorted(self.start, times)
 
-    def time_until(self, times: Ints, begun: Ints, kind: int) -> Ints:
-        """How long the threads were in calls of a kind up to each time, before which so many began."""
+    def time_between(self, start: Times, end: Times, kind: int) -> Ints:
+        """How long the threads were in calls of a kind between times; each has with it how many calls begin before."""
         import numpy as np
 
         is_kind = self.host == kind
+        if not is_kind.any():
+            return np.zeros(len(start[0]), dtype=np.int64)
         sums = np.concatenate(([0], np.cumsum(np.where(is_kind, self.end - self.start, 0))))
         last_end = np.concatenate(([0], np.where(is_kind, self.end, 0)))
-        return sums[begun] - np.maximum(last_end[begun] - times, 0)
+        until_start, until_end = (sums[begun] - np.maximum(last_end[begun] - times, 0) for times, begun in (start, end))
+        return until_end - until_start
 
     def met(self, starts: Ints, ends: Ints, first: Ints, last: Ints) -> tuple[Ints, Ints]:
         """Which calls lie in which gaps: the number of the gap and that of the call, pair by pair.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from nsys_insight import progress
 from nsys_insight.errors import UsageError
 from nsys_insight.ingest import several
 from nsys_insight.model import views
@@ -42,6 +43,8 @@ _KINDS = {
     "steps": frozenset({"steps", "step_method"}),
     "fusion": frozenset({"fusions", "fusion_kernels", "fusion_step"}),
 }
+# What the user is told that is being found, where the name does not say it.
+_WORDS = {"idle": "idle time", "fusion": "fusion candidates", "gpu_reach": "GPU activity", "inner_calls": "API calls"}
 _KIND_OF = {table: kind for kind, tables in _KINDS.items() for table in tables}
 
 
@@ -121,7 +124,8 @@ class Facts:
                 with several.inside(self._connection, part):
                     create_tables(self._connection, tables)
                     self._connection.execute("; ".join(f"TRUNCATE facts.{table}" for table in tables))
-            self._fill(kind, options)
+            with progress.at(f"finding {_WORDS.get(kind, kind.replace('_', ' '))}"):
+                self._fill(kind, options)
         finally:
             self._under_way -= tables
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from nsys_insight import progress
 from nsys_insight.errors import TraceError
-from nsys_insight.ingest import attach, cache_folder, database, raw
+from nsys_insight.ingest import attach, cache_entries, cache_folder, database, raw
 from nsys_insight.ingest.database import DEFAULT
-from nsys_insight.ingest.sqlite_file import uri
+from nsys_insight.ingest.sqlite_file import opened, uri
+from nsys_insight.ingest.waiting import wait_for
 from nsys_insight.sql.quoting import identifier, literal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     import duckdb
@@ -21,64 +24,88 @@ if TYPE_CHECKING:
 
 # How many exports are copied at once.
 _BUILDERS = 4
+# What the tables that take long to copy hold.
+_WORDS = {
+    "StringIds": "names",
+    "CUPTI_ACTIVITY_KIND_KERNEL": "kernels",
+    "CUPTI_ACTIVITY_KIND_RUNTIME": "API calls",
+    "CUPTI_ACTIVITY_KIND_MEMCPY": "copies",
+    "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": "waits",
+    "NVTX_EVENTS": "NVTX ranges",
+    "GPU_METRICS": "GPU metrics",
+    "OSRT_API": "calls of the operating system",
+}
 
 
-def entry(file: Path) -> Path:
+def entry(file: Path, *, lasting: bool = True) -> Path:
     """Where the DuckDB file of an export is or would be: named by the export's identity and what is read from it.
+
+    It is in the cache folder, or without `lasting` in one that goes when the process ends.
 
     Raises:
         OSError: There is no usable cache folder.
     """
     import duckdb
 
-    return cache_folder.folder() / f"{cache_folder.key(file, repr(raw.contract()), duckdb.__version__)}.duckdb"
+    key = cache_folder.key(file, repr(raw.contract()), duckdb.__version__)
+    return cache_folder.folder(lasting=lasting) / f"{key}.duckdb"
 
 
 def find(file: Path) -> Path | None:
     """Return the DuckDB file that was built of an export, if there is one."""
     try:
         found = entry(file)
-        if not found.is_file():
-            return None
     except OSError:
         return None
-    cache_folder.touch(found)
-    return found
+    return found if cache_entries.use(found) else None
 
 
-def build(file: Path, limits: Limits = DEFAULT, *, in_place: bool = True, lasting: bool = True) -> Path:
+def build(
+    file: Path,
+    limits: Limits = DEFAULT,
+    *,
+    in_place: bool = True,
+    lasting: bool = True,
+    connections: list[duckdb.DuckDBPyConnection] | None = None,
+) -> Path:
     """Build the DuckDB file of an export and return it; in the cache folder, or else in a temporary one.
 
-    A temporary one is removed when the process ends; it is chosen where there is no cache folder, or without `lasting`.
+    A temporary one is removed when the process ends; it is chosen where no cache folder can be written to, or without
+    `lasting`.
 
     Two processes may do so at once. With `in_place`, DuckDB's extension reads the file; without it, or where there is
     no extension, rows come through ADBC, slower, and cells that do not fit their column's type are kept as far as
-    they can be.
+    they can be. The connection that does it is added to `connections`, so that it can be stopped.
 
     Raises:
         TraceError: The file cannot be read.
         duckdb.Error: The extension met a cell that it cannot read.
         UnicodeDecodeError: The same, for text that is not UTF-8.
     """
-    try:
-        target = entry(file) if lasting else _temporary_folder() / "trace.duckdb"
-        cache_folder.prune()
-    except OSError:
-        target = _temporary_folder() / "trace.duckdb"
-    with cache_folder.building(target) as path:
+    if lasting:
+        with suppress(OSError):
+            return _build(file, entry(file), limits, in_place=in_place)
+    return _build(file, entry(file, lasting=False), limits, in_place=in_place)
+
+
+def _build(file: Path, target: Path, limits: Limits, *, in_place: bool) -> Path:
+    with cache_entries.making(target, "DuckDB copy", file) as path:
         connection = database.connect(limits)
+        if connections is not None:
+            connections.append(connection)
         try:
             connection.execute(f"ATTACH {literal(str(path))} AS built")
             source = attach.attach_sqlite(connection, file) if in_place else None
-            if source is not None:
-                for table, types in _present(source.columns).items():
-                    select = ", ".join(raw.cell(name, kind) for name, kind in types.items())
-                    connection.execute(
-                        f"CREATE TABLE built.{identifier(table)} AS SELECT {select} FROM {source.relations[table]}"
-                    )
-            else:
-                _copy(connection, file)
-            connection.execute("DETACH built")
+            with progress.at(f"reading {file.name}") as task:
+                if source is not None:
+                    for table, types in _present(file, source.columns, task):
+                        select = ", ".join(raw.cell(name, kind) for name, kind in types.items())
+                        connection.execute(
+                            f"CREATE TABLE built.{identifier(table)} AS SELECT {select} FROM {source.relations[table]}"
+                        )
+                else:
+                    _copy(connection, file, task)
+                connection.execute("DETACH built")
         finally:
             connection.close()
     return target
@@ -90,26 +117,47 @@ def build_all(
     """Build the DuckDB files of exports, several at once; see `build`."""
     from concurrent.futures import ThreadPoolExecutor
 
+    connections: list[duckdb.DuckDBPyConnection] = []
     with ThreadPoolExecutor(_BUILDERS) as pool:
-        built = pool.map(lambda file: build(file, limits, in_place=in_place, lasting=lasting), files)
-        return dict(zip(files, built, strict=True))
+        work = {
+            file: pool.submit(build, file, limits, in_place=in_place, lasting=lasting, connections=connections)
+            for file in files
+        }
+        wait_for(work.values(), connections)
+    return {file: each.result() for file, each in work.items()}
 
 
 def discard(database: Path) -> None:
     """Remove a damaged entry, so that it is built again when next asked for."""
-    database.unlink(missing_ok=True)
+    cache_entries.discard(database)
 
 
-def _present(columns: dict[str, set[str]]) -> dict[str, dict[str, str]]:
-    """The part of the contract that a file has."""
-    return {
+def _present(file: Path, columns: dict[str, set[str]], task: progress.Task) -> Iterator[tuple[str, dict[str, str]]]:
+    """Give the part of the contract that a file has, table by table, and say which is being copied."""
+    present = {
         table: {name: kind for name, kind in types.items() if name in columns[table]}
         for table, types in raw.contract().items()
         if columns.get(table, set()) & set(types)
     }
+    cells = _cells(file, present)
+    done, every = 0, sum(cells.values()) or 1
+    for table, types in present.items():
+        task.text, task.percent = f"reading {_WORDS.get(table, 'the trace')}", 100 * done / every
+        yield table, types
+        done += cells[table]
 
 
-def _copy(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
+def _cells(file: Path, tables: dict[str, dict[str, str]]) -> dict[str, int]:
+    """How many cells are to be copied of each table, about: rows are not counted, which would take long."""
+    cells = dict.fromkeys(tables, 0)
+    with opened(file) as database:
+        for table in tables.keys() & attach.sqlite_columns(file, views=False):  # a view has no row numbers
+            (rows,) = database.execute(f"SELECT max(rowid) FROM {identifier(table)}").fetchone()
+            cells[table] = len(tables[table]) * (rows or 0)
+    return cells
+
+
+def _copy(connection: duckdb.DuckDBPyConnection, file: Path, task: progress.Task) -> None:
     """Copy the contract's part of a SQLite file into the attached database `built`, through ADBC and Arrow."""
     import adbc_driver_manager
     import adbc_driver_sqlite
@@ -119,7 +167,7 @@ def _copy(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
             adbc_driver_sqlite.connect(uri(file)) as database,
             adbc_driver_manager.AdbcConnection(database) as reader,
         ):
-            for table, types in _present(attach.sqlite_columns(file)).items():
+            for table, types in _present(file, attach.sqlite_columns(file), task):
                 with adbc_driver_manager.AdbcStatement(reader) as statement:
                     statement.set_options(**{"adbc.sqlite.query.batch_rows": "65536"})
                     statement.set_sql_query(_sqlite_select(table, types))
@@ -169,14 +217,3 @@ def _typed(types: dict[str, str]) -> str:
             value = f"coalesce(try(decode({digits})), {digits}::VARCHAR)"
         columns.append(f"{value} AS {column}")
     return ", ".join(columns)
-
-
-def _temporary_folder() -> Path:
-    import atexit
-    import shutil
-    import tempfile
-    from pathlib import Path
-
-    folder = Path(tempfile.mkdtemp(prefix="nsys-insight-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import shutil
 import sys
 import time
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,8 +20,6 @@ FOLDER_VARIABLE = "NSYS_INSIGHT_CACHE_DIR"
 _SAMPLE_BYTES = 1 << 16
 _WORK_PREFIX = ".nsys-insight-"
 _LOCK = ".lock"
-# Only what `digest` named is ever pruned: the variable may point to a folder in which somebody keeps other things.
-_ENTRY = re.compile(r"[0-9a-f]{32}[-.]")
 _DAY_S = 24 * 60 * 60
 # A builder needs a moment between making its working folder and locking it.
 _GRACE_S = 60
@@ -37,17 +35,29 @@ def location() -> Path:
     return user_cache_path("nsys-insight", appauthor=False)
 
 
-def folder() -> Path:
+def folder(*, lasting: bool = True) -> Path:
     """Return the cache folder, made private to the user when it is first asked for.
+
+    Without `lasting`, return a temporary one in its place, which is removed when the process ends.
 
     Raises:
         OSError: It cannot be made. Whoever can do without the cache goes on without it.
     """
-    path = location()
+    path = location() if lasting else _temporary()
     if not path.is_absolute():
         # A user without a home folder, as in some containers: "~" would become a folder of that name right here.
         raise FileNotFoundError(errno.ENOENT, "there is no home folder", str(path))
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+@cache
+def _temporary() -> Path:
+    import atexit
+    import tempfile
+
+    path = Path(tempfile.mkdtemp(prefix="nsys-insight-"))
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
     return path
 
 
@@ -90,20 +100,26 @@ def building(target: Path) -> Iterator[Path]:
 
     The path lies in a folder of its own (`path.parent`) beside `target`, where the block may keep other temporary
     files. What processes that were killed left behind there is removed first. Two processes that build the same target
-    do not disturb each other; the last one's stays.
+    do not disturb each other; the last one's stays. An entry of the cache is built by `cache_entries.making`.
 
     Raises:
         OSError: The folder of `target` cannot be written to, or the disk is full.
     """
+    with working(target) as path:
+        yield path
+        path.replace(target)
+
+
+@contextmanager
+def working(target: Path) -> Iterator[Path]:
+    """Do as `building` does, but for the last step: what becomes of the path is for the block to say."""
     _sweep(target.parent)
     work = target.parent / f"{_WORK_PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
     work.mkdir(mode=0o700)
     try:
-        with (work / _LOCK).open("wb") as lock:
-            _try_lock(lock.fileno())
-            path = work / target.name
-            yield path
-            path.replace(target)
+        with (work / _LOCK).open("wb") as stream:
+            lock(stream.fileno())
+            yield work / target.name
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -117,17 +133,19 @@ def touch(entry: Path) -> None:
         os.utime(entry, ns=(time.time_ns(), entry.stat().st_mtime_ns))
 
 
-def prune(max_age_days: float = 30) -> None:
-    """Remove the entries that nobody used for `max_age_days`, and what killed processes left behind."""
-    with suppress(OSError):
-        cache = folder()
-        _sweep(cache)
-        for entry in cache.iterdir():
-            if _ENTRY.match(entry.name):
-                with suppress(OSError):
-                    status = entry.stat()
-                    if time.time() - max(status.st_atime, status.st_mtime) > max_age_days * _DAY_S:
-                        entry.unlink()
+def lock(descriptor: int, *, shared: bool = False) -> bool | None:
+    """Lock a file until it is closed; False if another process's lock forbids it, None where locks do not work."""
+    if sys.platform == "win32":
+        return None
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
 
 
 def _sweep(parent: Path) -> None:
@@ -148,18 +166,5 @@ def _is_abandoned(work: Path) -> bool:
         return False
     if age > _DAY_S:
         return True
-    with (work / _LOCK).open("rb+") as lock:
-        return _try_lock(lock.fileno())
-
-
-def _try_lock(descriptor: int) -> bool:
-    """Take the lock until the file is closed; False if another process has it, or locks do not work here."""
-    if sys.platform == "win32":
-        return False
-    import fcntl
-
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+    with (work / _LOCK).open("rb+") as stream:
+        return lock(stream.fileno()) is True

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import ToolError, UsageError
-from nsys_insight.ingest import cache_folder, nsys
+from nsys_insight.ingest import cache_entries, cache_folder, nsys
 from nsys_insight.ingest.identify import Kind, identify, is_export, settled
 
 if TYPE_CHECKING:
@@ -47,35 +47,34 @@ def _silent(_: object) -> None:
     """Tell nobody."""
 
 
-def exported(report: Path, *, note: Note = _silent, progress: Progress | None = None) -> Path:
+def exported(report: Path, *, note: Note = _silent, progress: Progress | None = None, lasting: bool = True) -> Path:
     """Return an SQLite export of `report`: the one beside it if that is newer, else one in the cache, made if need be.
 
-    It can be scanned in place.
+    It can be scanned in place. Without `lasting`, a temporary folder stands for the cache, and goes with the process.
 
     `progress` is called with whole percents while nsys works, `note` with what the user ought to know.
 
     Raises:
         ToolError: nsys is missing or failed, or the cache cannot be written to.
     """
-    beside = _beside(report, note)
+    beside = _beside(report, note, lasting=lasting)
     if beside:
         return beside
 
     def cached(tool: nsys.Nsys) -> Path:
         target = cache / f"{key}-{tool.version}.sqlite"
-        if not is_export(target):
-            _run(tool, report, target, progress or _silent)
+        if not (cache_entries.use(target) and is_export(target)):
+            with cache_entries.making(target, "SQLite export", report) as path:
+                _run(tool, report, path, progress or _silent)
             note(f"exported {report} with nsys {tool.version}")
-            cache_folder.prune()
-        cache_folder.touch(target)
         return target
 
     try:
-        cache, key = cache_folder.folder(), cache_folder.key(report)
+        cache, key = cache_folder.folder(lasting=lasting), cache_folder.key(report)
         tools = nsys.installed()
         if not tools:
             # Made when there still was an nsys, or on another machine with the same home folder.
-            kept = [path for path in cache.glob(f"{key}-*.sqlite") if is_export(path)]
+            kept = [path for path in cache.glob(f"{key}-*.sqlite") if cache_entries.use(path) and is_export(path)]
             if kept:
                 return max(kept)
         return _by_newest(tools or [nsys.newest_nsys()], report, cached, note)
@@ -114,7 +113,8 @@ def export(
         raise UsageError(f"{target.parent} is not a folder", f"make it first: mkdir -p {target.parent}")
 
     def asked(tool: nsys.Nsys) -> Path:
-        _run(tool, report, target.absolute(), progress or _silent)
+        with cache_folder.building(target.absolute()) as path:
+            _run(tool, report, path, progress or _silent)
         return target
 
     try:
@@ -125,7 +125,7 @@ def export(
         ) from error
 
 
-def _beside(report: Path, note: Note) -> Path | None:
+def _beside(report: Path, note: Note, *, lasting: bool) -> Path | None:
     """Return the export that lies beside the report, if it can stand for it."""
     path = report.with_suffix(".sqlite")
     try:
@@ -140,7 +140,7 @@ def _beside(report: Path, note: Note) -> Path | None:
         note(f"{path} is not a whole export of nsys and not used")
     else:
         note(f"using {path}, an export newer than {report}")
-        return settled(path, note)
+        return settled(path, note, lasting=lasting)
     return None
 
 
@@ -173,24 +173,23 @@ def _is_newer(report: Path, tool: nsys.Nsys) -> bool:
     return bool(made_by and ours and int(made_by[1]) > int(ours[1]))
 
 
-def _run(tool: nsys.Nsys, report: Path, target: Path, progress: Progress) -> None:
-    """Export `report` to `target` with one nsys; `target` is whole or untouched."""
+def _run(tool: nsys.Nsys, report: Path, path: Path, progress: Progress) -> None:
+    """Export `report` to `path` with one nsys, in a folder where other files may be left."""
     import shutil
 
-    with cache_folder.building(target) as path:
-        # nsys opens what it exports for writing, and the report is evidence: nsys gets a copy.
-        inputs, temporary = path.parent / "input", path.parent / "tmp"
-        inputs.mkdir()
-        temporary.mkdir()
-        copy = Path(shutil.copyfile(report, inputs / report.name))
-        command = [str(tool.path), "export", "-t", "sqlite", "-f", "true", "-o", str(path), str(copy)]
-        code, lines = _output(command, temporary, progress)
-        if any(_DISK_FULL.search(line) for line in lines):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target.parent))
-        if code:
-            raise _ExportFailedError(_reason(lines, code))
-        if not is_export(path):
-            raise _ExportFailedError("it said that all went well, but wrote no whole export")
+    # nsys opens what it exports for writing, and the report is evidence: nsys gets a copy.
+    inputs, temporary = path.parent / "input", path.parent / "tmp"
+    inputs.mkdir()
+    temporary.mkdir()
+    copy = Path(shutil.copyfile(report, inputs / report.name))
+    command = [str(tool.path), "export", "-t", "sqlite", "-f", "true", "-o", str(path), str(copy)]
+    code, lines = _output(command, temporary, progress)
+    if any(_DISK_FULL.search(line) for line in lines):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path.parent.parent))
+    if code:
+        raise _ExportFailedError(_reason(lines, code))
+    if not is_export(path):
+        raise _ExportFailedError("it said that all went well, but wrote no whole export")
 
 
 def _output(command: list[str], folder: Path, progress: Progress) -> tuple[int, list[str]]:

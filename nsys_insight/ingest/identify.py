@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import TraceError
-from nsys_insight.ingest import cache_folder
+from nsys_insight.ingest import cache_entries, cache_folder
 from nsys_insight.ingest.sqlite_file import opened
 from nsys_insight.text.near import meant, near
 
@@ -99,11 +99,12 @@ def is_export(path: Path) -> bool:
         return False
 
 
-def settled(path: Path, note: Callable[[str], None] = lambda _: None) -> Path:
+def settled(path: Path, note: Callable[[str], None] = lambda _: None, *, lasting: bool = True) -> Path:
     """Return an SQLite export that can be scanned in place: `path`, or a copy of it in the cache.
 
     nsys leaves a file at rest. One that was opened with another tool since may be in WAL mode, or have a journal beside
     it that is not yet worked in. SQLite would then write beside it, also when it only reads, and fail where it cannot.
+    Without `lasting`, the copy is a temporary one that goes with the process.
 
     Raises:
         TraceError: The copy cannot be made.
@@ -116,16 +117,15 @@ def settled(path: Path, note: Callable[[str], None] = lambda _: None) -> Path:
         if header[18:20] != b"\x02\x02" and not journals:
             return path
         keys = [cache_folder.key(Path(f"{real}{suffix}")) for suffix in journals]
-        target = cache_folder.folder() / f"{cache_folder.key(real, *keys)}.sqlite"
-        if not is_export(target):
-            with cache_folder.building(target) as copy:
+        target = cache_folder.folder(lasting=lasting) / f"{cache_folder.key(real, *keys)}.sqlite"
+        if not (cache_entries.use(target) and is_export(target)):
+            with cache_entries.making(target, "SQLite copy", path) as copy:
                 _copy_at_rest(real, copy, journals)
     except OSError as error:
         raise TraceError(
             f"{path} is in use by SQLite and cannot be copied to the cache: {error.strerror}",
             f"point ${cache_folder.FOLDER_VARIABLE} to a folder with room for it",
         ) from error
-    cache_folder.touch(target)
     note(f"reading a copy of {path}: SQLite would write beside the file itself (it is in WAL mode, or has a journal)")
     return target
 
@@ -172,7 +172,7 @@ def _check_export(path: Path, head: bytes) -> None:
             raise TraceError(f"{path} is truncated: {_size(path):,} of {expected:,} bytes", _COPY_HINT)
     tables = _tables(path)
     if not tables:
-        tables = _tables(settled(path))  # all of it may still be in the journal
+        tables = _tables(settled(path, lasting=False))  # all of it may still be in the journal
     if not any(table in _EXPORT_TABLES or table.startswith(_EXPORT_PREFIXES) for table in tables):
         raise TraceError(f"{path} is an SQLite file, but not an export of nsys", _PROFILE_HINT)
     if "StringTable" in tables and "StringIds" not in tables:

@@ -103,7 +103,9 @@ class Ways:
         return self._attach({})
 
     def _copied(self) -> Opened | None:
-        return self._attach(cache.build_all(exports(self._files), self.limits, in_place=False))
+        return self._attach(
+            cache.build_all(exports(self._files), self.limits, in_place=False, lasting=self._use_cache is not False)
+        )
 
     def _attach(self, built: Mapping[Path, Path | None]) -> Opened | None:
         connection = connect(self.limits)

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight import progress
 from nsys_insight.errors import UsageError, cannot_write
 from nsys_insight.packs.step_options import AUTO, StepOptions
 
@@ -56,6 +57,11 @@ def page_text(
     Raises:
         InsightError: The trace cannot be read, or has no steps of the kind that was asked for.
     """
+    with progress.at("making the page"):
+        return _page_text(trace, kind, steps, limit, sizes)
+
+
+def _page_text(trace: Session, kind: str, steps: StepOptions, limit: int | None, sizes: dict[str, Any] | None) -> str:
     from nsys_insight.page import agent, markdown
     from nsys_insight.page.content import gather
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from nsys_insight.errors import UsageError, cannot_write
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nsys_insight.session.answer import Answer
 
 HUMAN_FORMATS = ("table", "markdown")
@@ -37,6 +40,18 @@ def format_for(path: Path) -> str:
             f"the suffix of '{path}' is not that of a format",
             f"end the file's name in one of {' '.join(_BY_SUFFIX)}, or add --format {'|'.join(FORMATS)}",
         ) from None
+
+
+@contextmanager
+def whole(file: Path) -> Iterator[None]:
+    """Remove a file that is not written to the end: half an answer looks like an answer."""
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):  # Windows removes no file that is open
+            if file.is_file():
+                file.unlink()
+        raise
 
 
 def write(  # noqa: PLR0913 - the one entry to all formats; what follows the star is named by the caller
@@ -70,7 +85,7 @@ def write(  # noqa: PLR0913 - the one entry to all formats; what follows the sta
             parquet.write(answer, to, limit)
         elif isinstance(to, Path):
             # Line ends are the formats' own affair, not the platform's.
-            with to.open("w", encoding="utf-8", newline="") as stream:
+            with to.open("w", encoding="utf-8", newline="") as stream, whole(to):
                 write(answer, stream, fmt, limit=limit, width=width, color=color, full_names=full_names)
         elif fmt == "table":
             from nsys_insight.render import table

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight import progress
 from nsys_insight.session.sandbox import handover
 from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.sql.rows import insert
@@ -90,7 +91,7 @@ class Answer:
 
     def write_parquet(self, path: Path, limit: int | None = None) -> None:
         """Write the answer as a Parquet file with DuckDB's own writer, in constant memory."""
-        with handover(path) as inner:
+        with progress.at(f"writing {path.name}"), handover(path) as inner:
             self.connection.execute(f"COPY ({self._select(limit)}) TO {literal(str(inner))} (FORMAT parquet)")
 
     def _select(self, limit: int | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight import progress
 from nsys_insight.session.answer import Column
 from nsys_insight.session.sandbox import handover
 
@@ -34,7 +35,8 @@ class RunningAnswer:
 
     @cached_property
     def _started(self) -> tuple[Columns, Iterator[Batch]]:
-        return self._connection.stream(self._statement.sql, PIECE, line=self._statement.line)
+        with progress.at("running the query"):
+            return self._connection.stream(self._statement.sql, PIECE, line=self._statement.line)
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -66,5 +68,5 @@ class RunningAnswer:
             QueryError: The query failed.
         """
         sql = self._statement.sql if limit is None else f"SELECT * FROM ({self._statement.sql}\n) LIMIT {limit}"
-        with handover(path) as inner:
+        with progress.at(f"writing {path.name}"), handover(path) as inner:
             self.row_count = self._connection.write_parquet(sql, inner, line=self._statement.line)

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from nsys_insight.errors import QueryError
+from nsys_insight.ingest.waiting import wait_for
 from nsys_insight.model import views
 from nsys_insight.sql.names import called
 from nsys_insight.sql.quoting import literal
@@ -48,7 +49,6 @@ REFUSED = frozenset(
 )
 # What a query may spill to disk; DuckDB's own limit is nine tenths of the disk.
 SPILL = "32GB"
-_AWAKE_S = 0.1
 
 
 def lock(connection: duckdb.DuckDBPyConnection, *folders: str) -> None:
@@ -136,10 +136,7 @@ def handover(target: Path) -> Iterator[Path]:
 
 
 class Runner:
-    """Runs what asks a connection for so long at most. Ctrl-C stops it too, and the connection can go on.
-
-    In a thread of its own: DuckDB's own handling of Ctrl-C leaves a connection that hangs on the next query (1.5.5).
-    """
+    """Runs what asks a connection for so long at most, in a thread of its own. Ctrl-C stops it too."""
 
     def __init__(self, seconds: float | None) -> None:
         """None is no limit."""
@@ -155,20 +152,11 @@ class Runner:
             QueryError: The time was over.
             KeyboardInterrupt: Ctrl-C was typed.
         """
-        import time
-        from concurrent.futures import wait
-
         running = self._pool.submit(run)
-        end = None if self.seconds is None else time.monotonic() + self.seconds
         try:
-            # Awake now and then: a signal may have reached another thread, and is handled in this one.
-            while not wait([running], _AWAKE_S).done:
-                if end is not None and time.monotonic() > end:
-                    raise QueryError(  # noqa: TRY301 - it ends the query as a signal does
-                        f"the query was stopped after {self.seconds:g} s", "allow it more with --timeout 600s"
-                    )
-        except BaseException:
-            connection.interrupt()
-            wait([running])
-            raise
+            wait_for([running], [connection], self.seconds)
+        except TimeoutError:
+            raise QueryError(
+                f"the query was stopped after {self.seconds:g} s", "allow it more with --timeout 600s"
+            ) from None
         return running.result()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from nsys_insight import progress
 from nsys_insight.errors import UsageError
 from nsys_insight.facts.store import FactOptions
 from nsys_insight.ingest.files import File, labels_of
@@ -40,7 +41,8 @@ class Session:
         threads: How many threads a query may use; None is for one a core, up to 16.
         timeout_s: How many seconds a query may take.
         use_cache: True builds a DuckDB copy in the cache folder first, which makes further questions on a big trace
-            faster; None uses one if it is there; False does not look.
+            faster; None uses one if it is there; False neither looks into that folder nor leaves anything there: the
+            export of a report is then a temporary one.
         ncu: What Nsight Compute measured of the same program: a file that ``nsys-insight ncu import`` wrote, or a CSV
             page or report of ncu itself. None looks for ``NAME.ncu.duckdb`` beside the trace.
         note: Called with every sentence that the user should know, of the trace and of every report's answer:
@@ -76,11 +78,13 @@ class Session:
         several = len(self.paths) > 1
         if ncu and several:
             raise UsageError("what ncu measured is of one trace", "open one of the traces with it")
+        lasting = use_cache is not False
         files = [
-            _file(each, label, note, progress) for each, label in zip(self.paths, labels_of(self.paths), strict=True)
+            _file(each, label, note, progress, lasting=lasting)
+            for each, label in zip(self.paths, labels_of(self.paths), strict=True)
         ]
         self._ncu_said = False
-        self.ncu = None if several else for_trace(self.path, Path(ncu) if ncu else None)
+        self.ncu = None if several else for_trace(self.path, Path(ncu) if ncu else None, lasting=lasting)
         limits = suited([file.path for file in files], memory, threads)
         self._connection = Connection(files, scope, limits, use_cache=use_cache, timeout_s=timeout_s, ncu=self.ncu)
 
@@ -123,12 +127,13 @@ class Session:
         statement, values = pack.statement(params)
         self._say_which_ncu(statement)
         options = FactOptions(step_options.checked(given), values.get("min_gap_ns"))
-        table, columns = self._connection.table(statement, options)
-        notes = [
-            (name, text)
-            for name, note in pack.notes.items()
-            for text in self._connection.sentences(bind(note, values), table, options)
-        ]
+        with progress.at(f"answering {pack.name}"):
+            table, columns = self._connection.table(statement, options)
+            notes = [
+                (name, text)
+                for name, note in pack.notes.items()
+                for text in self._connection.sentences(bind(note, values), table, options)
+            ]
         return Answer(
             connection=self._connection.duckdb,
             table=table,
@@ -151,7 +156,8 @@ class Session:
     def execute(self, statement: Statement) -> Answer:
         """Answer one query of a text that `sql.statements.split` took apart."""
         self._say_which_ncu(statement.sql)
-        table, columns = self._connection.table(statement.sql, line=statement.line)
+        with progress.at("running the query"):
+            table, columns = self._connection.table(statement.sql, line=statement.line)
         return self._answer(table, columns, trace=self.about())
 
     def define(self, statement: Statement) -> None:
@@ -161,7 +167,8 @@ class Session:
             QueryError: It failed, or would hide what the views are made of.
         """
         self._say_which_ncu(statement.sql)
-        self._connection.define(statement)
+        with progress.at(f"making {statement.creates}"):
+            self._connection.define(statement)
 
     def stream(self, statement: Statement) -> RunningAnswer:
         """Answer a query while it runs, however much it returns."""
@@ -234,11 +241,13 @@ class Session:
         return f"<{type(self).__name__} {files}{' ' + scope if scope else ''}>"
 
 
-def _file(path: Path, label: str, note: Callable[[str], None], progress: Callable[[int], None] | None) -> File:
+def _file(
+    path: Path, label: str, note: Callable[[str], None], progress: Callable[[int], None] | None, *, lasting: bool
+) -> File:
     """Tell what a trace is, and make of it what can be queried."""
     kind = identify(path)
     if kind is Kind.REPORT:
         from nsys_insight.ingest.export import exported
 
-        return File(exported(path, note=note, progress=progress), Kind.SQLITE, label)
-    return File(settled(path, note) if kind is Kind.SQLITE else path, kind, label)
+        return File(exported(path, note=note, progress=progress, lasting=lasting), Kind.SQLITE, label)
+    return File(settled(path, note, lasting=lasting) if kind is Kind.SQLITE else path, kind, label)

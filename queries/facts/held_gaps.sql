@@ -35,7 +35,7 @@ ending AS (
 gaps AS MATERIALIZED (
     SELECT g.* EXCLUDE (call), c.process_id << 24 | c.thread_id AS thread
     FROM ending AS g
-    JOIN _host_activity AS c ON c.correlation_id << 24 | c.process_id = g.call
+    JOIN _host_activity AS c ON c.correlation_id = g.call >> 24 AND c.process_id = g.call & 16777215
     WHERE c.kind = 'api' AND c.end_ns > g.dry_ns
 ),
 ended AS (

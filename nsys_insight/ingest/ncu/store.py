@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import TraceError, UsageError, cannot_write
-from nsys_insight.ingest import cache_folder, database, raw
+from nsys_insight.ingest import cache_entries, cache_folder, database, raw
 from nsys_insight.ingest.ncu.pages import Launch, merge, read
 from nsys_insight.sql.quoting import identifier, literal
 
@@ -59,27 +59,21 @@ def write(launches: list[Launch], target: Path, implementation: str | None = Non
     Raises:
         UsageError: The file cannot be written, or the implementation is none.
     """
-    if implementation is not None and implementation not in IMPLEMENTATIONS:
-        raise UsageError(f"--type cannot be {implementation!r}", f"choose one of: {', '.join(IMPLEMENTATIONS)}")
+    _check(implementation)
     try:
         with cache_folder.building(target.absolute()) as path:
-            connection = database.connect()
-            try:
-                connection.execute(f"ATTACH {literal(str(path))} AS built")
-                _fill(connection, launches, implementation)
-                connection.execute("DETACH built")
-            finally:
-                connection.close()
+            _write(launches, path, implementation)
     except OSError as error:
         raise cannot_write(target, error) from None
     return target
 
 
-def for_trace(trace: Path, given: Path | None = None) -> Path | None:
+def for_trace(trace: Path, given: Path | None = None, *, lasting: bool = True) -> Path | None:
     """Return the imported data that belong to a trace: given, of `$NSYS_INSIGHT_NCU_DATA`, or beside it.
 
     `decode.ncu.duckdb` belongs to `decode.nsys-rep` and `decode.sqlite`, where it stands beside them or in the current
-    folder. What is given may also be what ncu wrote: it is read into the cache first.
+    folder. What is given may also be what ncu wrote: it is read into the cache first, or without `lasting` into a
+    temporary file that goes with the process.
 
     Raises:
         TraceError: What is given cannot be read.
@@ -87,7 +81,7 @@ def for_trace(trace: Path, given: Path | None = None) -> Path | None:
     if given is None and os.environ.get(NCU_VARIABLE):
         given = Path(os.environ[NCU_VARIABLE]).expanduser()
     if given is not None:
-        return given if is_store(given) else cached([given])
+        return given if is_store(given) else cached([given], lasting=lasting)
     name = trace.name.removesuffix("_pqtdir")
     for folder in (trace.parent, Path()):
         path = folder / (name.removesuffix(Path(name).suffix) + SUFFIX)
@@ -96,20 +90,25 @@ def for_trace(trace: Path, given: Path | None = None) -> Path | None:
     return None
 
 
-def cached(files: list[Path], implementation: str | None = None) -> Path:
+def cached(files: list[Path], implementation: str | None = None, *, lasting: bool = True) -> Path:
     """Return a store of what ncu wrote, from the cache folder, where it is made when it is not there."""
     try:
         keys = [cache_folder.key(file) for file in files]
         name = cache_folder.digest("ncu", *keys, implementation or "", repr(raw.contract()))
-        target = cache_folder.folder() / f"{name}{SUFFIX}"
+        target = cache_folder.folder(lasting=lasting) / f"{name}{SUFFIX}"
     except FileNotFoundError:
         missing = next((file for file in files if not file.exists()), None)
         if missing is None:
             raise
         raise TraceError(f"{missing} does not exist", "name a CSV page or a report that ncu wrote") from None
-    if not is_store(target):
-        write(read_all(files), target, implementation)
-    cache_folder.touch(target)
+    if not (cache_entries.use(target) and is_store(target)):
+        _check(implementation)
+        launches = read_all(files)
+        try:
+            with cache_entries.making(target, "ncu data", *files) as path:
+                _write(launches, path, implementation)
+        except OSError as error:
+            raise cannot_write(target, error) from None
     return target
 
 
@@ -144,6 +143,21 @@ def attach(connection: duckdb.DuckDBPyConnection, store: Path, source: raw.Sourc
         raise TraceError(f"{store} is no file that ncu import wrote", "nsys-insight ncu import FILE.ncu-rep")
     relations = {table: f"ncu.{identifier(table)}" for table in TABLES}
     return raw.Source(source.relations | relations, source.columns | columns, source.extents)
+
+
+def _check(implementation: str | None) -> None:
+    if implementation is not None and implementation not in IMPLEMENTATIONS:
+        raise UsageError(f"--type cannot be {implementation!r}", f"choose one of: {', '.join(IMPLEMENTATIONS)}")
+
+
+def _write(launches: list[Launch], path: Path, implementation: str | None) -> None:
+    connection = database.connect()
+    try:
+        connection.execute(f"ATTACH {literal(str(path))} AS built")
+        _fill(connection, launches, implementation)
+        connection.execute("DETACH built")
+    finally:
+        connection.close()
 
 
 def _fill(connection: duckdb.DuckDBPyConnection, launches: list[Launch], implementation: str | None) -> None:

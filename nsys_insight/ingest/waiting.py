@@ -1,0 +1,47 @@
+"""Waiting for what DuckDB does in other threads, so that Ctrl-C is answered at once.
+
+Ctrl-C during `execute` on the main thread leaves a connection that hangs on the next query (DuckDB 1.5.5).
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from concurrent.futures import Future
+
+    import duckdb
+
+_AWAKE_S = 0.1
+
+
+def wait_for(
+    work: Collection[Future[Any]], connections: Collection[duckdb.DuckDBPyConnection], seconds: float | None = None
+) -> None:
+    """Wait until all the work is done, which uses the connections; what ends the wait stops the work first.
+
+    Raises:
+        TimeoutError: The seconds are over.
+        KeyboardInterrupt: Ctrl-C was typed.
+    """
+    from concurrent.futures import wait
+
+    end = None if seconds is None else time.monotonic() + seconds
+    try:
+        # Awake now and then: a signal may have reached another thread, and is handled in this one.
+        while wait(work, _AWAKE_S).not_done:
+            if end is not None and time.monotonic() > end:
+                raise TimeoutError  # noqa: TRY301 - it stops the work as a signal does
+    except BaseException:
+        for one in work:
+            one.cancel()
+        # Again and again: between two statements there is nothing to interrupt.
+        while True:
+            for connection in list(connections):
+                with suppress(Exception):  # it may be closed by now
+                    connection.interrupt()
+            if not wait(work, _AWAKE_S / 10).not_done:
+                raise
