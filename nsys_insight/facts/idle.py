@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     # Times, and how many calls begin before each.
     Times = tuple[Ints, Ints]
 
-# Late gaps are looked at so many at a time, with the calls around them: what a million takes is some 100 MB.
-MOST = 2_000_000
+# Late gaps are looked at so many at a time, with the calls around them; a million take some 300 MB.
+MOST = 1_000_000
 # What a thread can be at, by its number in `queries/facts/idle/find.sql`: columns of `facts.idle_time`.
 KINDS = ("sync_ns", "copy_ns", "alloc_ns", "api_ns")
 

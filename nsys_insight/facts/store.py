@@ -40,7 +40,7 @@ NOTHING_SAID = FactOptions()
 _KINDS = {
     "idle": frozenset({"idle_time", "idle_calls"}),
     "gaps": frozenset({"listed_gaps", "listed_operations", "listed_activity"}),
-    "steps": frozenset({"steps", "step_method"}),
+    "steps": frozenset({"steps", "step_calls", "step_method"}),
     "fusion": frozenset({"fusions", "fusion_kernels", "fusion_step"}),
 }
 # What the user is told that is being found, where the name does not say it.
