@@ -41,7 +41,7 @@ class FactsFile:
         self._source = self._kept_before() if lasting else None
         if self._source:
             connection.execute(f"ATTACH {literal(str(self._source))} AS kept (READ_ONLY)")
-            self.kept = frozenset(_tables(connection, "kept"))
+            self.kept = frozenset(_names(connection, "table", "kept"))
             for table in self.kept:
                 connection.execute(f"CREATE VIEW facts.{table} AS FROM kept.{table}")
 
@@ -56,17 +56,19 @@ class FactsFile:
         import duckdb
 
         with duckdb.connect(self._path) as connection:
+            shown = set(_names(connection, "view", "facts"))
             if self._source:
                 connection.execute(f"ATTACH {literal(str(self._source))} AS kept (READ_ONLY)")
-            for table in self.kept:
-                connection.execute(f"DROP VIEW IF EXISTS {identifier(table)}")
-                if table not in tables:
-                    connection.execute(f"CREATE OR REPLACE TABLE {identifier(table)} AS FROM kept.{identifier(table)}")
-            for table in set(_tables(connection, "facts")) - tables - self.kept:
+            for table in self.kept & (shown | (self.kept - tables)):
+                connection.execute(f"DROP {'VIEW' if table in shown else 'TABLE'} IF EXISTS {identifier(table)}")
+                connection.execute(f"CREATE TABLE {identifier(table)} AS FROM kept.{identifier(table)}")
+            for table in set(_names(connection, "table", "facts")) - tables - self.kept:
                 connection.execute(f"DROP TABLE {identifier(table)}")
         target = self._folder / f"{self._key}-facts-{len(tables | self.kept):03}.duckdb"
         with cache_entries.making(target, "facts", self._export) as path:
             self._path.replace(path)
+        if self._source:
+            cache_entries.discard(self._source)
 
     def _kept_before(self) -> Path | None:
         """The file with most facts that there is."""
@@ -87,6 +89,6 @@ def _definitions() -> str:
     return cache_folder.digest(*(path.read_bytes() for path in sorted(files)), *macro_statements())
 
 
-def _tables(connection: duckdb.DuckDBPyConnection, database: str) -> Iterable[str]:
-    found = f"SELECT table_name FROM duckdb_tables() WHERE database_name = {literal(database)}"
+def _names(connection: duckdb.DuckDBPyConnection, kind: str, database: str) -> Iterable[str]:
+    found = f"SELECT {kind}_name FROM duckdb_{kind}s() WHERE database_name = {literal(database)} AND NOT internal"
     return [name for (name,) in connection.execute(found).fetchall()]
