@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import TraceError
@@ -80,7 +79,7 @@ def attach_sqlite(connection: duckdb.DuckDBPyConnection, path: Path, name: str =
         return None
     connection.execute(f"ATTACH {literal(str(path))} AS {name} (TYPE sqlite, READ_ONLY)")
     columns = sqlite_columns(path)
-    in_order = extents.known(path, sqlite_columns(path, views=False))  # a view has no row numbers to look at
+    in_order = extents.known(path, columns)
     return Source({table: f"{name}.{identifier(table)}" for table in columns}, columns, in_order, path)
 
 
@@ -115,8 +114,8 @@ def attach_parquet(connection: duckdb.DuckDBPyConnection, folder: Path) -> Sourc
     return Source(relations, columns)
 
 
-def sqlite_columns(path: Path, *, views: bool = True) -> dict[str, set[str]]:
-    """The tables of a SQLite file with their columns, and the views, but for those over what is not there.
+def sqlite_columns(path: Path) -> dict[str, set[str]]:
+    """The tables of a SQLite file with their columns.
 
     Raises:
         TraceError: The file is damaged.
@@ -130,11 +129,6 @@ def sqlite_columns(path: Path, *, views: bool = True) -> dict[str, set[str]]:
                 "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table'"
             ):
                 found.setdefault(table, set()).add(column)
-            named = "SELECT name FROM sqlite_master WHERE type = 'view'"
-            for (view,) in database.execute(named).fetchall() if views else ():
-                with suppress(sqlite3.OperationalError):
-                    columns = database.execute("SELECT name FROM pragma_table_info(?)", (view,)).fetchall()
-                    found[view] = {column for (column,) in columns}
     except sqlite3.Error as error:
         raise TraceError(f"{path} cannot be read: {error}", "export it again: nsys export --type sqlite") from None
     return found
