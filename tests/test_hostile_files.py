@@ -10,11 +10,13 @@ import sys
 import time
 from pathlib import Path
 
+import duckdb
 import pytest
 
 import nsys_insight
-from nsys_insight.errors import InsightError, TraceError
-from nsys_insight.ingest import tables_only
+from nsys_insight.errors import InsightError, QueryError, TraceError
+from nsys_insight.ingest import attach, tables_only
+from nsys_insight.sql.statements import split
 
 REPOSITORY = Path(__file__).parents[1]
 SECRET = "hunter2"  # noqa: S105 - nobody's password
@@ -159,3 +161,125 @@ def test_a_journal_that_names_another_file_is_not_worked_in(sample, tmp_path):
     with pytest.raises(TraceError, match="journal"), nsys_insight.open(path):
         pass
     assert precious.exists()
+
+
+# DuckDB files ---------------------------------------------------------------------------------------------------------
+
+# What may be written in the place of a table: a view, and a column that an expression gives.
+IN_PLACE = {
+    "sqlite": "sqlite_scan('{here}/private.sqlite', 'people')",
+    "csv": "read_csv('{here}/private.csv')",
+    "text": "(SELECT 'a' AS name, content AS value FROM read_text('{here}/private.csv'))",
+}
+
+
+@pytest.fixture
+def private(secret, tmp_path):
+    (tmp_path / "private.csv").write_text(f"name,value\na,{SECRET}\n")
+    return tmp_path
+
+
+@pytest.fixture
+def converted(sample, tmp_path):
+    path = tmp_path / "trace.duckdb"
+    code, _, err = ran("convert", sample("churn"), "-o", path)
+    assert code == 0, err
+    return path
+
+
+def with_sqlite(path):
+    """Open a DuckDB file to be written, with the extension that reads SQLite files."""
+    connection = duckdb.connect(path, config={"allow_unsigned_extensions": True})
+    connection.execute(f"LOAD '{attach.scanner()}'")
+    return connection
+
+
+@pytest.mark.parametrize("source", IN_PLACE)
+@pytest.mark.parametrize(
+    "command", [["info"], ["sql", "-n", "0", "FROM capture"], ["sql", "-n0", "FROM raw.META_DATA_CAPTURE"]]
+)
+def test_a_view_in_a_duckdb_trace_reads_no_other_file(converted, private, source, command):
+    with with_sqlite(converted) as database:
+        database.execute("DROP TABLE raw.META_DATA_CAPTURE")
+        database.execute(f"CREATE VIEW raw.META_DATA_CAPTURE AS FROM {IN_PLACE[source].format(here=private)}")
+    name, *flags = command
+    _, out, err = ran(name, converted, *flags)
+    assert SECRET not in out + err
+    assert name != "info" or "500" in out
+
+
+@pytest.mark.parametrize("source", IN_PLACE)
+def test_a_view_in_ncus_data_reads_no_other_file(sample, private, source):
+    """They are found beside the trace without being named, and read with the SQLite extension loaded."""
+    trace = Path(shutil.copy(sample("churn"), private / "trace.sqlite"))
+    store = private / "trace.ncu.duckdb"
+    code, _, err = ran("ncu", "import", REPOSITORY / "tests/data/ncu/zoo_a.ncu.raw.csv", "-o", store)
+    assert code == 0, err
+    with with_sqlite(store) as database:
+        columns = [
+            name
+            for (name,) in database.execute(
+                "SELECT column_name FROM duckdb_columns() WHERE table_name = 'ncu_rules'"
+            ).fetchall()
+        ]
+        database.execute("DROP TABLE ncu_rules")
+        given = ", ".join(f"value AS {name}" if name != "launch" else "0 AS launch" for name in columns)
+        database.execute(f"CREATE VIEW ncu_rules AS SELECT {given} FROM {IN_PLACE[source].format(here=private)}")
+    asked = ("FROM ncu_rules", "FROM raw.ncu_rules", "FROM ncu.main.ncu_rules", "FROM ncu.ncu_rules")
+    reports = (["headroom", trace], ["ncu", "report", store], ["ncu", "report", store, "--trace", trace])
+    for command in (*(["sql", trace, query] for query in asked), *reports):
+        code, out, err = ran(*command)
+        assert SECRET not in out + err
+        assert code in (1, 3), "a file without its tables is no such file"
+
+
+def test_a_column_that_an_expression_gives_makes_no_table(converted):
+    with duckdb.connect(converted) as database:
+        database.execute("DROP TABLE raw.OSRT_API")
+        database.execute("CREATE TABLE raw.OSRT_API (start BIGINT, nameId BIGINT GENERATED ALWAYS AS (start // 0))")
+        database.execute("INSERT INTO raw.OSRT_API VALUES (1)")
+    with nsys_insight.open(converted) as trace:
+        assert trace.rows("SELECT count(*) AS n FROM os_calls")[0].n == 0
+
+
+@pytest.mark.parametrize("name", ["trace.main.spy", "trace.spy", '"TRACE"."spy"', "(FROM trace.main.spy)"])
+def test_what_else_a_duckdb_trace_holds_cannot_be_asked(converted, private, sample, name):
+    """With a SQLite trace beside it, a view in it would reach any SQLite file."""
+    with with_sqlite(converted) as database:
+        database.execute(f"CREATE VIEW spy AS FROM {IN_PLACE['sqlite'].format(here=private)}")
+    with nsys_insight.open(converted) as trace, pytest.raises(QueryError):
+        trace.query(f"FROM {name}")
+    name = name.replace("trace", "trace_0").replace("TRACE", "trace_0")
+    with nsys_insight.open([converted, sample("churn")]) as trace:
+        assert "sqlite_scanner" not in str(
+            trace.rows("SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_name LIKE 'sqlite%'")
+        )
+        for query in (
+            f"FROM {name}",
+            f"DESCRIBE {name}",
+            f"SUMMARIZE {name}",
+            f"SELECT (SELECT value FROM {name} LIMIT 1)",
+        ):
+            with pytest.raises(QueryError):
+                print(trace.query(query).rows())
+        with pytest.raises(QueryError):
+            trace.define(split(f"CREATE TEMP VIEW mine AS FROM {name}")[0])
+
+
+def test_of_a_folder_only_the_tables_are_in_reach(sample, private):
+    folder = private / "folder"
+    assert ran("convert", sample("churn"), "-o", folder)[0] == 0
+    shutil.copy(private / "private.csv", folder / "raw" / "private.csv")
+    duckdb.sql(f"COPY (SELECT '{SECRET}' AS x) TO '{folder}/raw/deep.parquet.bak' (FORMAT parquet)")
+    with nsys_insight.open(folder) as trace:
+        assert trace.rows("SELECT count(*) AS n FROM kernels")[0].n == 500
+        for name in ("raw/private.csv", "raw/deep.parquet.bak", "../private.csv", "raw/../../private.csv"):
+            with pytest.raises(QueryError):
+                trace.query(f"FROM '{folder}/{name}'")
+
+
+def test_a_folder_may_be_called_like_a_pattern(sample, tmp_path):
+    folder = tmp_path / "run[1]*"
+    assert ran("convert", sample("churn"), "-o", folder)[0] == 0
+    with nsys_insight.open(folder) as trace:
+        assert trace.rows("SELECT count(*) AS n FROM kernels")[0].n == 500

@@ -46,3 +46,26 @@ def connect(limits: Limits = DEFAULT) -> duckdb.DuckDBPyConnection:
 
         raise UsageError(f"--memory cannot be {memory!r}: {error}", "give a size such as 512MB or 4GB") from None
     return connection
+
+
+def tables(connection: duckdb.DuckDBPyConnection, catalog: str, schema: str) -> dict[str, set[str]]:
+    """The tables in a schema of an attached DuckDB file, with the columns that are stored in it.
+
+    A view is none, nor is a table with a column that an expression gives: what the file says would be evaluated.
+    """
+    found: dict[str, set[str]] = {}
+    for table, column in connection.execute(
+        f"""SELECT table_name, column_name FROM duckdb_columns() SEMI JOIN (
+                FROM duckdb_tables() WHERE NOT contains(sql, 'GENERATED ALWAYS')
+            ) USING (database_oid, table_oid)
+            WHERE database_name = {literal(catalog)} AND schema_name = {literal(schema)}"""
+    ).fetchall():
+        found.setdefault(table, set()).add(column)
+    return found
+
+
+def has_tables_only(connection: duckdb.DuckDBPyConnection, catalog: str) -> bool:
+    """Tell whether an attached DuckDB file has no views and no macros, which could call what is loaded beside it."""
+    more = f"""SELECT 1 FROM duckdb_views() WHERE database_name = {literal(catalog)} AND NOT internal
+        UNION ALL SELECT 1 FROM duckdb_functions() WHERE database_name = {literal(catalog)} AND NOT internal"""
+    return not connection.execute(more).fetchall()

@@ -130,18 +130,16 @@ def attach(connection: duckdb.DuckDBPyConnection, store: Path, source: raw.Sourc
     import duckdb
 
     try:
-        connection.execute(f"ATTACH IF NOT EXISTS {literal(str(store))} AS ncu (READ_ONLY)")
-        found = connection.execute(
-            "SELECT table_name, column_name FROM duckdb_columns() WHERE database_name = 'ncu'"
-        ).fetchall()
+        connection.execute(f"ATTACH IF NOT EXISTS {literal(str(store.absolute()))} AS ncu (TYPE duckdb, READ_ONLY)")
+        found = database.tables(connection, "ncu", "main")
     except duckdb.Error as error:
         raise TraceError(
             f"{store} cannot be read: {str(error).partition(chr(10))[0]}", "import it again: nsys-insight ncu import"
         ) from None
-    columns: dict[str, set[str]] = {table: {name for of, name in found if of == table} for table in TABLES}
-    if not all(columns.values()):
+    columns = {table: found.get(table, set()) for table in TABLES}
+    if not all(columns.values()) or not database.has_tables_only(connection, "ncu"):
         raise TraceError(f"{store} is no file that ncu import wrote", "nsys-insight ncu import FILE.ncu-rep")
-    relations = {table: f"ncu.{identifier(table)}" for table in TABLES}
+    relations = {table: f"ncu.main.{identifier(table)}" for table in TABLES}
     return raw.Source(source.relations | relations, source.columns | columns, source.extents)
 
 
