@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nsys_insight import outputs
 from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import Flags, checked_format
 from nsys_insight.cli.run import meant_trace, open_trace, show
@@ -126,13 +128,15 @@ def import_(
         ),
     ] = None,
     implementation: Implementation = None,
+    *,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that nsys-insight did not write.")] = False,
 ) -> None:
     """Read what ncu measured into one file, which reports and sql find beside the trace of the same name."""
     from nsys_insight.ingest.ncu.pages import report_name
 
     launches = store.read_all(files)
     target = output or Path(report_name(files[0].name) + store.SUFFIX)
-    store.write(launches, target, implementation)
+    store.write(launches, target, implementation, files, force=force)
     metrics = sum(len(launch.metrics) for launch in launches)
     rules = sum(len(launch.rules) for launch in launches)
     terminal.note(f"{len(launches):,} launches, {metrics:,} metrics, {rules:,} remarks of ncu's rules")
@@ -168,6 +172,8 @@ def report(  # noqa: PLR0913 - flags
     fmt = fmt or (format_for(output) if output else "table")
     if fmt not in _FORMATS:
         raise UsageError(f"a report cannot be written as {fmt!r}", f"choose one of: {', '.join(_FORMATS)}")
+    inputs = [*files, *([trace] if trace else [])]
+    outputs.check(output, inputs)
     data = _store_of(files, implementation)
     with Measured(data) as measured:
         if kernel is not None:
@@ -176,17 +182,17 @@ def report(  # noqa: PLR0913 - flags
         names = [row["report"] for row in measured.rows("SELECT DISTINCT report FROM ncu_launches ORDER BY report")]
         built = reports.build(measured, ", ".join(names), rows)
         many = detailed or len(built.kernels)
-        stream = output.open("w", encoding="utf-8", newline="") if output else sys.stdout
-        try:
+        with ExitStack() as opened:
+            stream = sys.stdout
+            if output:
+                made = opened.enter_context(outputs.whole(output, inputs))
+                stream = opened.enter_context(made.open("w", encoding="utf-8", newline=""))
             if fmt == "json":
                 to_json.write(built, stream)
             elif fmt == "markdown":
                 write.markdown(built, stream, many)
             else:
                 write.text(built, stream, None if output else terminal.width(), many)
-        finally:
-            if output:
-                stream.close()
         if fmt != "json" and many < len(built.kernels):
             terminal.note(f"{many} of {len(built.kernels)} kernels at length; --limit 0 writes about all")
 
@@ -211,6 +217,7 @@ def diff(  # noqa: PLR0913 - flags
     from nsys_insight.ncu.measured import VIEW, Measured
 
     checked_format(fmt)
+    outputs.check(log, [before, after])
     if log is not None and not change:
         raise UsageError("the log needs to know what was changed", f'add --change "what you did" to --log {log}')
     with Measured(_store_of([before], None)) as old, Measured(_store_of([after], None)) as new:

@@ -7,12 +7,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_insight import progress
+from nsys_insight import outputs, progress
 from nsys_insight.errors import UsageError, cannot_write
 from nsys_insight.ingest import raw
 from nsys_insight.ingest.limits import Limits
 from nsys_insight.model import views
-from nsys_insight.render import whole
 from nsys_insight.session.build import create_lasting
 from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.sql.statements import Statement
@@ -53,6 +52,7 @@ def convert(trace: Session, output: Path, kind: str, *, force: bool = False) -> 
         raise UsageError(
             "a part of a trace cannot be read back as a trace", "leave the scope out, or add --to perfetto"
         )
+    outputs.check(output, [*trace.paths, *([trace.ncu] if trace.ncu else [])])
     if output.exists() and not force:
         raise UsageError(f"{output} exists already", "choose another name, or add --force")
     try:
@@ -66,7 +66,7 @@ def _write(trace: Session, output: Path, kind: str) -> None:
     if kind == "perfetto":
         from nsys_insight.convert.perfetto import write_timeline
 
-        with output.open("wb") as stream, whole(output):
+        with outputs.whole(output, trace.paths, force=True) as made, made.open("wb") as stream:
             write_timeline(trace, stream)
     elif kind == "duckdb":
         write_database(trace, output)
@@ -86,7 +86,7 @@ def write_database(trace: Session, output: Path) -> None:
                 connection.execute(f"CREATE TABLE raw.{identifier(table)} AS FROM read_parquet({literal(str(file))})")
                 file.unlink()
             create_lasting(connection)
-        built.replace(output)
+        outputs.place(built, output, force=True)
 
 
 def _write_folder(trace: Session, output: Path) -> None:

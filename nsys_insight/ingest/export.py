@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nsys_insight import outputs
 from nsys_insight.errors import ToolError, UsageError
 from nsys_insight.ingest import cache_entries, cache_folder, nsys
 from nsys_insight.ingest.identify import Kind, identify, is_export, settled
@@ -113,8 +114,9 @@ def export(
         raise UsageError(f"{target.parent} is not a folder", f"make it first: mkdir -p {target.parent}")
 
     def asked(tool: nsys.Nsys) -> Path:
-        with cache_folder.building(target.absolute()) as path:
+        with cache_folder.working(target.resolve()) as path:
             _run(tool, report, path, progress or _silent)
+            outputs.place(path, target, force=True)
         return target
 
     try:

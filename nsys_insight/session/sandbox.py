@@ -136,9 +136,12 @@ def handover(target: Path) -> Iterator[Path]:
     Raises:
         OSError: The target cannot be written.
     """
+    import errno
     import shutil
     import tempfile
     from pathlib import Path
+
+    import duckdb
 
     from nsys_insight.ingest.database import spill_folder
 
@@ -149,7 +152,12 @@ def handover(target: Path) -> Iterator[Path]:
     try:
         with tempfile.TemporaryDirectory(dir=spill) as folder:
             inner = Path(folder) / "handover"
-            yield inner
+            try:
+                yield inner
+            except (
+                duckdb.IOException
+            ) as error:  # which DuckDB says as "Could not write file …: No space left on device"
+                raise OSError(errno.EIO, str(error).rpartition(": ")[2]) from None
             shutil.copyfile(inner, target)
     except BaseException:
         if is_new:

@@ -6,12 +6,15 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nsys_insight import outputs
 from nsys_insight.errors import TraceError, UsageError, cannot_write
 from nsys_insight.ingest import cache_entries, cache_folder, database, raw
 from nsys_insight.ingest.ncu.pages import Launch, merge, read
 from nsys_insight.sql.quoting import identifier, literal
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import duckdb
 
 NCU_VARIABLE = "NSYS_INSIGHT_NCU_DATA"
@@ -53,18 +56,23 @@ def is_report(file: Path) -> bool:
     return head == _REPORT_MAGIC or file.suffix == ".ncu-rep"
 
 
-def write(launches: list[Launch], target: Path, implementation: str | None = None) -> Path:
+def write(
+    launches: list[Launch],
+    target: Path,
+    implementation: str | None = None,
+    inputs: Collection[Path] = (),
+    *,
+    force: bool = False,
+) -> Path:
     """Write launches to a DuckDB file, whole or not at all; `implementation` is what the user knows better.
 
     Raises:
         UsageError: The file cannot be written, or the implementation is none.
     """
     _check(implementation)
-    try:
-        with cache_folder.building(target.absolute()) as path:
-            _write(launches, path, implementation)
-    except OSError as error:
-        raise cannot_write(target, error) from None
+    with outputs.whole(target, inputs, force=force) as path:
+        path.unlink()  # DuckDB makes its files itself
+        _write(launches, path, implementation)
     return target
 
 
