@@ -283,3 +283,52 @@ def test_a_folder_may_be_called_like_a_pattern(sample, tmp_path):
     assert ran("convert", sample("churn"), "-o", folder)[0] == 0
     with nsys_insight.open(folder) as trace:
         assert trace.rows("SELECT count(*) AS n FROM kernels")[0].n == 500
+
+
+# What a trace says to be run or handed over ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def commanding(sample, tmp_path):
+    """Give a trace that names a program of its own, and whatever stands for ncu."""
+    path = changed(
+        sample, tmp_path / "commanding.sqlite",
+        "UPDATE META_DATA_CAPTURE SET value = '/bin/touch' WHERE name = 'PROCESS_0:COMMAND'",
+        f"UPDATE META_DATA_CAPTURE SET value = '{tmp_path / 'pwned'}' WHERE name = 'PROCESS_0:ARGUMENT_0'",
+    )  # fmt: skip
+    ncu = tmp_path / "ncu"
+    ncu.write_text('#!/bin/sh\nif [ "$1" = --version ]; then echo "Version 2025.3.0.0"; exit; fi\n'
+                   'while [ "$1" != /bin/touch ]; do shift; done\n"$@"\n')  # fmt: skip
+    ncu.chmod(0o755)
+    return path, ncu
+
+
+@pytest.mark.parametrize("flags", [[], ["--trust-trace"]])
+def test_the_program_that_a_trace_names_is_not_run(commanding, flags, monkeypatch):
+    path, ncu = commanding
+    monkeypatch.setenv("NSYS_INSIGHT_NCU", str(ncu))
+    code, out, err = ran("ncu", "plan", path, "--run", *flags)
+    assert not (path.parent / "pwned").exists()
+    assert code == 2
+    assert "/bin/touch" in out, "what would run is shown"
+    assert f"-- /bin/touch {path.parent / 'pwned'}" in err, "and how to run it"
+    ran("ncu", "plan", path, "--run", "--", "/bin/touch", path.parent / "pwned")
+    assert (path.parent / "pwned").exists(), "what is given is run"
+
+
+@pytest.mark.parametrize("to", ["trace.duckdb", "folder"])
+def test_a_conversion_hands_over_no_environment(sample, tmp_path, to):
+    trace = changed(
+        sample, tmp_path / "private.sqlite",
+        f"INSERT INTO StringIds VALUES (999999, 'AWS_SECRET={SECRET}')",
+        f"INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:ENVIRONMENT_VARIABLE', 'TOKEN={SECRET}')",
+        f"INSERT INTO META_DATA_CAPTURE VALUES ('DEVICE_DISPLAY_NAME', '{SECRET}')",
+        f"INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:USER_NAME', '{SECRET}')",
+    )  # fmt: skip
+    assert ran("convert", trace, "-o", tmp_path / to)[0] == 0
+    with nsys_insight.open(trace) as before, nsys_insight.open(tmp_path / to) as after:
+        for view in ("kernels", "api_calls", "nvtx_ranges", "os_calls", "capture", "profiler_overheads"):
+            assert sorted(map(str, before.rows(f"FROM {view}"))) == sorted(map(str, after.rows(f"FROM {view}")))
+        for table in after.rows("SELECT DISTINCT table_name FROM duckdb_columns() WHERE schema_name = 'raw'"):
+            assert SECRET not in str(after.rows(f'FROM raw."{table.table_name}"'))
+        assert SECRET not in str(after.rows("FROM raw.StringIds")) + str(after.rows("FROM raw.META_DATA_CAPTURE"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
@@ -83,7 +84,11 @@ def plan(  # noqa: PLR0913 - flags
     name: Annotated[str | None, typer.Option("--export", help="The report to write, without suffix.")] = None,
     fmt: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "table",
     command_only: Annotated[bool, typer.Option("--command-only", help="Print the command and nothing else.")] = False,
-    run: Annotated[bool, typer.Option("--run", help="Run the command.")] = False,
+    run: Annotated[bool, typer.Option("--run", help="Run the command, with the program after --.")] = False,
+    trust: Annotated[
+        bool,
+        typer.Option("--trust-trace", help="Let --run run the program that the trace names; on a terminal only."),
+    ] = False,
 ) -> None:
     """Write the ncu command that profiles the hottest kernels, each at a launch of the steady state."""
     from nsys_insight.cli.trace_argument import remember
@@ -109,11 +114,28 @@ def plan(  # noqa: PLR0913 - flags
             for text in made.notes:
                 terminal.note(text)
         if run:
-            if not program and not made.app:
-                raise UsageError(
-                    "the trace does not say how the program was started", "nsys-insight ncu plan --run TRACE -- PROGRAM"
-                )
+            _refuse_strangers(program, made.app, trust=trust)
             tool.run(made.command(str(tool.newest_ncu()), program))
+
+
+def _refuse_strangers(given: tuple[str, ...], recorded: tuple[str, ...], *, trust: bool) -> None:
+    """Refuse to run what only the trace says, unless somebody at a terminal has said that they trust it.
+
+    Raises:
+        UsageError: No program is given, and the trace's own is not to be run, or unknown.
+    """
+    if given:
+        return
+    if not recorded:
+        raise UsageError(
+            "the trace does not say how the program was started", "nsys-insight ncu plan --run TRACE -- PROGRAM"
+        )
+    if not trust or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        at = "" if not trust else "; --trust-trace holds on a terminal only"
+        raise UsageError(
+            f"the program to run is one that the trace names, and a trace may name any{at}",
+            f"look at it, and give it: nsys-insight ncu plan --run TRACE -- {shlex.join(recorded)}",
+        )
 
 
 @app.command("import")

@@ -25,6 +25,10 @@ _BY_SUFFIX = {
     ".pftrace": "perfetto",
     ".perfetto-trace": "perfetto",
 }
+# As in the view `capture`: what no answer shows.
+_PRIVATE = "ENVIRONMENT|HOST|USER|DEVICE_DISPLAY_NAME"
+# The columns that hold ids of strings.
+_STRINGS = {"demangledName", "shortName", "mangledName", "nameId", "textId"}
 KINDS = ("duckdb", "parquet", "perfetto")
 
 
@@ -106,5 +110,23 @@ def _write_folder(trace: Session, output: Path) -> None:
 def _raw_tables(trace: Session, folder: Path) -> dict[str, Path]:
     files = {table: folder / f"{table}.parquet" for table in raw.contract()}
     for table, file in files.items():
-        trace.stream(Statement(f"SELECT * FROM raw.{identifier(table)}")).write_parquet(file)
+        trace.stream(Statement(f"SELECT * FROM raw.{identifier(table)}{_handed_over(table)}")).write_parquet(file)
     return files
+
+
+def _handed_over(table: str) -> str:
+    """SQL for the rows of a raw table that may be given to others.
+
+    nsys records the environment, the host and the user of a program, also as strings that nothing refers to.
+    """
+    if table in ("META_DATA_CAPTURE", "META_DATA_EXPORT", "EXPORT_META_DATA"):
+        return f" WHERE NOT regexp_matches(name, {literal(_PRIVATE)})"
+    if table != "StringIds":
+        return ""
+    uses = [
+        f"SELECT {identifier(column)} FROM raw.{identifier(other)}"
+        for other, columns in raw.contract().items()
+        for column in columns
+        if column in _STRINGS
+    ]
+    return f" WHERE id IN ({' UNION ALL '.join(uses)})"
