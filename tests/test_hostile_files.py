@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -332,3 +333,38 @@ def test_a_conversion_hands_over_no_environment(sample, tmp_path, to):
         for table in after.rows("SELECT DISTINCT table_name FROM duckdb_columns() WHERE schema_name = 'raw'"):
             assert SECRET not in str(after.rows(f'FROM raw."{table.table_name}"'))
         assert SECRET not in str(after.rows("FROM raw.StringIds")) + str(after.rows("FROM raw.META_DATA_CAPTURE"))
+
+
+# Shared machines ------------------------------------------------------------------------------------------------------
+
+SPILLING = (
+    "SELECT a.name, hash(a.start_ns, b.start_ns, c.start_ns) AS h FROM kernels a, kernels b, kernels c ORDER BY h"
+)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="rights of files")
+def test_what_spills_is_the_users_alone_and_goes_with_the_next_run(sample, tmp_path):
+    """Also where the process is killed, and where somebody has planted a link of the name that it would take."""
+    elsewhere = tmp_path / "elsewhere"
+    temporary = tmp_path / "tmp"
+    elsewhere.mkdir()
+    temporary.mkdir()
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    words = [sys.executable, "-m", "nsys_insight"]
+    command = [*words, "sql", str(sample("churn")), SPILLING, "--memory", "100MB"]
+    running = subprocess.Popen(command, cwd=REPOSITORY, env=environment, stderr=subprocess.DEVNULL)
+    (temporary / f"nsys-insight-{running.pid}").symlink_to(elsewhere)
+    (temporary / f"nsys-insight-{running.pid}-1").symlink_to(elsewhere)
+    until = time.monotonic() + 60
+    while not (spilled := [path for path in temporary.glob("*/*/*") if path.is_file()]) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert spilled, "it spills"
+    assert [path.stat().st_mode & 0o77 for path in temporary.iterdir() if not path.is_symlink()] == [0]
+    running.kill()
+    running.wait()
+    assert any(path.is_dir() and not path.is_symlink() for path in temporary.iterdir()), "it was killed"
+    subprocess.run(
+        [*words, "top", str(sample("churn"))], cwd=REPOSITORY, env=environment, check=True, capture_output=True
+    )
+    assert all(path.is_symlink() for path in temporary.iterdir())
+    assert list(elsewhere.iterdir()) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
+from nsys_insight.ingest import cache_folder
 from nsys_insight.ingest.limits import Limits
 from nsys_insight.sql.parser import take_connection
 from nsys_insight.sql.quoting import literal
@@ -17,11 +18,8 @@ _CONNECTIONS = count(1)
 
 
 def spill_folder() -> str:
-    """Where answers of this process are handed over from, and beside which queries spill: a folder not yet made."""
-    import os
-    import tempfile
-
-    return os.path.join(tempfile.gettempdir(), f"nsys-insight-{os.getpid()}")  # noqa: PTH118 - pathlib would cost start-up time
+    """Where answers of this process are handed over from, and in which queries spill: nobody else can look into it."""
+    return str(cache_folder.temporary())
 
 
 def connect(limits: Limits = DEFAULT) -> duckdb.DuckDBPyConnection:
@@ -39,7 +37,7 @@ def connect(limits: Limits = DEFAULT) -> duckdb.DuckDBPyConnection:
                 -- An ASOF join whose left side DuckDB takes to be small compares all with all, and it guesses badly.
                 SET asof_loop_join_threshold = 0;
                 -- Two databases that spill to one folder give their files the same names, and read each other's.
-                SET temp_directory = {literal(f"{spill_folder()}-{next(_CONNECTIONS)}")}"""
+                SET temp_directory = {literal(f"{spill_folder()}/spill-{next(_CONNECTIONS)}")}"""
         )
     except duckdb.Error as error:
         from nsys_insight.errors import UsageError

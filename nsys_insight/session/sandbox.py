@@ -8,7 +8,7 @@ table functions only those that make rows of their arguments or describe the ses
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from nsys_insight.errors import QueryError
@@ -145,27 +145,13 @@ def handover(target: Path) -> Iterator[Path]:
 
     from nsys_insight.ingest.database import spill_folder
 
-    is_new = not target.exists()
-    target.open("ab").close()  # a folder that is missing is told before the query runs
-    spill = Path(spill_folder())
-    spill.mkdir(mode=0o700, exist_ok=True)
-    try:
-        with tempfile.TemporaryDirectory(dir=spill) as folder:
-            inner = Path(folder) / "handover"
-            try:
-                yield inner
-            except (
-                duckdb.IOException
-            ) as error:  # which DuckDB says as "Could not write file …: No space left on device"
-                raise OSError(errno.EIO, str(error).rpartition(": ")[2]) from None
-            shutil.copyfile(inner, target)
-    except BaseException:
-        if is_new:
-            target.unlink(missing_ok=True)
-        raise
-    finally:
-        with suppress(OSError):
-            spill.rmdir()
+    with tempfile.TemporaryDirectory(dir=spill_folder()) as folder:
+        inner = Path(folder) / "handover"
+        try:
+            yield inner
+        except duckdb.IOException as error:  # which DuckDB says as "Could not write file …: No space left on device"
+            raise OSError(errno.EIO, str(error).rpartition(": ")[2]) from None
+        shutil.copyfile(inner, target)
 
 
 class Runner:
