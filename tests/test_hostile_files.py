@@ -368,3 +368,10 @@ def test_what_spills_is_the_users_alone_and_goes_with_the_next_run(sample, tmp_p
     )
     assert all(path.is_symlink() for path in temporary.iterdir())
     assert list(elsewhere.iterdir()) == []
+
+
+def test_a_hint_can_be_pasted_whatever_a_file_is_called(tmp_path):
+    path = tmp_path / "$(touch pwned);.gz"
+    path.write_bytes(b"\x1f\x8b" + bytes(100))
+    _, _, err = ran("top", path)
+    assert "gunzip --keep '$(touch pwned);.gz'" in err

@@ -9,6 +9,7 @@ import sys
 from collections import deque
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from nsys_insight import outputs
@@ -102,7 +103,7 @@ def export(
         ToolError: nsys is missing or failed, or the disk is full.
     """
     if identify(report) is not Kind.REPORT:
-        raise UsageError(f"{report} is an export already", f"query it as it is: nsys-insight top {report}")
+        raise UsageError(f"{report} is an export already", f"query it as it is: nsys-insight top {quote(str(report))}")
     target = target or Path()
     if target.is_dir():
         target /= f"{report.stem}.sqlite"
@@ -111,7 +112,7 @@ def export(
     if target.exists() and not force:
         raise UsageError(f"{target} exists already", "overwrite it with --force, or choose another name with -o")
     if not target.parent.is_dir():
-        raise UsageError(f"{target.parent} is not a folder", f"make it first: mkdir -p {target.parent}")
+        raise UsageError(f"{target.parent} is not a folder", f"make it first: mkdir -p {quote(str(target.parent))}")
 
     def asked(tool: nsys.Nsys) -> Path:
         with cache_folder.working(target.resolve()) as path:

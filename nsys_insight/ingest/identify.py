@@ -7,6 +7,7 @@ import struct
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import TraceError
@@ -168,7 +169,9 @@ def _head(path: Path) -> bytes:
         what = f"links to {path.readlink()}, which does not exist" if path.is_symlink() else "does not exist"
         raise TraceError(f"{path} {what}", _suggestion(path)) from None
     except OSError as error:
-        raise TraceError(f"{path} cannot be read: {error.strerror}", f"check its permissions: ls -l {path}") from error
+        raise TraceError(
+            f"{path} cannot be read: {error.strerror}", f"check its permissions: ls -l {quote(str(path))}"
+        ) from error
 
 
 def _copy_at_rest(source: Path, copy: Path, journals: list[str]) -> None:
@@ -235,13 +238,13 @@ def _foreign(path: Path, head: bytes) -> tuple[str, str]:
         return "is empty", "profile or copy again; the disk may have been full"
     for magic, what, hint in _FOREIGN:
         if head.startswith(magic):
-            return what, hint.replace("FILE", path.name)
+            return what, hint.replace("FILE", quote(path.name))
     if not any(head[:4096]):
         return "begins with zeros: nsys was interrupted while writing it, or the disk was full", _EXPORT_HINT
     if path.suffix == ".qdstrm":
         return (
             "is a capture that was not yet made a report",
-            f"import it with nsys's own tool: QdstrmImporter -i {path.name}",
+            f"import it with nsys's own tool: QdstrmImporter -i {quote(path.name)}",
         )
     return _text(head) if _CONTROL_BYTES.isdisjoint(head) else ("", "")
 
@@ -261,7 +264,7 @@ def _suggestion(path: Path) -> str:
     with suppress(OSError):
         names = sorted(file.name for file in path.parent.iterdir() if file.suffix in (*REPORT_SUFFIXES, ".sqlite"))
     likely = [name for name in names if name.startswith(f"{path.name}.")] or near(path.name, names, 3)
-    return meant(str(path.with_name(name)) for name in likely) or f"check the path: ls {path.parent}"
+    return meant(str(path.with_name(name)) for name in likely) or f"check the path: ls {quote(str(path.parent))}"
 
 
 def _size(path: Path) -> int:
