@@ -84,12 +84,17 @@ def build(
     """
     if lasting:
         with suppress(OSError):
-            return _build(file, entry(file), limits, connections, in_place=in_place)
-    return _build(file, entry(file, lasting=False), limits, connections, in_place=in_place)
+            return _build(file, entry(file), limits, in_place=in_place, connections=connections)
+    return _build(file, entry(file, lasting=False), limits, in_place=in_place, connections=connections)
 
 
 def _build(
-    file: Path, target: Path, limits: Limits, connections: list[duckdb.DuckDBPyConnection] | None, *, in_place: bool
+    file: Path,
+    target: Path,
+    limits: Limits,
+    *,
+    in_place: bool,
+    connections: list[duckdb.DuckDBPyConnection] | None,
 ) -> Path:
     with cache_entries.making(target, "DuckDB copy", file) as path:
         connection = database.connect(limits)

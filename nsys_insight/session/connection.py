@@ -6,10 +6,12 @@ from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
 from nsys_insight.errors import QueryError, TraceError
-from nsys_insight.facts.store import NOTHING_SAID, Facts
+from nsys_insight.facts.file import FactsFile
+from nsys_insight.facts.store import NOTHING_SAID, Facts, create_schemas
 from nsys_insight.ingest import database, raw
 from nsys_insight.ingest.attach import is_unreadable_cell, parquet_files
 from nsys_insight.ingest.identify import Kind
+from nsys_insight.ingest.scope import WHOLE_TRACE
 from nsys_insight.ingest.several import catalogs
 from nsys_insight.ingest.ways import Ways
 from nsys_insight.model import views
@@ -22,6 +24,7 @@ from nsys_insight.sql.statements import failed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
     import duckdb
@@ -57,13 +60,14 @@ class Connection:
             TraceError: None does.
             UsageError: The scope names an NVTX range that is not there.
         """
-        self.files, self.scope = files, scope
+        self.files, self.scope, self._use_cache = files, scope, use_cache
         self._ways = Ways(files, limits, use_cache=use_cache, ncu=ncu)
         self._bounded = sandbox.Runner(timeout_s)
         self.duckdb: duckdb.DuckDBPyConnection
         self._numbers = count(1)
         self._models: list[build.Model] = []
         self._facts: Facts
+        self._files: list[FactsFile] = []
         self._loaded: dict[str, set[str]] = {}
         self._definitions: dict[tuple[str, bool], str] = {}
         self._as_exported = False
@@ -182,6 +186,7 @@ class Connection:
             self._loaded.clear()
             try:
                 self.duckdb, sources = self._ways.open(as_exported=self._as_exported)
+                kept = self._facts_file()
                 if len(self.files) > 1 or self._as_exported:
                     # DuckDB 1.5.5 takes scans of two SQLite tables that have the same columns for one, in one file or
                     # in two, and gives the rows of the first for both. The tables of the contract all differ.
@@ -189,7 +194,7 @@ class Connection:
                 # Before anything is evaluated that may come from a file.
                 folders = [file.path for file in self.files if file.kind is Kind.PARQUET]
                 sandbox.lock(self.duckdb, files=[file for folder in folders for file in parquet_files(folder)])
-                self._build(sources)
+                self._build(sources, kept)
                 for definition in self._definitions.values():
                     self._prepare(definition, NOTHING_SAID)
                     self.duckdb.execute(definition)
@@ -200,15 +205,33 @@ class Connection:
             else:
                 return
 
-    def _build(self, sources: Sequence[raw.Source]) -> None:
+    def _facts_file(self) -> AbstractSet[str]:
+        """Put the facts of a big trace into a file; return which of them are known from before."""
+        export = self._ways.big_export
+        if export is None:
+            return frozenset()
+        try:
+            file = FactsFile(self.duckdb, export, lasting=self._use_cache is not False and self.scope == WHOLE_TRACE)
+        except OSError:
+            return frozenset()
+        self._files.append(file)
+        return file.kept
+
+    def close(self) -> None:
+        """Close the connection; what was found about a big trace stays in the cache folder."""
+        self.duckdb.close()
+        for file in self._files:
+            file.keep(self._facts.to_keep if file == self._files[-1] else frozenset())
+
+    def _build(self, sources: Sequence[raw.Source], kept: AbstractSet[str]) -> None:
         """Begin the model over each source; that of a single one is in the connection's own catalog."""
         views.create_macros(self.duckdb)
-        self.duckdb.execute("CREATE SCHEMA IF NOT EXISTS internal")
+        create_schemas(self.duckdb, "internal")
         self._models = [
             build.Model(self.duckdb, source, catalog=catalog, scope=self.scope, as_exported=self._as_exported)
             for source, catalog in zip(sources, catalogs(len(sources)), strict=True)
         ]
-        self._facts = Facts(self.duckdb, sources, self.scope, self._create_model)
+        self._facts = Facts(self.duckdb, sources, self.scope, self._create_model, kept)
 
     def _prepare(self, sql: str, options: FactOptions) -> None:
         """Make ready what a query reads: facts, then the views that show them."""
@@ -262,7 +285,8 @@ class Connection:
 
     def _failed(self, error: Exception, line: int) -> QueryError:
         tables = [f"raw.{table}" for source in self._sources for table in source.columns]
-        named = "SELECT DISTINCT column_name FROM duckdb_columns() WHERE schema_name = 'main' ORDER BY ALL"
+        ours = "schema_name = 'main' AND database_name = current_database()"
+        named = f"SELECT DISTINCT column_name FROM duckdb_columns() WHERE {ours} ORDER BY ALL"
         columns = [name for (name,) in self.duckdb.cursor().execute(named).fetchall()]
         return failed(error, line=line, names=(*views.documented(internal=False), *tables), columns=columns)
 

@@ -224,7 +224,7 @@ class Session:
 
     def close(self) -> None:
         """Close the trace; its answers cannot be read afterwards."""
-        self._connection.duckdb.close()
+        self._connection.close()
 
     def __enter__(self) -> Self:
         """Use the trace as a context manager."""
