@@ -158,7 +158,7 @@ def _cells(file: Path, tables: dict[str, dict[str, str]]) -> dict[str, int]:
     """How many cells are to be copied of each table, about: rows are not counted, which would take long."""
     cells = dict.fromkeys(tables, 0)
     with opened(file) as database:
-        for table in tables.keys() & attach.sqlite_columns(file, views=False):  # a view has no row numbers
+        for table in tables.keys() & attach.sqlite_columns(file):
             (rows,) = database.execute(f"SELECT max(rowid) FROM {identifier(table)}").fetchone()
             cells[table] = len(tables[table]) * (rows or 0)
     return cells

@@ -1,4 +1,4 @@
-"""Waiting for what DuckDB does in other threads, so that Ctrl-C is answered at once.
+"""Waiting for what databases do in other threads, so that Ctrl-C is answered at once.
 
 Ctrl-C during `execute` on the main thread leaves a connection that hangs on the next query (DuckDB 1.5.5).
 """
@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from concurrent.futures import Future
 
-    import duckdb
+    class Interruptible(Protocol):
+        """A connection, of DuckDB or SQLite, that another thread can stop."""
+
+        def interrupt(self) -> None:
+            """Stop what it does."""
+
 
 _AWAKE_S = 0.1
 
 
 def wait_for(
-    work: Collection[Future[Any]], connections: Collection[duckdb.DuckDBPyConnection], seconds: float | None = None
+    work: Collection[Future[Any]], connections: Collection[Interruptible], seconds: float | None = None
 ) -> None:
     """Wait until all the work is done, which uses the connections; what ends the wait stops the work first.
 

@@ -9,7 +9,7 @@ from nsys_insight.errors import QueryError, TraceError
 from nsys_insight.facts.file import FactsFile
 from nsys_insight.facts.store import NOTHING_SAID, Facts, create_schemas
 from nsys_insight.ingest import database, raw
-from nsys_insight.ingest.attach import is_unreadable_cell
+from nsys_insight.ingest.attach import is_unreadable_cell, parquet_files
 from nsys_insight.ingest.identify import Kind
 from nsys_insight.ingest.scope import WHOLE_TRACE
 from nsys_insight.ingest.several import catalogs
@@ -119,22 +119,29 @@ class Connection:
         own = (statement.creates, statement.is_macro)
         if own not in self._definitions:
             sandbox.check_name(self.duckdb, statement)
-        self._run(statement.sql, lambda: self.duckdb.execute(statement.sql), statement.line)
+        self._run(
+            statement.sql, lambda: self.duckdb.execute(statement.sql), statement.line, check=sandbox.check_definition
+        )
         self._definitions[own] = statement.sql
 
     def sentences(self, query: str, table: str, options: FactOptions) -> list[str]:
         """Run a pack's note: a query for sentences, over the views and the table that it calls `answer`."""
-        sandbox.check(query)
-        self._find(query, options)
-        self._create_views(query)
-        rows = self.duckdb.execute(f"WITH answer AS (FROM {table}) SELECT * FROM ({query})").fetchall()
+        of_answer = f"WITH answer AS (FROM {table}) SELECT * FROM (\n{query}\n)"
+        rows = self._run(query, lambda: self.duckdb.execute(of_answer).fetchall(), -1, options)
         return [text for (text,) in rows if text]
 
-    def _run(self, sql: str, run: Callable[[], T], line: int, options: FactOptions = NOTHING_SAID) -> T:
+    def _run(
+        self,
+        sql: str,
+        run: Callable[[], T],
+        line: int,
+        options: FactOptions = NOTHING_SAID,
+        check: Callable[[str], None] = sandbox.check,
+    ) -> T:
         """Run what `sql` asks, in the way that is open or one that gets over what stops it there."""
         import duckdb
 
-        sandbox.check(sql)
+        check(sql)
         again = True
         while True:
             try:
@@ -179,13 +186,15 @@ class Connection:
             self._loaded.clear()
             try:
                 self.duckdb, sources = self._ways.open(as_exported=self._as_exported)
-                self._build(sources, self._facts_file())
+                kept = self._facts_file()
                 if len(self.files) > 1 or self._as_exported:
                     # DuckDB 1.5.5 takes scans of two SQLite tables that have the same columns for one, in one file or
                     # in two, and gives the rows of the first for both. The tables of the contract all differ.
                     self.duckdb.execute("SET disabled_optimizers = 'common_subplan'")
-                folders = [str(file.path) for file in self.files if file.kind is Kind.PARQUET]
-                sandbox.lock(self.duckdb, database.spill_folder(), *folders)
+                # Before anything is evaluated that may come from a file.
+                folders = [file.path for file in self.files if file.kind is Kind.PARQUET]
+                sandbox.lock(self.duckdb, files=[file for folder in folders for file in parquet_files(folder)])
+                self._build(sources, kept)
                 for definition in self._definitions.values():
                     self._prepare(definition, NOTHING_SAID)
                     self.duckdb.execute(definition)
