@@ -268,7 +268,8 @@ def _wrapped(text: str, width: int) -> list[str]:
 def _steps(diagnosis: DiagnosisResult) -> str:
     told = diagnosis.steps
     if not told["steady_count"]:
-        return "No steps were found: this is the whole scope, with its start-up"
+        why = f" ({told['reason']})" if not told["method"] and told["reason"] else ""
+        return f"No steps were found{why}: this is the whole scope, with its start-up"
     whole = "scope" if diagnosis.trace["scope"] else "trace"
     part = f", {100 * told['steps_ns'] / told['wall_ns']:.1f} % of the {whole}" if told["wall_ns"] else ""
     number = "1 steady step" if told["steady_count"] == 1 else f"{told['steady_count']:,} steady steps"

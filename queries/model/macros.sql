@@ -29,6 +29,9 @@ CREATE MACRO api_group(name) AS CASE
     ELSE 'other'
 END;
 
+-- Whether an NVTX range is called warm-up.
+CREATE MACRO is_warm_up_name(name) AS regexp_matches(name, '(?i)(^|[^a-z])warm(ing)?[ _-]?up');
+
 -- nsys says 'Host-to-Device'; everybody else says H2D.
 CREATE MACRO copy_kind_word(label) AS
     replace(replace(replace(replace(replace(replace(label, 'Unified ', 'UM '), 'Host', 'H'), 'Device', 'D'), 'Array', 'A'), 'Peer', 'P'), '-to-', '2');
