@@ -40,7 +40,9 @@ def write(folder: Path) -> dict[str, Path]:
         "calls only": calls_only().write(folder / "calls.sqlite"),
         "kernels only": kernels_only().write(folder / "kernels.sqlite"),
         "a wait in a reset": wait_in_a_reset().write(folder / "reset.sqlite"),
-        "GPUs of 2020": with_gpus_of_2020(kernels_only().write(folder / "2020.sqlite", without_tables=["TARGET_INFO_GPU"])),
+        "GPUs of 2020": with_gpus_of_2020(
+            kernels_only().write(folder / "2020.sqlite", without_tables=["TARGET_INFO_GPU"])
+        ),
     }
 
 
@@ -136,6 +138,8 @@ def wait_in_a_reset() -> Trace:
 def with_gpus_of_2020(path: Path) -> Path:
     """Describe the GPUs of a trace as nsys did from 2020 to 2022, where the bus is a text."""
     with closing(sqlite3.connect(path)) as database, database:
-        database.execute("CREATE TABLE TARGET_INFO_CUDA_GPU (deviceId INT, name TEXT, pciBusId TEXT, numMultiprocessors INT)")
+        database.execute(
+            "CREATE TABLE TARGET_INFO_CUDA_GPU (deviceId INT, name TEXT, pciBusId TEXT, numMultiprocessors INT)"
+        )
         database.execute("INSERT INTO TARGET_INFO_CUDA_GPU VALUES (0, 'Quadro RTX 6000', '0000:3B:00.0', 72)")
     return path

@@ -66,7 +66,9 @@ def in_operators(name):
     return trace
 
 
-@pytest.mark.parametrize("name", ["aten::copy_, op_id = #", "aten::addmm, seq = #", "autograd::engine::evaluate_function"])
+@pytest.mark.parametrize(
+    "name", ["aten::copy_, op_id = #", "aten::addmm, seq = #", "autograd::engine::evaluate_function"]
+)
 def test_the_operators_of_a_framework_are_no_steps(name, tmp_path):
     _, steps, method = diagnosed(in_operators(name), tmp_path)
     assert method["method"] == "sequence"

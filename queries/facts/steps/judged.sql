@@ -2,7 +2,8 @@
 -- others if its wall is within a tenth of their median, or within five standard deviations as their median absolute
 -- deviation estimates them (1.4826 is the ratio of the two for a normal distribution).
 -- Steps are warm-up if they begin in a range of that name; at the start, up to the first one that is like the others; and up to
--- one that lasts more than twice as long as any after it, if that is among the first five and the first quarter.
+-- one that lasts more than twice as long as any after it, if that is among the first five and the first quarter
+-- of at least six.
 INSERT INTO facts.steps BY NAME
 WITH warm_ups AS (
     SELECT start_ns, max(end_ns) OVER (ORDER BY start_ns, end_ns) AS end_ns
@@ -63,7 +64,7 @@ led AS (
         -- The first step that is like the others ends the warm-up, if it comes in the first half.
         min(step) FILTER (is_step AND NOT (allocates_more OR (is_unlike AND duration_ns > 0 AND takes_more)))
             OVER (ORDER BY piece ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS first_steady,
-        max(step) FILTER (is_step AND duration_ns > 2 * longest_later_ns AND step < least(5, steps / 4))
+        max(step) FILTER (is_step AND duration_ns > 2 * longest_later_ns AND step < least(5, steps / 4) AND steps >= 6)
             OVER (ORDER BY piece ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS last_alone
     FROM compared
 ),
