@@ -127,7 +127,8 @@ class Calls(NamedTuple):
         """How many calls begin before each time."""
         import numpy as np
 
-        return np.searchsorted(self.start, times)
+        begun: Ints = np.searchsorted(self.start, times)
+        return begun
 
     def time_between(self, start: Times, end: Times, kind: int) -> Ints:
         """How long the threads were in calls of a kind between times; each has with it how many calls begin before."""

@@ -84,11 +84,18 @@ def build(
     """
     if lasting:
         with suppress(OSError):
-            return _build(file, entry(file), limits, in_place=in_place)
-    return _build(file, entry(file, lasting=False), limits, in_place=in_place)
+            return _build(file, entry(file), limits, in_place=in_place, connections=connections)
+    return _build(file, entry(file, lasting=False), limits, in_place=in_place, connections=connections)
 
 
-def _build(file: Path, target: Path, limits: Limits, *, in_place: bool) -> Path:
+def _build(
+    file: Path,
+    target: Path,
+    limits: Limits,
+    *,
+    in_place: bool,
+    connections: list[duckdb.DuckDBPyConnection] | None,
+) -> Path:
     with cache_entries.making(target, "DuckDB copy", file) as path:
         connection = database.connect(limits)
         if connections is not None:

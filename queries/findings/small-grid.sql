@@ -13,11 +13,15 @@ report = "launch-configs"
 default = 10000
 help = "Shorter kernels are bound by latency, whatever their grid (twice the launch cost of classify-kernels)"
 */
--- So many of the SMs have a block: that much of the time would do.
+-- So many of the SMs have a block: that much of the time would do. Kernels that communicate take as many blocks as they need.
 WITH small AS (
-    SELECT *, kernel_time_pct * (1 - blocks_count / sm_count) AS saved_pct
-    FROM launch_configs_report
-    WHERE blocks_count < sm_count AND avg_ns >= $least_avg_ns
+    SELECT
+        n.name, l.grid_x || 'x' || l.grid_y || 'x' || l.grid_z AS grid, l.sm_count, s.calls, s.kernel_time_pct, s.shape_id,
+        s.total_ns / s.calls AS avg_ns, s.kernel_time_pct * (1 - l.blocks_count / l.sm_count) AS saved_pct
+    FROM _steady_shapes AS s
+    JOIN (FROM launch_shapes QUALIFY row_number() OVER (PARTITION BY shape_id ORDER BY total_ns DESC, model_id) = 1) AS l USING (shape_id)
+    JOIN kernel_names AS n ON n.name_id = s.name_id
+    WHERE l.blocks_count < l.sm_count AND s.total_ns / s.calls >= $least_avg_ns AND n.family <> 'comm'
 ),
 -- The share of the GPU's time that is known by kernels.
 known AS (
@@ -25,14 +29,14 @@ known AS (
     FROM classify_report WHERE part = 'gpu'
 ),
 largest AS (
-    FROM small ORDER BY saved_pct DESC, name, grid, block LIMIT 1
+    FROM small ORDER BY saved_pct DESC, name, grid, shape_id LIMIT 1
 )
 SELECT
     k.gpu_ns * s.saved_pct / 100 AS recoverable_ns,
     k.gpu_ns * s.saved_pct / w.time_ns AS wall_pct,
     (SELECT kernel_base_name(name) FROM largest) AS place,
     (SELECT 'grid ' || grid || ' on ' || sm_count || ' SMs, '
-        || calls || ' calls of ' || time_text(avg_ns) || ', ' || share_text(kernel_time_pct) || ' of kernel time' FROM largest)
+        || calls || CASE calls WHEN 1 THEN ' call of ' ELSE ' calls of ' END || time_text(avg_ns) || ', ' || share_text(kernel_time_pct) || ' of kernel time' FROM largest)
         || CASE WHEN s.shapes > 1 THEN '; ' || (s.shapes - 1) || ' more' ELSE '' END AS evidence
 FROM known AS k, (FROM classify_report WHERE part = 'wall') AS w,
     (SELECT sum(saved_pct) AS saved_pct, count(*) AS shapes FROM small HAVING count(*) > 0) AS s
