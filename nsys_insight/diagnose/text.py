@@ -208,7 +208,8 @@ def time(ns: float) -> str:
 def gain(finding: Finding, per: str) -> str:
     """What a finding costs, in words."""
     if finding.recoverable_ns is None:
-        return "" if finding.wall_pct is None else f"{finding.wall_pct:.1f} % of the {finding.of}"
+        of = "trace" if per == "trace" else finding.of
+        return "" if finding.wall_pct is None else f"{finding.wall_pct:.1f} % of the {of}"
     where = "" if per == "trace" else f" a {per}"
     overlaps = ", overlapping" if finding.overlaps else ""
     share = f" ({finding.wall_pct:.1f} %{overlaps})" if finding.wall_pct is not None else ""

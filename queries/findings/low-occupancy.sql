@@ -20,25 +20,12 @@ default = 40.0
 help = "Theoretical occupancy that counts as low (40: the usual limit of rules for ncu)"
 */
 WITH low AS (
-    SELECT o.* EXCLUDE (calls, total_ns, avg_ns, kernel_time_pct), s.calls, s.total_ns, s.total_ns / s.calls AS avg_ns, s.kernel_time_pct
+    SELECT s.*, o.occupancy_pct, o.limited_by, o.next_step
     FROM _steady_shapes AS s
-    JOIN kernel_names AS n USING (name_id)
-    JOIN (
-        SELECT
-            *,
-            row_number() OVER (PARTITION BY name, grid, block, registers_per_thread, shared_bytes ORDER BY total_ns DESC, gpu) AS turn
-        FROM occupancy_report
-    ) AS o
-        ON o.turn = 1 AND o.name = n.name
-    JOIN (
-        SELECT DISTINCT shape_id, grid_x || 'x' || grid_y || 'x' || grid_z AS grid, block_x || 'x' || block_y || 'x' || block_z AS block,
-            registers_per_thread, static_shared_bytes + dynamic_shared_bytes AS shared_bytes
-        FROM launch_shapes
-    ) AS l ON l.shape_id = s.shape_id AND l.grid = o.grid AND l.block = o.block
-        AND l.registers_per_thread = o.registers_per_thread AND l.shared_bytes = o.shared_bytes
+    JOIN (FROM occupancy_report QUALIFY row_number() OVER (PARTITION BY name, grid, block ORDER BY total_ns DESC) = 1) AS o USING (name, grid, block)
     -- Matrix products and attention run best with few warps and many registers; communication waits.
-    WHERE n.family NOT IN ('gemm', 'attention', 'comm')
-        AND o.occupancy_pct < $below_pct AND s.total_ns / s.calls >= $least_avg_ns AND o.waves_per_sm >= 1
+    WHERE s.family NOT IN ('gemm', 'attention', 'comm')
+        AND o.occupancy_pct < $below_pct AND s.avg_ns >= $least_avg_ns AND o.waves_per_sm >= 1
 ),
 known AS (
     SELECT time_ns * (1 - coalesce((SELECT value FROM info_report WHERE metric = 'whole_graph_pct'), 0) / 100) AS gpu_ns

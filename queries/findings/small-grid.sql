@@ -15,13 +15,10 @@ help = "Shorter kernels are bound by latency, whatever their grid (twice the lau
 */
 -- So many of the SMs have a block: that much of the time would do. Kernels that communicate take as many blocks as they need.
 WITH small AS (
-    SELECT
-        n.name, l.grid_x || 'x' || l.grid_y || 'x' || l.grid_z AS grid, l.sm_count, s.calls, s.kernel_time_pct, s.shape_id,
-        s.total_ns / s.calls AS avg_ns, s.kernel_time_pct * (1 - l.blocks_count / l.sm_count) AS saved_pct
+    SELECT s.*, l.sm_count, s.kernel_time_pct * (1 - l.blocks_count / l.sm_count) AS saved_pct
     FROM _steady_shapes AS s
-    JOIN (FROM launch_shapes QUALIFY row_number() OVER (PARTITION BY shape_id ORDER BY total_ns DESC, model_id) = 1) AS l USING (shape_id)
-    JOIN kernel_names AS n ON n.name_id = s.name_id
-    WHERE l.blocks_count < l.sm_count AND s.total_ns / s.calls >= $least_avg_ns AND n.family <> 'comm'
+    JOIN (FROM launch_configs_report QUALIFY row_number() OVER (PARTITION BY name, grid, block ORDER BY total_ns DESC) = 1) AS l USING (name, grid, block)
+    WHERE l.blocks_count < l.sm_count AND s.avg_ns >= $least_avg_ns AND s.family IS DISTINCT FROM 'comm'
 ),
 -- The share of the GPU's time that is known by kernels.
 known AS (
@@ -29,7 +26,7 @@ known AS (
     FROM classify_report WHERE part = 'gpu'
 ),
 largest AS (
-    FROM small ORDER BY saved_pct DESC, name, grid, shape_id LIMIT 1
+    FROM small ORDER BY saved_pct DESC, name, grid, block LIMIT 1
 )
 SELECT
     k.gpu_ns * s.saved_pct / 100 AS recoverable_ns,
