@@ -23,11 +23,11 @@ def of_phase(steps, phase):
     return [row["step"] for row in steps if row["phase"] == phase]
 
 
-# Coverage decides ----------------------------------------------------------------------------------------------------
+# Coverage decides -----------------------------------------------------------------------------------------------------
 
 
 def solver_with_small_copies():
-    """Kernels that are different each time take the GPU's time; what repeats are copies of a few bytes between two of them."""
+    """Kernels that are different each time take the GPU's time; what repeats are copies of a few bytes."""
     trace = Trace()
     host = trace.thread()
     for number in range(12):
@@ -148,7 +148,7 @@ def test_a_slow_step_later_on_is_none(tmp_path):
     assert of_phase(steps, "warm-up") == []
 
 
-# Periods nest --------------------------------------------------------------------------------------------------------
+# Periods nest ---------------------------------------------------------------------------------------------------------
 
 
 def model(layers=32, tokens=6, *, head=(), last=20_000):
@@ -184,7 +184,7 @@ def test_layers_that_are_all_alike_are_steps_by_themselves(tmp_path):
     assert {row["kernels"] for row in steps if row["phase"] == "steady"} == {5}
 
 
-# Ranks ---------------------------------------------------------------------------------------------------------------
+# Ranks ----------------------------------------------------------------------------------------------------------------
 
 
 def test_the_rank_that_spins_in_collectives_does_not_tell_the_steps(tmp_path):

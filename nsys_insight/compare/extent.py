@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
     from nsys_insight.compare.runs import Run
 
-# A change may fuse, split or replace kernels, but most of those that stay run as often in a step as before. If they run this
-# much more often, one run's step is several of the other's, such as a layer of a token.
+# A change may fuse, split or replace kernels, but most of those that stay run as often in a step as before. If they run
+# this much more often, one run's step is several of the other's, such as a layer of a token.
 MORE_OFTEN = 1.5
 # Where no kernel stays, a step may not have this many times the kernels.
 MORE_KERNELS = 4.0
@@ -30,19 +30,24 @@ def unlike(before: Sequence[Run], after: Sequence[Run]) -> str | None:
 
 
 def _unlike(old: Run, new: Run) -> str | None:
-    kernels = (old.kernels or {}, new.kernels or {})
-    calls = [
-        {name: kernel.calls * run.tokens_per_step for name, kernel in of.items()}
-        for of, run in zip(kernels, (old, new), strict=True)
-    ]
-    common = [calls[1][name] / calls[0][name] for name in calls[0].keys() & calls[1].keys() if calls[0][name]]
+    before, after = _calls(old), _calls(new)
+    common = [after[name] / before[name] for name in before.keys() & after.keys() if before[name] and after[name]]
     if common:
         ratio = median(common)
-        if max(ratio, 1 / ratio if ratio else 0) >= MORE_OFTEN:
-            more, less = (new, old) if ratio > 1 else (old, new)
-            return f"the same kernels run {max(ratio, 1 / ratio):.3g} times as often in a step of {more.label} as in one of {less.label}"
+        more, less = (new, old) if ratio > 1 else (old, new)
+        times = max(ratio, 1 / ratio)
+        if times < MORE_OFTEN:
+            return None
+        return f"the same kernels run {times:.3g} times as often in a step of {more.label} as in one of {less.label}"
+    counts = sum(before.values()), sum(after.values())
+    if not all(counts) or max(counts) < MORE_KERNELS * min(counts):
         return None
-    counts = [sum(of.values()) for of in calls]
-    if all(counts) and max(counts) / min(counts) >= MORE_KERNELS:
-        return f"no kernel is in both, and a step of {old.label} has {counts[0]:.4g} kernels, one of {new.label} {counts[1]:.4g}"
-    return None
+    return (
+        f"no kernel is in both, and a step of {old.label} has {counts[0]:.4g} kernels,"
+        f" one of {new.label} {counts[1]:.4g}"
+    )
+
+
+def _calls(run: Run) -> dict[str, float]:
+    """How often each kernel runs in a step."""
+    return {name: kernel.calls * run.tokens_per_step for name, kernel in (run.kernels or {}).items()}

@@ -132,13 +132,7 @@ def markdown(diagnosis: DiagnosisResult, limit: int | None = None) -> str:
 def headline(diagnosis: DiagnosisResult) -> list[str]:
     """What bounds the run and what it costs, in a few sentences."""
     wall, *others = costs(diagnosis) or [""]
-    return [f"{_file(diagnosis)}: {verdict(diagnosis)}{'; ' if wall else ''}{wall}", *others]
-
-
-def verdict(diagnosis: DiagnosisResult) -> str:
-    """What bounds the run, and for a launch-bound one whether it is the host's own work."""
-    working = any(finding.name == "cpu-work" for finding in diagnosis.findings)
-    return f"{diagnosis.verdict}{' by CPU work' if working and 'launch' in diagnosis.named else ''}"
+    return [f"{_file(diagnosis)}: {diagnosis.verdict}{'; ' if wall else ''}{wall}", *others]
 
 
 def costs(diagnosis: DiagnosisResult) -> list[str]:
@@ -184,6 +178,11 @@ def tenths(found: Sequence[Share], total: int) -> list[int]:
 def standing(diagnosis: DiagnosisResult) -> str:
     """Say how the run stands where no serious finding says it."""
     busy = f"the GPU works {diagnosis.busy_pct:.1f} % of the wall"
+    if diagnosis.status == "empty" and diagnosis.verdict != "nothing ran on a GPU":
+        return (
+            "Launch calls are recorded, but nothing of what they ran: the profiler lost the GPU's activity, or could"
+            " not record it (WSL2 without support for it, a driver older than nsys)."
+        )
     if diagnosis.status == "empty":
         return "Nothing ran on a GPU in this scope; if the program did use one, capture with: nsys profile -t cuda"
     if diagnosis.status == "unseen":

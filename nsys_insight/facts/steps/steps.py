@@ -122,10 +122,13 @@ def _method(run: Run, stream: BusiestStream, options: StepOptions) -> Method:
 def _held(run: Run) -> float:
     """The share of the process's GPU time that the steps hold which were cut; 0 if they last no time."""
     (held,) = run("held")
-    if not held.wall_ns or held.share >= HELD:
-        return held.share if held.wall_ns else 0.0
-    (of_all,) = run("held_by_all")
-    return max(held.share, of_all.share)
+    if not held.wall_ns:
+        return 0.0
+    share = float(held.share)
+    if share < HELD:
+        (of_all,) = run("held_by_all")
+        share = max(share, float(of_all.share))
+    return share
 
 
 def _share(part: float) -> str:
