@@ -39,6 +39,10 @@ def write(folder: Path) -> dict[str, Path]:
         "nothing": Trace().write(folder / "nothing.sqlite"),
         "calls only": calls_only().write(folder / "calls.sqlite"),
         "kernels only": kernels_only().write(folder / "kernels.sqlite"),
+        "a wait in a reset": wait_in_a_reset().write(folder / "reset.sqlite"),
+        "GPUs of 2020": with_gpus_of_2020(
+            kernels_only().write(folder / "2020.sqlite", without_tables=["TARGET_INFO_GPU"])
+        ),
     }
 
 
@@ -116,3 +120,26 @@ def kernels_only() -> Trace:
     trace = Trace()
     trace.thread().kernel("k", at=0).kernel("k", at=5_000)
     return trace
+
+
+def wait_in_a_reset() -> Trace:
+    """Give a loop whose last wait is recorded with the correlation id of the reset around it."""
+    trace = Trace()
+    host = trace.thread()
+    for _ in range(4):
+        host.launch("gemm(float *)", runs=20_000).copy("D2H", 64, target="pageable").sync("stream").idle(9_000)
+    host.call("cudaDeviceReset_v3020", takes=9_000)
+    reset = trace.rows["CUPTI_ACTIVITY_KIND_RUNTIME"][-1]
+    host.sync("device", at=reset["start"] + 1_000, waits=3_000, api_name="cuCtxSynchronize")
+    trace.rows["CUPTI_ACTIVITY_KIND_RUNTIME"][-1]["correlationId"] = reset["correlationId"]
+    return trace
+
+
+def with_gpus_of_2020(path: Path) -> Path:
+    """Describe the GPUs of a trace as nsys did from 2020 to 2022, where the bus is a text."""
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(
+            "CREATE TABLE TARGET_INFO_CUDA_GPU (deviceId INT, name TEXT, pciBusId TEXT, numMultiprocessors INT)"
+        )
+        database.execute("INSERT INTO TARGET_INFO_CUDA_GPU VALUES (0, 'Quadro RTX 6000', '0000:3B:00.0', 72)")
+    return path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import planted
 import pytest
@@ -12,6 +13,7 @@ from synthetic import Trace
 from nsys_insight.compare import runs
 from nsys_insight.compare.answer import answer, notes, tables
 from nsys_insight.compare.comparison import MOVED, compare
+from nsys_insight.compare.extent import unlike
 from nsys_insight.compare.kernel_identity import KernelOfRun as Kernel
 from nsys_insight.compare.noise import Samples
 from nsys_insight.compare.runs import Run
@@ -236,6 +238,38 @@ def test_without_cuda_events_there_is_nothing_to_measure(tmp_path):
 def test_steps_and_wholes_are_not_compared(plain):
     with pytest.raises(UsageError, match="per step and per trace"):
         compare([plain], [Run("whole", "trace", 1, "", {})])
+
+
+def test_a_step_that_is_a_layer_is_not_compared_with_a_token(plain):
+    calls = {name: Kernel(kernel.family, kernel.calls / 4) for name, kernel in plain.kernels.items()}
+    with pytest.raises(UsageError, match="the same kernels run 4 times as often in a step of"):
+        compare([plain], [replace(plain, kernels=calls)])
+
+
+def test_a_step_of_other_kernels_altogether_is_not_compared(plain):
+    with pytest.raises(UsageError, match="no kernel is in both"):
+        compare([plain], [replace(plain, kernels={"solve": Kernel("other", 2.0)}, kernel_ns={})])
+
+
+def test_a_kernel_more_or_less_is_the_same_work(plain, tmp_path):
+    assert unlike([plain], [decode(tmp_path / "after.sqlite", seed=2, fused=True)]) is None
+
+
+def test_the_command_compares_totals_where_steps_are_other_work(tmp_path, capsys):
+    from nsys_insight.cli.main import app
+
+    for name, layers in (("before", 8), ("after", 2)):
+        loop = planted.Loop(Trace(), nvtx="token #")
+        for _ in range(8):
+            loop.step()
+            for _ in range(layers):
+                loop.launch("norm(float *)", 30_000)
+                loop.launch("gemm(float *)", 90_000)
+        planted.planted(loop.trace, loop).write(tmp_path / f"{name}.sqlite")
+    app(["diff", str(tmp_path / "before.sqlite"), str(tmp_path / "after.sqlite"), "--no-cache"], standalone_mode=False)
+    said = capsys.readouterr()
+    assert "the same kernels run 4 times as often in a step of before.sqlite" in said.err
+    assert "per trace" in said.out
 
 
 def test_the_answer_is_one_table_that_begins_with_the_decision(plain):

@@ -64,6 +64,16 @@ def waiting():
     return looped(lambda loop: loop.sync(wakes=60_000))
 
 
+def unrepeated():
+    """Many kernels that are all different, each launched more slowly than it runs."""
+    loop = Loop(Trace())
+    loop.step()
+    for number in range(200):
+        loop.launch(f"kernel{'abcdefghij'[number // 20]}{number}(float *)", 2_000)
+        loop.python(5_000)
+    return planted.planted(loop.trace, loop)
+
+
 def chained():
     """Four times three small kernels a step, launched more slowly than they run."""
     trace = Trace()
@@ -172,6 +182,7 @@ def whole_graphs():
 # What must be found, and what must not be.
 FIRES = {
     "launch-bound": planted.launch_bound,
+    "many-launches": unrepeated,
     "graph-candidate": planted.launch_bound,
     "fusion": chained,
     "cpu-work": thinking,
@@ -192,8 +203,9 @@ FIRES = {
     "capture-problem": starting_late,
 }
 SILENT = {
-    "launch-bound": [healthy, planted.communicating, thinking],
-    "graph-candidate": [healthy, "decode_graph_node", thinking],
+    "launch-bound": [healthy, planted.communicating, thinking, unrepeated],
+    "many-launches": [healthy, planted.launch_bound, thinking],
+    "graph-candidate": [healthy, "decode_graph_node", thinking, unrepeated],
     "fusion": [planted.launch_bound, healthy],
     "cpu-work": [planted.launch_bound, healthy, planted.sync_bound, chained],
     "d2h-sync": [planted.launch_bound, healthy, pageable, waiting],

@@ -173,6 +173,17 @@ class TestRenamedColumns:
         ((found,),) = ask(path, "SELECT value FROM capture WHERE name = 'EXPORT_PRODUCT_VERSION'")
         assert found.startswith(version)
 
+    @pytest.mark.parametrize("bus", ["0000:3B:00.0", 59])
+    def test_the_bus_of_a_gpu_is_a_number_or_a_text(self, bus, tmp_path):
+        trace = Trace()
+        trace.thread().launch("k")
+        path = edit(
+            trace.write(tmp_path / "trace.sqlite", without_tables=["TARGET_INFO_GPU"]),
+            "CREATE TABLE TARGET_INFO_CUDA_GPU (deviceId INT, pciBusId)",
+            f"INSERT INTO TARGET_INFO_CUDA_GPU VALUES (0, {bus!r})",
+        )
+        assert ask(path, "SELECT pci_bus FROM gpus") == [(str(bus),)]
+
     def test_gpus_are_found_in_the_table_of_2020(self, tmp_path):
         trace = Trace()
         trace.thread().launch("k")

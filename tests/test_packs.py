@@ -212,7 +212,7 @@ class TestAnswer:
             assert all(re.fullmatch(r"\S.{15,}[^.\s]", note) for note in notes), notes
 
     @every_pack
-    @pytest.mark.parametrize("name", ["nothing", "calls only", "kernels only"])
+    @pytest.mark.parametrize("name", ["nothing", "calls only", "kernels only", "a wait in a reset", "GPUs of 2020"])
     def test_it_runs_on_a_trace_with_next_to_nothing(self, pack, ask, name):
         for _, _, rows, notes in ask(pack, name):
             if name == "nothing" and pack.name != "info":

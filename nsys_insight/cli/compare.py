@@ -172,8 +172,9 @@ def _save_command() -> Callable[..., None]:
 
 
 def _measured(sides: Sequence[Sequence[Path | None]], flags: Flags, steps: StepOptions) -> list[list[Run]]:
-    """Measure all runs per step; or, where one has no steps, all of them as wholes."""
+    """Measure all runs per step; or, where one has no steps or the steps are other work, all of them as wholes."""
     from nsys_insight.compare.benchmark_files import read
+    from nsys_insight.compare.extent import unlike
     from nsys_insight.compare.runs import Run, from_json, is_run, measure, whole
 
     with ExitStack() as opened, progress.at("measuring the runs"):
@@ -189,8 +190,11 @@ def _measured(sides: Sequence[Sequence[Path | None]], flags: Flags, steps: StepO
         sources = [[source(path) for path in side] for side in sides]
         per_step = [[run if isinstance(run, Run) else measure(run, steps) for run in side] for side in sources]
         found = [[run for run in side if run and run.unit != "trace"] for side in per_step]
-        if found == per_step:
+        other = unlike(*found) if found == per_step and len(found) == 2 else None
+        if found == per_step and (not other or any(isinstance(run, Run) for side in sources for run in side)):
             return found
+        if other:
+            terminal.note(f"the steps of the two are not the same work: {other}")
         return [[run if isinstance(run, Run) else whole(run) for run in side] for side in sources]
 
 

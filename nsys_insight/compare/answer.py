@@ -192,8 +192,8 @@ def _about_runs(comparison: Comparison) -> Iterator[str]:
         yield f"steps are {' and '.join(how)}"
     if comparison.unit == "trace":
         yield (
-            "no steps are found in both, so whole traces are compared: runs of different lengths differ; say what a"
-            " step is with --step-range, or how many tokens there are with --tokens"
+            "no steps that are the same work are found in both, so whole traces are compared: runs of different"
+            " lengths differ; say what a step is with --step-range, or how many tokens there are with --tokens"
         )
     if comparison.by_run:
         yield f"{units[0]} against {units[1]}: a standard deviation is that of the runs' means"

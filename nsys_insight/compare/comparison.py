@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from nsys_insight.compare.extent import unlike
 from nsys_insight.compare.kernel_identity import match
 from nsys_insight.compare.noise import Difference, differences
 from nsys_insight.compare.sides import HEADLINE, PEAK_MEMORY, Side
@@ -123,13 +124,18 @@ def compare(before: Sequence[Run], after: Sequence[Run]) -> Comparison:
     Where both sides have several runs, a run is what is measured once; else a step is.
 
     Raises:
-        UsageError: The runs are not of one kind.
+        UsageError: The runs are not of one kind, or their steps are not the same work.
     """
     kinds = {run.unit for run in (*before, *after)}
     if len(kinds) > 1:
         raise UsageError(
             f"these cannot be compared, for their numbers are per {' and per '.join(sorted(kinds))}",
             "give two traces, two saved runs of the same kind, or two benchmark files",
+        )
+    if other := unlike(before, after):
+        raise UsageError(
+            f"the steps of these runs are not the same work: {other}",
+            "say what a step is, with --step-range NAME or --tokens N, for both sides",
         )
     by_run = min(len(before), len(after)) > 1
     if kinds == {"run"}:

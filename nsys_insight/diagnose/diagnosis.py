@@ -29,6 +29,9 @@ LEAST_PCT = 1.0
 # From this share on the verdict of classify names a cause; an improvement of more than 3 % is worth keeping.
 CRITICAL_PCT, WARNING_PCT = 10.0, 3.0
 AT_MOST = 7
+# A GPU that works less than this share of the wall is not healthy, whatever it waits for.
+HEALTHY_PCT = 80.0
+_LOST = "what ran on the GPU is not in the trace"
 
 
 class Diagnosis(DiagnosisResult):
@@ -76,11 +79,12 @@ def _diagnosed(trace: Session, steps: StepOptions) -> Diagnosis:
     unjudged = tuple(Unjudged(**row) for row in rows(headline["unjudged"]))
     parts = {row["part"]: row for row in answers["classify"].dicts()}
     wall = parts.pop("wall", {"verdict": None, "time_ns": None})
-    kernel = next(iter(answers["top"].dicts(1)), None)
+    top = "SELECT name, sum(kernel_time_pct) AS pct FROM _steady_shapes GROUP BY name ORDER BY pct DESC, name LIMIT 1"
+    kernel = next(iter(trace.dicts(top, steps)), None)
     findings = ranked(found)
     return Diagnosis(
-        status=_standing(wall["verdict"], answers, findings),
-        verdict=wall["verdict"] or "nothing ran on a GPU",
+        status=_standing(wall["verdict"], sum(share.wall_pct for share in shares if share.is_busy), answers, findings),
+        verdict=_verdict(wall["verdict"], findings, trace),
         named=tuple(part for part, row in parts.items() if row["verdict"]),
         per=per,
         wall_ns=wall["time_ns"],
@@ -90,7 +94,7 @@ def _diagnosed(trace: Session, steps: StepOptions) -> Diagnosis:
         told_by=told_by,
         findings=findings,
         unjudged=unjudged,
-        top_kernel=(kernel["name"], kernel["kernel_time_pct"]) if kernel else None,
+        top_kernel=(kernel["name"], kernel["pct"]) if kernel and kernel["pct"] is not None else None,
         notes=answers["classify"].notes_of("processes"),
         trace=trace.about(),
         params=steps.given,
@@ -151,11 +155,28 @@ def ranked(found: list[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(leaders, key=weight))[:AT_MOST]
 
 
-def _standing(verdict: str | None, answers: dict[str, Answer], findings: Sequence[Finding]) -> str:
+def _verdict(bound: str | None, findings: Sequence[Finding], trace: Session) -> str:
+    """What bounds the run: as `classify` says, but where the GPU waits for the host, told from waiting for launches."""
+    if bound is None:
+        return _LOST if _launches(trace) else "nothing ran on a GPU"
+    if any(one.name == "cpu-work" for finding in findings for one in (finding, *finding.also)):
+        return bound.replace("launch-bound", "host-bound")
+    return bound
+
+
+def _launches(trace: Session) -> int:
+    """How many launch calls there are; those of a part of a trace may have launched what ran after it."""
+    if trace.about()["scope"]:
+        return 0
+    (found,) = trace.dicts("SELECT count(*) AS calls FROM api_calls WHERE call_group IN ('launch', 'graph launch')")
+    return int(found["calls"])
+
+
+def _standing(verdict: str | None, busy_pct: float, answers: dict[str, Answer], findings: Sequence[Finding]) -> str:
     """Tell the status of a diagnosis."""
     if verdict is None:
         return "empty"
-    if verdict != "GPU-bound" or any(finding.severity != "info" for finding in findings):
+    if busy_pct < HEALTHY_PCT or verdict != "GPU-bound" or any(finding.severity != "info" for finding in findings):
         return "findings"
     info = answers["info"].dicts()
     hidden = any(row["metric"] == "whole_graph_pct" and row["value"] >= LEAST_PCT for row in info)

@@ -132,13 +132,7 @@ def markdown(diagnosis: DiagnosisResult, limit: int | None = None) -> str:
 def headline(diagnosis: DiagnosisResult) -> list[str]:
     """What bounds the run and what it costs, in a few sentences."""
     wall, *others = costs(diagnosis) or [""]
-    return [f"{_file(diagnosis)}: {verdict(diagnosis)}{'; ' if wall else ''}{wall}", *others]
-
-
-def verdict(diagnosis: DiagnosisResult) -> str:
-    """What bounds the run, and for a launch-bound one whether it is the host's own work."""
-    working = any(finding.name == "cpu-work" for finding in diagnosis.findings)
-    return f"{diagnosis.verdict}{' by CPU work' if working and 'launch' in diagnosis.named else ''}"
+    return [f"{_file(diagnosis)}: {diagnosis.verdict}{'; ' if wall else ''}{wall}", *others]
 
 
 def costs(diagnosis: DiagnosisResult) -> list[str]:
@@ -184,6 +178,11 @@ def tenths(found: Sequence[Share], total: int) -> list[int]:
 def standing(diagnosis: DiagnosisResult) -> str:
     """Say how the run stands where no serious finding says it."""
     busy = f"the GPU works {diagnosis.busy_pct:.1f} % of the wall"
+    if diagnosis.status == "empty" and diagnosis.verdict != "nothing ran on a GPU":
+        return (
+            "Launch calls are recorded, but nothing of what they ran: the profiler lost the GPU's activity, or could"
+            " not record it (WSL2 without support for it, a driver older than nsys)."
+        )
     if diagnosis.status == "empty":
         return "Nothing ran on a GPU in this scope; if the program did use one, capture with: nsys profile -t cuda"
     if diagnosis.status == "unseen":
@@ -208,7 +207,8 @@ def time(ns: float) -> str:
 def gain(finding: Finding, per: str) -> str:
     """What a finding costs, in words."""
     if finding.recoverable_ns is None:
-        return "" if finding.wall_pct is None else f"{finding.wall_pct:.1f} % of the {finding.of}"
+        of = "trace" if per == "trace" else finding.of
+        return "" if finding.wall_pct is None else f"{finding.wall_pct:.1f} % of the {of}"
     where = "" if per == "trace" else f" a {per}"
     overlaps = ", overlapping" if finding.overlaps else ""
     share = f" ({finding.wall_pct:.1f} %{overlaps})" if finding.wall_pct is not None else ""
@@ -268,7 +268,8 @@ def _wrapped(text: str, width: int) -> list[str]:
 def _steps(diagnosis: DiagnosisResult) -> str:
     told = diagnosis.steps
     if not told["steady_count"]:
-        return "No steps were found: this is the whole scope, with its start-up"
+        why = f" ({told['reason']})" if not told["method"] and told["reason"] else ""
+        return f"No steps were found{why}: this is the whole scope, with its start-up"
     whole = "scope" if diagnosis.trace["scope"] else "trace"
     part = f", {100 * told['steps_ns'] / told['wall_ns']:.1f} % of the {whole}" if told["wall_ns"] else ""
     number = "1 steady step" if told["steady_count"] == 1 else f"{told['steady_count']:,} steady steps"

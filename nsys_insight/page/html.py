@@ -70,7 +70,7 @@ def _diagnosis(content: Content) -> dict[str, Any]:
 
     found = content.diagnosis
     return {
-        "verdict": diagnosis_text.verdict(found),
+        "verdict": found.verdict,
         "lines": [printable(line) for line in diagnosis_text.costs(found)],
         "standing": printable(diagnosis_text.standing(found)),
         "findings": [

@@ -13,6 +13,8 @@ report = "info"
 SELECT NULL AS recoverable_ns, NULL AS wall_pct, NULL AS place, string_agg(DISTINCT detail, ' ' ORDER BY detail) AS evidence
 FROM info_report
 WHERE section = 'diagnostics' AND metric IN ('errors', 'warnings')
+    -- What CPU samples, context switches and unified memory lack changes no number here.
+    AND NOT regexp_matches(detail, '(?i)paranoid|backtrace|CPU (IP|kernel|sampl)|context switch|perf event|sampling|unified memory|ftrace|OpenGL|Vulkan|DX1[12]|OpenACC')
     AND (metric = 'errors' OR regexp_matches(detail, '(?i)\b(lost|dropped|drops|overflow|incomplete|discarded|truncated)'))
 HAVING count(*) > 0
 UNION ALL

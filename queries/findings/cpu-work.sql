@@ -2,17 +2,25 @@
 title = "The GPU waits while the CPU works"
 family = "launch"
 meaning = """
-In a few long gaps the host does something else than calling CUDA, and the GPU has nothing queued."""
+The host does something else than calling CUDA for longer than launching takes, and the GPU has nothing queued."""
 action = """
 Do that work later, on another thread, or after launching the next step: files, logging, pre- and post-processing, MPI."""
 caveat = """
 The next step needs its result; then that work itself must be faster."""
 report = "host"
+
+[params.launch_apart_ns]
+default = 50000
+help = "More CPU work than this for each launch is no launching, where there are no steps (as in graph-candidates)"
 */
 WITH longest AS (
     SELECT g.*
     FROM gaps_report AS g
-    ASOF JOIN (SELECT start_ns AS step_ns, end_ns AS step_end_ns FROM steps WHERE phase = 'steady') AS s ON s.step_ns <= g.start_ns
+    ASOF JOIN (
+        SELECT start_ns AS step_ns, end_ns AS step_end_ns FROM steps WHERE phase = 'steady'
+        UNION ALL
+        SELECT start_ns, end_ns FROM wall WHERE NOT EXISTS (FROM steps WHERE phase = 'steady')
+    ) AS s ON s.step_ns <= g.start_ns
     WHERE g.start_ns < s.step_end_ns AND g.cause = 'starved'
     ORDER BY g.duration_ns DESC, g.start_ns
     LIMIT 1
@@ -23,8 +31,11 @@ SELECT
     (SELECT nvtx_path FROM longest) AS place,
     concat_ws('; ',
         'the GPU is idle ' || time_text(h.recoverable_ns) || ' while the host is outside of CUDA calls',
-        (SELECT 'the longest gap of the steps, ' || time_text(duration_ns) || ', is between ' || operation_text(before_name) || ' and ' || operation_text(after_name)
+        (SELECT 'the longest gap, ' || time_text(duration_ns) || ', is between ' || operation_text(before_name) || ' and ' || operation_text(after_name)
             || CASE WHEN host <> 'CPU work' THEN ' (' || host || ')' ELSE '' END FROM longest)
     ) AS evidence
 FROM host_report AS h
-WHERE h.code = 'cpu_work' AND EXISTS (FROM graph_candidates_report WHERE long_gap_ns > 0.5 * waiting_ns)
+WHERE h.code = 'cpu_work' AND CASE
+    WHEN EXISTS (FROM graph_candidates_report) THEN EXISTS (FROM graph_candidates_report WHERE long_gap_ns > 0.5 * waiting_ns)
+    ELSE h.recoverable_ns > $launch_apart_ns * (SELECT count(*) FROM api_calls WHERE call_group IN ('launch', 'graph launch'))
+END

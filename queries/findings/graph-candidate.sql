@@ -17,4 +17,5 @@ SELECT
     'a CUDA graph saves ' || time_text(saving_low_ns) || ' to ' || time_text(saving_high_ns)
         || coalesce('; in its way: ' || obstacles, '') AS evidence
 FROM graph_candidates_report
-WHERE verdict <> 'no'
+-- Where CPU work holds the time, launches are not what to save.
+WHERE verdict <> 'no' AND long_gap_ns <= 0.5 * waiting_ns

@@ -22,5 +22,5 @@ SELECT
             WHERE phase = 'steady' AND kernels > 0 HAVING count(*) > 0)
     ) AS evidence
 FROM (FROM classify_report WHERE part = 'launch') AS l, (FROM classify_report WHERE part = 'wall') AS w
--- Long times of CPU work are cpu-work's.
-WHERE NOT EXISTS (FROM graph_candidates_report WHERE long_gap_ns > 0.5 * waiting_ns)
+-- Long times of CPU work are cpu-work's; without steps that repeat there is nothing to capture: many-launches.
+WHERE EXISTS (FROM graph_candidates_report) AND NOT EXISTS (FROM graph_candidates_report WHERE long_gap_ns > 0.5 * waiting_ns)

@@ -20,11 +20,12 @@ default = 40.0
 help = "Theoretical occupancy that counts as low (40: the usual limit of rules for ncu)"
 */
 WITH low AS (
-    SELECT o.*
-    FROM occupancy_report AS o
+    SELECT s.*, o.occupancy_pct, o.limited_by, o.next_step
+    FROM _steady_shapes AS s
+    JOIN (FROM occupancy_report QUALIFY row_number() OVER (PARTITION BY name, grid, block ORDER BY total_ns DESC) = 1) AS o USING (name, grid, block)
     -- Matrix products and attention run best with few warps and many registers; communication waits.
-    ANTI JOIN (SELECT name FROM top_report WHERE family IN ('gemm', 'attention', 'comm')) AS t ON t.name = o.name
-    WHERE o.occupancy_pct < $below_pct AND o.avg_ns >= $least_avg_ns AND o.waves_per_sm >= 1
+    WHERE s.family NOT IN ('gemm', 'attention', 'comm')
+        AND o.occupancy_pct < $below_pct AND s.avg_ns >= $least_avg_ns AND o.waves_per_sm >= 1
 ),
 known AS (
     SELECT time_ns * (1 - coalesce((SELECT value FROM info_report WHERE metric = 'whole_graph_pct'), 0) / 100) AS gpu_ns
@@ -37,7 +38,7 @@ SELECT
     NULL AS recoverable_ns,
     k.gpu_ns * l.kernel_time_pct / w.time_ns AS wall_pct,
     (SELECT kernel_base_name(name) FROM largest) AS place,
-    (SELECT 'occupancy ' || share_text(occupancy_pct) || ', limited by ' || limited_by || ', ' || calls || ' calls of '
+    (SELECT 'occupancy ' || share_text(occupancy_pct) || ', limited by ' || limited_by || ', ' || calls || CASE calls WHEN 1 THEN ' call of ' ELSE ' calls of ' END
         || time_text(avg_ns) || ', ' || share_text(kernel_time_pct) || ' of kernel time'
         || coalesce('; for ' || next_step, '') FROM largest)
         || CASE WHEN l.shapes > 1 THEN '; ' || (l.shapes - 1) || ' more kernels' ELSE '' END AS evidence

@@ -13,11 +13,12 @@ report = "launch-configs"
 default = 10000
 help = "Shorter kernels are bound by latency, whatever their grid (twice the launch cost of classify-kernels)"
 */
--- So many of the SMs have a block: that much of the time would do.
+-- So many of the SMs have a block: that much of the time would do. Kernels that communicate take as many blocks as they need.
 WITH small AS (
-    SELECT *, kernel_time_pct * (1 - blocks_count / sm_count) AS saved_pct
-    FROM launch_configs_report
-    WHERE blocks_count < sm_count AND avg_ns >= $least_avg_ns
+    SELECT s.*, l.sm_count, s.kernel_time_pct * (1 - l.blocks_count / l.sm_count) AS saved_pct
+    FROM _steady_shapes AS s
+    JOIN (FROM launch_configs_report QUALIFY row_number() OVER (PARTITION BY name, grid, block ORDER BY total_ns DESC) = 1) AS l USING (name, grid, block)
+    WHERE l.blocks_count < l.sm_count AND s.avg_ns >= $least_avg_ns AND s.family IS DISTINCT FROM 'comm'
 ),
 -- The share of the GPU's time that is known by kernels.
 known AS (
@@ -32,7 +33,7 @@ SELECT
     k.gpu_ns * s.saved_pct / w.time_ns AS wall_pct,
     (SELECT kernel_base_name(name) FROM largest) AS place,
     (SELECT 'grid ' || grid || ' on ' || sm_count || ' SMs, '
-        || calls || ' calls of ' || time_text(avg_ns) || ', ' || share_text(kernel_time_pct) || ' of kernel time' FROM largest)
+        || calls || CASE calls WHEN 1 THEN ' call of ' ELSE ' calls of ' END || time_text(avg_ns) || ', ' || share_text(kernel_time_pct) || ' of kernel time' FROM largest)
         || CASE WHEN s.shapes > 1 THEN '; ' || (s.shapes - 1) || ' more' ELSE '' END AS evidence
 FROM known AS k, (FROM classify_report WHERE part = 'wall') AS w,
     (SELECT sum(saved_pct) AS saved_pct, count(*) AS shapes FROM small HAVING count(*) > 0) AS s

@@ -3,7 +3,8 @@ CREATE MACRO pid_of(global_id) AS (global_id >> 24) & 16777215;
 
 CREATE MACRO tid_of(global_id) AS global_id & 16777215;
 
--- One number for a process's call, by which joins take half as long as by two.
+-- One number for a process's call, by which joins take half as long as by two. No shift: ids below zero are those of calls
+-- inside other calls (nsys_insight/ingest/raw.py).
 CREATE MACRO call_of(correlation_id, process_id) AS correlation_id * 16777216 + process_id;
 
 -- Clocks of host and GPU are fitted to each other, so an event may end before it starts: then it lasted no time at all.
@@ -28,6 +29,9 @@ CREATE MACRO api_group(name) AS CASE
     WHEN regexp_matches(name, '^cu(da)?(Module|Library|Kernel|Func)') THEN 'module'
     ELSE 'other'
 END;
+
+-- Whether an NVTX range is called warm-up.
+CREATE MACRO is_warm_up_name(name) AS regexp_matches(name, '(?i)(^|[^a-z])warm(ing)?[ _-]?up');
 
 -- nsys says 'Host-to-Device'; everybody else says H2D.
 CREATE MACRO copy_kind_word(label) AS

@@ -82,7 +82,7 @@ CREATE TABLE TARGET_INFO_GPU (
 
 -- What TARGET_INFO_GPU was until 2020.
 CREATE TABLE TARGET_INFO_CUDA_GPU (
-    deviceId BIGINT, name VARCHAR, pciBusId BIGINT, globalMemorySize BIGINT, globalMemoryBandwidth BIGINT,
+    deviceId BIGINT, name VARCHAR, pciBusId VARCHAR, globalMemorySize BIGINT, globalMemoryBandwidth BIGINT,
     coreClockRate BIGINT, numMultiprocessors BIGINT, l2CacheSize BIGINT, numThreadsPerWarp BIGINT,
     maxWarpsPerMultiprocessor BIGINT, maxBlocksPerMultiprocessor BIGINT, maxRegistersPerMultiprocessor BIGINT,
     maxRegistersPerBlock BIGINT, maxSharedMemoryPerMultiprocessor BIGINT, maxSharedMemoryPerBlock BIGINT,

@@ -50,6 +50,11 @@ default = 80.0
 least = 0
 help = "GPU-bound by TKLQT from this share of it on that is spent in queues"
 
+[params.edge_pct]
+default = 50.0
+least = 0
+help = "Start-up and end, if so much of the wall is before the first operation or after the last one (50: most of it)"
+
 [columns]
 part = "wall, or a part of it; the parts add up to it"
 verdict = "Of the wall: the verdict; of a part: what it makes the step, if it is named in the verdict"
@@ -113,10 +118,10 @@ parts AS (
 -- What is before the first operation or after the last one is no step's.
 judged AS (
     SELECT
-        _verdict_of(
+        CASE WHEN coalesce((SELECT wall_pct FROM parts WHERE part = 'edge'), 0) >= $edge_pct THEN ['start-up and end'] ELSE _verdict_of(
             p['gpu'], p['launch'], p['sync'], p['copy'], p['allocation'], p['communication'], p['dependency'],
             $least_pct, $busy_pct, $main_pct
-        ) AS words
+        ) END AS words
     FROM (
         SELECT map_from_entries(list((n.part, coalesce(100 * p.time_ns / nullif(w.all_ns - coalesce((SELECT time_ns FROM parts WHERE part = 'edge'), 0), 0), 0)))) AS p
         FROM (SELECT unnest(['gpu', 'launch', 'sync', 'copy', 'allocation', 'communication', 'dependency']) AS part) AS n

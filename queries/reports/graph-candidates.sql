@@ -8,8 +8,8 @@ Estimates the wall of a steady step (see steps) whose kernels are launched by on
 goes is the time in which the GPU starved or waited for a launch call under way (see idle). What stays is, at least, 0.3 µs
 from one kernel of the graph to the next and one launch call of the usual length; at most, 1 µs from kernel to kernel, 0.6 µs
 of the graph's launch call for each, and after each wait for the GPU the CPU work that usually precedes a launch. Busy time,
-blocked time, dependencies and CPU work in long gaps (--long-gap or more, before less than half of the operations: so it is
-not launching) stay as they are. The saving is what goes less what stays, never below 0: saving_low_ns with
+blocked time, dependencies and CPU work that is no launching (in gaps of --long-gap or more, before less than half of the
+operations; or more than --launch-apart for each launch) stay as they are. The saving is what goes less what stays, never below 0: saving_low_ns with
 the most that may stay, saving_high_ns with the least. The figures from kernel to kernel are what an H200 shows: 0.36 µs in
 a graph traced as a whole, 0.40 µs traced by node, where the launch call took 0.57 µs for each kernel."""
 reading = """
@@ -44,6 +44,12 @@ default = 100_000
 least = 0
 help = "CPU work in a gap of this length is more than launching takes (100 µs: launches from Python are 5 to 50 µs apart)"
 
+[params.launch_apart_ns]
+type = "integer"
+default = 50_000
+least = 0
+help = "The most CPU work between two launches that is launching (50 µs: launches from Python are 5 to 50 µs apart)"
+
 [params.least_pct]
 default = 5.0
 least = 0
@@ -64,7 +70,7 @@ single_launches = "Launch calls of a step that put one kernel on the GPU"
 graph_launches = "Launches of CUDA graphs in a step"
 waiting_ns = "Idle time of a step in which the GPU starved or waited for a launch call under way"
 launch_call_ns = "Mean time of a launch call"
-long_gap_ns = "CPU work of waiting_ns that stays, because it is in long gaps"
+long_gap_ns = "CPU work of waiting_ns that stays, because it is in long gaps or more than launching takes"
 
 [notes]
 profiled = """
@@ -114,17 +120,25 @@ means AS (
         sum(s.api_launch_ns) / nullif(sum(s.launch_calls), 0) AS launch_call_ns
     FROM steady AS s
 ),
+-- CPU work that is no launching: that in long gaps, and what goes beyond --launch-apart for each launch.
+held AS (
+    SELECT least(w.cpu_ns, greatest(
+        coalesce((SELECT all_ns FROM long), 0),
+        w.all_ns - m.steps * g.gpus * m.single_launches * (coalesce(m.launch_call_ns, 0) + $launch_apart_ns)
+    )) AS long_ns
+    FROM waiting AS w, means AS m, (SELECT greatest(count(DISTINCT gpu_id), 1) AS gpus FROM step_gpus) AS g
+),
 -- A mean over steps, and over the GPUs that the process used.
 parts AS (
     SELECT
         m.*,
         coalesce(w.all_ns, 0) / m.steps / g.gpus AS waiting_ns,
-        coalesce(least(w.cpu_ns, coalesce(l.all_ns, 0)), 0) / m.steps / g.gpus AS long_gap_ns,
-        (coalesce(w.cpu_ns, 0) - coalesce(least(w.cpu_ns, coalesce(l.all_ns, 0)), 0)) / m.steps / g.gpus / nullif(m.single_launches, 0) AS cpu_per_launch_ns
+        coalesce(h.long_ns, 0) / m.steps / g.gpus AS long_gap_ns,
+        (coalesce(w.cpu_ns, 0) - coalesce(h.long_ns, 0)) / m.steps / g.gpus / nullif(m.single_launches, 0) AS cpu_per_launch_ns
     FROM means AS m
     CROSS JOIN waiting AS w
     CROSS JOIN (SELECT greatest(count(DISTINCT gpu_id), 1) AS gpus FROM step_gpus) AS g
-    LEFT JOIN long AS l ON true
+    LEFT JOIN held AS h ON true
     WHERE m.steps > 0
 ),
 stays AS (
@@ -153,7 +167,7 @@ SELECT
         WHEN s.single_launches < 2 THEN 'a step has fewer than two launches'
         ELSE 'the GPU waits for launches ' || round(100 * s.waiting_ns / s.wall_ns, 1) || ' % of the step: '
             || round(s.single_launches)::BIGINT || ' calls of ' || round(s.launch_call_ns / 1e3, 1) || ' µs'
-            || CASE WHEN s.long_gap_ns > 0.5 * s.waiting_ns THEN '; most of it is CPU work in few long gaps' ELSE '' END
+            || CASE WHEN s.long_gap_ns > 0.5 * s.waiting_ns THEN '; most of it is CPU work that is no launching' ELSE '' END
     END AS reason,
     nullif(concat_ws('; ',
         CASE WHEN s.allocations > 0 THEN round(s.allocations, 1) || ' allocations and frees a step cannot be captured' END,

@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from nsys_insight.facts.statements import Run
 
 # A name marks steps if it repeats so often, and if four fifths of the GPU time that is launched from its first to its
-# last range is launched inside, which is a good part of all.
+# last range is launched inside, which is half of all.
 REPEATS = 3
-INSIDE, OF_ALL = 0.8, 0.3
+INSIDE, OF_ALL = 0.8, 0.5
 # Numbers of a counter are all different; layer_0 to layer_3, again and again, are parts of a step.
 DIFFERENT = 0.9
 

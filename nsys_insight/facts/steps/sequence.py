@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 REGULAR, COVERED = 0.75, 0.5
 # A longer period is the step if what comes once in it takes this share of the GPU time: a decoder's head and sampling
 # do; a value that is logged every ten steps does not.
-WEIGHT = 0.01
+WEIGHT = 0.002
 # Of a long stream, so many operations in its middle are looked at.
 WINDOW = 400_000
 # Layers fill a step but for so many times one of them: what comes before and after them.
 REST = 4
+# So often must the longer one of several repetitions come, and so evenly, to end a step.
+NESTED, EVEN = 3, 0.9
 # CUDA graphs mark steps if they hold at least half of the stream's GPU time.
 GRAPHS = 0.5
 
@@ -38,15 +40,17 @@ class BusiestStream(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """Which operation begins a step, or ends it."""
+    """Which operation begins a step, or ends it; of a step that is `each` so many repetitions, which begins these."""
 
     name: str
     ends: bool
+    each: int = 1
 
     @property
     def pattern(self) -> str:
         """Where the steps are cut, in words."""
-        return f"{'after' if self.ends else 'from'} each {self.name}"
+        several = f"{self.each} repetitions a step, " if self.each > 1 else ""
+        return f"{several}{'after' if self.ends else 'from'} each {self.name}"
 
 
 class Rhythm(NamedTuple):
@@ -169,5 +173,11 @@ def _cut(run: Run, process: int, repeat: Repeat) -> Mark:
     (typical,) = run("typical", mark=mark.token, period=mark.period)
     run("cut", mark=mark.token, ends=ends, period=mark.period, typical_pos=typical.pos + ends)
     run("pieces", process=process, ends=ends, period=mark.period)
+    each = 1
+    # What reads back to the host is a step; else what repeats may be a layer.
+    if not ends:
+        for found in run("nested", least=NESTED, regular=EVEN, covered=COVERED):
+            each = found.each
+            run("merged", each=each)
     (first,) = run("mark_name", process=process, pos=mark.first_pos)
-    return Mark(first.name, ends)
+    return Mark(first.name, ends, each)

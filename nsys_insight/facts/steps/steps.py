@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 # From so many steps on, and such a share of the GPU time from the first to the last, steps are found with high, or at
 # least medium confidence.
 HIGH, MEDIUM = (5, 0.95), (3, 0.8)
+# What holds less of the GPU's work than this is not the steps, however evenly it repeats.
+HELD = 0.5
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,8 @@ def fill(connection: duckdb.DuckDBPyConnection, options: StepOptions, prepare: C
     stream = BusiestStream.of(busiest[0])
     run("launched", process=stream.process)
     method = _method(run, stream, options)
+    if not method.method:
+        run("no_pieces")
     if method.method:
         run("totals", process=stream.process)
         run("judged")
@@ -73,7 +77,7 @@ def fill(connection: duckdb.DuckDBPyConnection, options: StepOptions, prepare: C
     )  # fmt: skip
     for kind, names in (
         ("VIEW", "named ops"),
-        ("TABLE", "launched stream cut pieces ranges line slots counted calls waits work busy totals"),
+        ("TABLE", "launched stream cut units pieces ranges line slots counted calls waits work busy totals"),
     ):
         for name in names.split():
             connection.execute(f"DROP {kind} IF EXISTS internal.step_{name}")
@@ -87,7 +91,7 @@ def _method(run: Run, stream: BusiestStream, options: StepOptions) -> Method:
         wanted = options.step_range or scope.nvtx
         scoped = bool(scope.nvtx) and not options.step_range
         ranges = step_ranges(run, stream.process, wanted=wanted, scoped=scoped)
-        if ranges:
+        if ranges and (ranges.inside or wanted) and _held(run):
             reason = f"{100 * ranges.inside:.1f} % of the GPU time from the first to the last is launched in them"
             return Method("nvtx", ranges.pattern, reason, ranges.inside, named=wanted is not None)
         if options.step_range:
@@ -95,11 +99,16 @@ def _method(run: Run, stream: BusiestStream, options: StepOptions) -> Method:
                 f"no NVTX range of process {stream.process} is called {options.step_range!r}",
                 "nsys-insight nvtx lists them; * matches anything",
             )
+    seen = ""
     for name in ("graph", "sequence"):
         if name in tried:
-            mark = cut_by_rhythm(run, stream, graphs=name == "graph", chosen=options.step_method == name)
+            chosen = options.step_method == name
+            mark = cut_by_rhythm(run, stream, graphs=name == "graph", chosen=chosen)
             if mark:
-                return Method(name, mark.pattern, mark_name=mark.name)
+                held = _held(run)
+                if held >= HELD or (chosen and held):
+                    return Method(name, mark.pattern, mark_name=mark.name, share=None if held >= HELD else held)
+                seen = f"; what repeats, {mark.pattern}, holds {_share(held)} of the GPU time"
     if options.tokens and options.step_method in ("auto", "count"):
         run("whole", process=stream.process)
         return Method(
@@ -107,4 +116,21 @@ def _method(run: Run, stream: BusiestStream, options: StepOptions) -> Method:
             None,
             "the whole scope is divided by the number of tokens, with what it holds of warm-up and prefill",
         )
-    return Method(None, None, "nothing repeats that holds most of the GPU time")
+    return Method(None, None, f"nothing repeats that holds half of the GPU time{seen}")
+
+
+def _held(run: Run) -> float:
+    """The share of the process's GPU time that the steps hold which were cut; 0 if they last no time."""
+    (held,) = run("held")
+    if not held.wall_ns:
+        return 0.0
+    share = float(held.share)
+    if share < HELD:
+        (of_all,) = run("held_by_all")
+        share = max(share, float(of_all.share))
+    return share
+
+
+def _share(part: float) -> str:
+    """Write a share that may be small."""
+    return f"{100 * part:.1f} %" if part >= 0.001 else "less than 0.1 %"

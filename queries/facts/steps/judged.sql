@@ -1,8 +1,23 @@
 -- Which steps are the steady state, and what is the matter with those that are not like the others. A step is like the
 -- others if its wall is within a tenth of their median, or within five standard deviations as their median absolute
 -- deviation estimates them (1.4826 is the ratio of the two for a normal distribution).
+-- Steps are warm-up if they begin in a range of that name; at the start, up to the first one that is like the others; and up to
+-- one that lasts more than twice as long as any after it, if that is among the first five and the first quarter
+-- of at least six.
 INSERT INTO facts.steps BY NAME
-WITH usual AS (
+WITH warm_ups AS (
+    SELECT start_ns, max(end_ns) OVER (ORDER BY start_ns, end_ns) AS end_ns
+    FROM nvtx_ranges
+    WHERE process_id = (SELECT any_value(process_id) FROM internal.step_totals) AND is_warm_up_name(name) AND end_ns > start_ns
+),
+totals AS (
+    SELECT
+        t.*, t.is_step AND coalesce(t.host_start_ns < w.end_ns, false) AS is_called_warm_up,
+        max(duration_ns) FILTER (is_step AND NOT is_open) OVER (ORDER BY piece ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS longest_later_ns
+    FROM internal.step_totals AS t
+    ASOF LEFT JOIN warm_ups AS w ON w.start_ns <= t.host_start_ns
+),
+usual AS (
     SELECT
         count(*) AS steps,
         quantile_cont(duration_ns, 0.5) AS duration_ns,
@@ -15,8 +30,8 @@ WITH usual AS (
         quantile_disc(sync_points, 0.5) AS sync_points,
         quantile_cont(ops, 0.5) AS ops,
         quantile_cont(gpu_ns, 0.5) AS gpu_ns
-    FROM internal.step_totals
-    WHERE is_step AND NOT is_open
+    FROM totals
+    WHERE is_step AND NOT is_open AND (NOT is_called_warm_up OR (SELECT bool_and(is_called_warm_up) FROM totals WHERE is_step))
 ),
 compared AS (
     SELECT
@@ -41,14 +56,16 @@ compared AS (
         ) END AS differs,
         t.ops BETWEEN 0.5 * u.ops AND 2 * u.ops AND t.gpu_ns > u.gpu_ns AS is_like_prefill,
         u.steps
-    FROM internal.step_totals AS t CROSS JOIN usual AS u
+    FROM totals AS t CROSS JOIN usual AS u
 ),
 led AS (
     SELECT
         *,
         -- The first step that is like the others ends the warm-up, if it comes in the first half.
         min(step) FILTER (is_step AND NOT (allocates_more OR (is_unlike AND duration_ns > 0 AND takes_more)))
-            OVER (ORDER BY piece ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS first_steady
+            OVER (ORDER BY piece ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS first_steady,
+        max(step) FILTER (is_step AND duration_ns > 2 * longest_later_ns AND step < least(5, steps / 4) AND steps >= 6)
+            OVER (ORDER BY piece ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS last_alone
     FROM compared
 ),
 phased AS (
@@ -58,6 +75,7 @@ phased AS (
             WHEN NOT is_step AND is_like_prefill THEN 'prefill'
             WHEN NOT is_step THEN 'other'
             WHEN is_open AND steps >= 2 THEN 'tail'
+            WHEN is_called_warm_up OR step <= last_alone THEN 'warm-up'
             WHEN step < first_steady AND first_steady <= steps / 2 THEN 'warm-up'
             ELSE 'steady'
         END AS phase
@@ -66,6 +84,7 @@ phased AS (
 SELECT
     step, phase, phase = 'steady' AND is_unlike AS is_outlier,
     CASE
+        WHEN is_called_warm_up THEN 'in a range that is called warm-up'
         WHEN phase = 'prefill' THEN 'about as many operations as a step, but other ones that take longer'
         WHEN phase = 'other' THEN 'not the operations of a step'
         WHEN phase = 'tail' THEN 'no step follows, so its end is that of its last operation'
@@ -73,12 +92,11 @@ SELECT
     END AS reason,
     CASE WHEN host_start_ns > -9223372036854775807 THEN host_start_ns ELSE (SELECT min(start_ns) FROM wall) END AS host_start_ns,
     CASE WHEN host_end_ns < 9223372036854775807 THEN host_end_ns ELSE (SELECT max(end_ns) FROM wall) END AS host_end_ns,
-    * EXCLUDE (step, phase, host_start_ns, host_end_ns, piece, is_step, is_open, ops, gpu_ns, is_unlike, allocates_more, takes_more, differs, is_like_prefill, steps, first_steady)
+    * EXCLUDE (step, phase, host_start_ns, host_end_ns, piece, is_step, is_open, ops, gpu_ns, is_unlike, allocates_more, takes_more, differs, is_like_prefill, steps, first_steady,
+        is_called_warm_up, longest_later_ns, last_alone)
 FROM phased;
 
 INSERT INTO facts.step_calls BY NAME
 SELECT s.step, c.thread_id, c.call_group, c.calls, c.time_ns
 FROM internal.step_counted AS c
-JOIN internal.step_pieces AS p USING (piece)
-JOIN facts.steps AS s ON s.host_start_ns = p.host_start_ns
-WHERE p.is_step AND s.step IS NOT NULL;
+JOIN (SELECT piece, row_number() OVER (ORDER BY piece) - 1 AS step FROM internal.step_pieces WHERE is_step) AS s USING (piece);

@@ -1,4 +1,5 @@
--- The NVTX ranges of the process that may be steps: those that are $wanted, or all, each by its text with numbers as #.
+-- The NVTX ranges of the process that may be steps: those that are $wanted, or all but a framework's operators and what is
+-- called warm-up, each by its text with numbers as #.
 CREATE OR REPLACE VIEW internal.step_named AS
 WITH named AS (
     SELECT
@@ -9,4 +10,6 @@ WITH named AS (
 )
 SELECT thread_id, start_ns, end_ns, name, coalesce($wanted, pattern) AS pattern
 FROM named
-WHERE $wanted IS NULL OR pattern = $wanted OR name GLOB replace($wanted, '[', '[[]')
+WHERE $wanted IS NULL AND NOT regexp_matches(name, '^(aten|prims?|autograd|torch|c10d)::|\b(op_id|seq) = [0-9]')
+        AND NOT is_warm_up_name(name)
+    OR pattern = $wanted OR name GLOB replace($wanted, '[', '[[]')

@@ -3,7 +3,7 @@
 WITH gaps AS (
     SELECT
         token, kind, pos, duration_ns,
-        coalesce(start_ns - lag(end_ns) OVER (ORDER BY pos), 0) AS waited_ns,
+        greatest(0, start_ns - lag(end_ns) OVER (ORDER BY pos)) AS waited_ns,
         pos - lag(pos) OVER (PARTITION BY token ORDER BY pos) AS gap,
         done_ns - lag(done_ns) OVER (PARTITION BY token ORDER BY pos) AS gpu_ns
     FROM internal.step_stream

@@ -1,7 +1,7 @@
 -- How the steps were found, and how much of the trace's wall they are. One row, also where there are none.
 SELECT
     coalesce(m.steady_count, 0)::BIGINT AS steady_count,
-    m.method, m.pattern, m.confidence,
+    m.method, m.pattern, m.confidence, m.reason,
     coalesce(m.tokens_per_step, 1)::DOUBLE AS tokens_per_step,
     s.wall_ns AS steps_ns,
     w.wall_ns,

@@ -10,7 +10,7 @@ SELECT
 FROM raw.TARGET_INFO_GPU
 UNION ALL
 SELECT DISTINCT
-    deviceId, name, NULL, pciBusId::VARCHAR,
+    deviceId, name, NULL, pciBusId,
     numMultiprocessors, coreClockRate, globalMemoryBandwidth, globalMemorySize,
     l2CacheSize, numThreadsPerWarp, maxWarpsPerMultiprocessor, maxBlocksPerMultiprocessor,
     maxRegistersPerMultiprocessor, maxRegistersPerBlock,
