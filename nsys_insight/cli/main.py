@@ -11,7 +11,7 @@ from typing import Annotated, cast
 
 import typer
 
-from nsys_insight.cli import terminal
+from nsys_insight.cli import ending, terminal
 from nsys_insight.cli.progress_line import progress_line
 from nsys_insight.cli.registry import HELP, Commands
 from nsys_insight.errors import Exit, InsightError, UsageError
@@ -76,17 +76,21 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8")
     # Whoever is told to end has temporary files to remove, and perhaps an nsys to stop.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(Exit.TERMINATED))
+    ending.on(signal.SIGTERM, lambda *_: sys.exit(Exit.TERMINATED), Exit.TERMINATED)
     if signal.getsignal(signal.SIGINT) == signal.default_int_handler:  # a shell's background job ignores it
-        signal.signal(signal.SIGINT, _interrupt)
+        ending.on(signal.SIGINT, _interrupt, Exit.INTERRUPTED)
     progress_line.begin()
     try:
         code = _run()
+    except SystemExit as error:
+        ending.end_what_runs(error.code)
+        raise
     finally:
         progress_line.end()
     if code == Exit.INTERRUPTED:
         print("interrupted", file=sys.stderr)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said and done
+    ending.end_what_runs(code or Exit.OK)
     sys.exit(code or Exit.OK)
 
 

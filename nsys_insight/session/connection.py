@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from nsys_insight.errors import QueryError, TraceError
 from nsys_insight.facts.store import NOTHING_SAID, Facts
-from nsys_insight.ingest import database, raw
+from nsys_insight.ingest import bad_rows, database, raw
 from nsys_insight.ingest.attach import is_unreadable_cell
 from nsys_insight.ingest.identify import Kind
 from nsys_insight.ingest.several import catalogs
+from nsys_insight.ingest.waiting import left_running
 from nsys_insight.ingest.ways import Ways
 from nsys_insight.model import views
 from nsys_insight.session import build, sandbox
@@ -34,10 +35,14 @@ if TYPE_CHECKING:
     from nsys_insight.sql.statements import Statement
 
 T = TypeVar("T")
+Table = tuple[str, "Columns"]  # a result's name, and its columns
 
 
 class Connection:
-    """Runs queries over one file or several in one scope, and lets them reach nothing else (see `sandbox`)."""
+    """Runs queries over one file or several in one scope, and lets them reach nothing else (see `sandbox`).
+
+    `left_out` says what rows of the files cannot be true, once a query has met one.
+    """
 
     def __init__(  # noqa: PLR0913 - what a connection is made of
         self,
@@ -48,10 +53,11 @@ class Connection:
         use_cache: bool | None,
         timeout_s: float | None = None,
         ncu: Path | None = None,
+        note: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Open the files in the first way that works.
 
-        `ncu` is a file that `ncu import` wrote, to be read beside a single trace.
+        `note` is told what is left out of the files. `ncu` is a file that `ncu import` wrote, to be read beside a single trace.
 
         Raises:
             TraceError: None does.
@@ -67,18 +73,30 @@ class Connection:
         self._loaded: dict[str, set[str]] = {}
         self._definitions: dict[tuple[str, bool], str] = {}
         self._as_exported = False
+        self._looks = self._is_ready = False
+        self._note = note
+        self.left_out = ""
         self._open()
+
+    def interrupt(self) -> None:
+        """Stop what runs."""
+        self.duckdb.interrupt()
+
+    def close(self) -> None:
+        """Close the connection, unless a query that cannot be stopped holds it."""
+        if not left_running:
+            self.duckdb.close()
 
     def load(self) -> None:
         """Read big exports into DuckDB first, where many questions follow."""
         if not self._as_exported and self._ways.copy():
             self._open()
 
-    def table(self, query: str, options: FactOptions = NOTHING_SAID, *, line: int = 0) -> tuple[str, Columns]:
+    def table(self, query: str, options: FactOptions = NOTHING_SAID, *, line: int = 0, ours: bool = False) -> Table:
         """Run a query over the model's views; return its result's table, with its columns' names and types.
 
         The facts that it reads, such as `steps`, are found as the `options` say. `line` is where the query begins in
-        what the user wrote, for messages.
+        what the user wrote, for messages; with `ours`, the user wrote none of it.
 
         Raises:
             UsageError: Steps are to be told by an NVTX range that is not there.
@@ -87,7 +105,26 @@ class Connection:
         """
         name = f"internal.answer_{next(self._numbers)}"
         # The query begins on the second line of what DuckDB sees.
-        return name, self._run(query, lambda: store(self.duckdb, name, query), line - 1, options)
+        return name, self._run(query, lambda: store(self.duckdb, name, query), line - 1, options, ours=ours)
+
+    def report(
+        self, query: str, notes: Sequence[str], options: FactOptions, *, ours: bool
+    ) -> tuple[Table, list[list[str]]]:
+        """Run a report's query as `table` does, and its notes: queries for sentences, over views and its `answer`.
+
+        Raises:
+            As `table`.
+        """
+        name = f"internal.answer_{next(self._numbers)}"
+
+        def run() -> tuple[Table, list[list[str]]]:
+            columns = store(self.duckdb, name, query)
+            said = [
+                self.duckdb.execute(f"WITH answer AS (FROM {name}) SELECT * FROM ({note})").fetchall() for note in notes
+            ]
+            return (name, columns), [[text for (text,) in rows if text] for rows in said]
+
+        return self._run(query, run, -1, options, *notes, ours=ours)
 
     def stream(self, query: str, size: int, *, line: int = 0) -> tuple[Columns, Iterator[Batch]]:
         """Run a query and give its columns, and its rows in pieces of `size` while it still runs.
@@ -118,30 +155,37 @@ class Connection:
         self._run(statement.sql, lambda: self.duckdb.execute(statement.sql), statement.line)
         self._definitions[own] = statement.sql
 
-    def sentences(self, query: str, table: str, options: FactOptions) -> list[str]:
-        """Run a pack's note: a query for sentences, over the views and the table that it calls `answer`."""
-        sandbox.check(query)
-        self._find(query, options)
-        self._create_views(query)
-        rows = self.duckdb.execute(f"WITH answer AS (FROM {table}) SELECT * FROM ({query})").fetchall()
-        return [text for (text,) in rows if text]
-
-    def _run(self, sql: str, run: Callable[[], T], line: int, options: FactOptions = NOTHING_SAID) -> T:
-        """Run what `sql` asks, in the way that is open or one that gets over what stops it there."""
+    def _run(  # noqa: PLR0913 - what is run, and what is said of it
+        self,
+        sql: str,
+        run: Callable[[], T],
+        line: int,
+        options: FactOptions = NOTHING_SAID,
+        *more: str,
+        ours: bool = False,
+    ) -> T:
+        """Run what `sql` and `more` ask, in the way that is open or one that gets over what stops it there."""
         import duckdb
 
-        sandbox.check(sql)
+        def ready_and_run() -> T:
+            for each in (sql, *more):
+                self._prepare(each, options)
+            self._is_ready = True
+            return run()
+
+        for each in (sql, *more):
+            sandbox.check(each)
         again = True
         while True:
+            self._is_ready = False
             try:
-                self._prepare(sql, options)
-                return self._bounded(self.duckdb, run)
+                return self._bounded(self, ready_and_run)
             except duckdb.OutOfMemoryException as error:
                 self._make_room(error)
             except (duckdb.InternalException, duckdb.FatalException) as error:
                 # DuckDB's own fault, seen once in hundreds of runs, makes its connection useless: ask once more anew.
                 if not again and not self._ways.cached:
-                    raise self._failed(error, line) from None
+                    raise self._failed(error, line, ours=ours) from None
                 if not again:
                     self._get_over(error)
                 else:
@@ -149,9 +193,13 @@ class Connection:
                 again = False
             except (duckdb.Error, UnicodeDecodeError) as error:
                 broken = self._ways.cached and isinstance(error, duckdb.IOException)
-                if not broken and not is_unreadable_cell(error):
-                    raise self._failed(error, line) from None
-                self._get_over(error)
+                if broken or is_unreadable_cell(error):
+                    self._get_over(error)
+                elif not self._looks and bad_rows.may_have_met(error):
+                    self._looks = True
+                    self._ways.repeat()
+                else:
+                    raise self._failed(error, line, ours=ours or not self._is_ready) from None
             self._open()
 
     def _batches(self, first: Batch, size: int) -> Iterator[Batch]:
@@ -161,7 +209,7 @@ class Connection:
         try:
             while batch:
                 yield batch
-                batch = self._bounded(self.duckdb, lambda: self.duckdb.fetchmany(size))
+                batch = self._bounded(self, lambda: self.duckdb.fetchmany(size))
         except duckdb.OutOfMemoryException as error:
             raise self._out_of_memory(error) from None
         except (duckdb.Error, UnicodeDecodeError) as error:
@@ -196,11 +244,23 @@ class Connection:
         """Begin the model over each source; that of a single one is in the connection's own catalog."""
         views.create_macros(self.duckdb)
         self.duckdb.execute("CREATE SCHEMA IF NOT EXISTS internal")
+        sources = [bad_rows.screened(self.duckdb, source) for source in sources]
+        if self._looks:
+            sources = self._without_bad_rows(sources)
         self._models = [
             build.Model(self.duckdb, source, catalog=catalog, scope=self.scope, as_exported=self._as_exported)
             for source, catalog in zip(sources, catalogs(len(sources)), strict=True)
         ]
         self._facts = Facts(self.duckdb, sources, self.scope, self._create_model)
+
+    def _without_bad_rows(self, sources: Sequence[raw.Source]) -> list[raw.Source]:
+        looked = [bad_rows.looked_at(self.duckdb, source, raw.contract()) for source in sources]
+        labels = [f"{file.label}: " if len(self.files) > 1 else "" for file in self.files]
+        said = "; ".join(label + text for label, (_, texts) in zip(labels, looked, strict=True) for text in texts)
+        if said and said != self.left_out:
+            self._note(said)
+        self.left_out = said
+        return [source for source, _ in looked]
 
     def _prepare(self, sql: str, options: FactOptions) -> None:
         """Make ready what a query reads: facts, then the views that show them."""
@@ -223,7 +283,7 @@ class Connection:
         """Find the facts that a query reads and views of the user's own may read, unless they have been."""
         queries = [sql, *self._definitions.values()]
         if any(map(views.facts_read, queries)):
-            self._bounded(self.duckdb, lambda: self._facts.find(queries, options))
+            self._facts.find(queries, options)
 
     def _show_as_exported(self) -> None:
         """Give the tables of the schema `raw` with all that the files have; a cached copy holds only what is read."""
@@ -252,7 +312,10 @@ class Connection:
         self._ways.limits = wider
         self._ways.repeat()
 
-    def _failed(self, error: Exception, line: int) -> QueryError:
+    def _failed(self, error: Exception, line: int, *, ours: bool = False) -> QueryError:
+        if ours:
+            what = str(error).partition("\n")[0]
+            return QueryError(f"this cannot be answered: {what}", "nsys-insight info shows what the trace holds")
         tables = [f"raw.{table}" for source in self._sources for table in source.columns]
         named = "SELECT DISTINCT column_name FROM duckdb_columns() WHERE schema_name = 'main' ORDER BY ALL"
         columns = [name for (name,) in self.duckdb.cursor().execute(named).fetchall()]
