@@ -12,6 +12,7 @@ import math
 import os
 import re
 import sqlite3
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from functools import lru_cache
 from itertools import pairwise
@@ -513,3 +514,146 @@ def _covers(wait: Row | None, event: tuple[Row, int] | None, copy: Row, copy_beg
     if wait["streamId"] != NO_STREAM:
         return same(wait, "deviceId", "contextId", "streamId")
     return same(wait, "deviceId")
+
+
+# What idle GPUs are charged to -------------------------------------------------------------------------------------
+
+
+def host_waits(tables: Tables) -> list[dict[str, Any]]:
+    """Give the times that a thread waited for the GPU: `calls`, `start` of the first and `end` of the last of them.
+
+    A wait is a synchronising call, a blocking copy from or to host memory, or an asynchronous copy into pageable
+    memory. The last such copy that a synchronising call completes is one wait with it.
+    """
+    kinds = labels(tables, "ENUM_CUDA_MEMCPY_OPER", COPY_KINDS)
+    reads = pageable_reads(tables)
+    copies, syncs = _by_call(tables[MEMCPY]), _by_call(tables[SYNC])
+    records = _by_call(tables["CUPTI_ACTIVITY_KIND_CUDA_EVENT"])
+    found: list[dict[str, Any]] = []
+    recorded: dict[tuple[int, int], tuple[Row, int]] = {}
+    pending: dict[int, list[tuple[Row, Row]]] = defaultdict(
+        list
+    )  # a thread's copies into pageable memory, with the call
+
+    def add(*calls: Row) -> None:
+        found.append({"calls": calls, "start": calls[0]["start"], "end": calls[-1]["end"]})
+
+    for call in sorted(outer_api_calls(tables), key=lambda call: call["start"]):
+        key, thread = (pid_of(call), call["correlationId"]), call["globalTid"]
+        for record in records[key]:
+            recorded[pid_of(call), record["eventId"]] = (record, call["start"])
+        if HOST_WAIT.match(call["name"]):
+            wait = syncs[key][0] if syncs[key] else None
+            event = recorded.get((pid_of(call), wait["eventId"])) if wait else None
+            done = [pair for pair in pending[thread] if _covers(wait, event, pair[0], pair[1]["start"])]
+            pending[thread] = [pair for pair in pending[thread] if pair not in done]
+            for _, copying in done[:-1]:
+                add(copying)
+            add(*(copying for _, copying in done[-1:]), call)
+        elif is_blocking_copy(call["name"]):
+            if any("Host" in kinds[copy["copyKind"]] for copy in copies[key]):
+                add(call)
+        else:
+            pending[thread] += [(copy, call) for copy in copies[key] if key in reads]
+    for pairs in pending.values():
+        for _, copying in pairs:
+            add(copying)
+    return found
+
+
+def pageable_reads(tables: Tables) -> set[tuple[int, int]]:
+    """Give process and correlation id of the calls that copied to the host into pageable memory."""
+    kinds = labels(tables, "ENUM_CUDA_MEMCPY_OPER", COPY_KINDS)
+    memory = labels(tables, "ENUM_CUDA_MEM_KIND", MEMORY_KINDS)
+    return {
+        (pid_of(copy), copy["correlationId"])
+        for copy in tables[MEMCPY]
+        if kinds[copy["copyKind"]] == "Device-to-Host" and memory[copy["dstKind"]] == "Pageable"
+    }
+
+
+def idle_costs(tables: Tables) -> dict[tuple[str, int, int], int]:  # noqa: C901, PLR0912, PLR0915 - one loop
+    """Give what each wait, allocation and free costs: by "wait" or "allocation", thread and start of its last call.
+
+    All GPUs' gaps are looked at, one by one, together with the calls of the thread that launched the next operation too
+    late. A wait costs the part of the gap in which the thread was in it; and if it began before the gap, also what
+    comes after it without another cause, at most as long as the wait lasted besides.
+    """
+    by_thread: dict[int, list[Row]] = defaultdict(list)
+    for call in sorted(outer_api_calls(tables), key=lambda call: call["start"]):
+        by_thread[call["globalTid"]].append(call)
+    starts = {thread: [call["start"] for call in calls] for thread, calls in by_thread.items()}
+    ends = {thread: [call["end"] for call in calls] for thread, calls in by_thread.items()}
+    overheads: dict[int, list[Interval]] = defaultdict(list)
+    for row in tables["PROFILER_OVERHEAD"]:
+        overheads[row["globalTid"]].append((row["start"], row["end"]))
+    held_up = {thread: union(times) for thread, times in overheads.items()}
+    waits = host_waits(tables)
+    waits_of: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for wait in waits:
+        waits_of[wait["calls"][0]["globalTid"]].append(wait)
+    wait_of = {_call_key(call): wait for wait in waits for call in wait["calls"]}
+    reads = pageable_reads(tables)
+    launched, kernels = call_of(tables), Counter((pid_of(row), row["correlationId"]) for row in tables[KERNEL])
+    costs: Counter[tuple[str, int, int]] = Counter()
+
+    def key_of(call: Row) -> tuple[str, int, int] | None:
+        if _call_key(call) in wait_of:
+            last = wait_of[_call_key(call)]["calls"][-1]
+            return "wait", last["globalTid"], last["start"]
+        is_memory = ALLOCATION.match(call["name"]) or RELEASE.match(call["name"])
+        return ("allocation", call["globalTid"], call["start"]) if is_memory else None
+
+    for work in work_of_gpus(tables).values():
+        own: Counter[tuple[str, int, int]] = Counter()
+        later: list[tuple[dict[str, Any], int]] = []
+        work.sort(key=lambda op: (op["start"], op["correlationId"] is None, op["correlationId"] or 0, pid_of(op)))
+        reached, before = work[0]["start"], None
+        for op in work:
+            key = (pid_of(op), op["correlationId"])
+            launch = launched.get(key) if op["correlationId"] is not None else None
+            start, end = reached, op["start"]
+            same = before is not None and key == (pid_of(before), before["correlationId"]) and launch is not None
+            reached, before = max(reached, op["start"], op["end"]), op
+            if end <= start or launch is None or same:
+                continue
+            if launch["start"] < start:
+                cause = key_of(launch)
+                if launch["end"] > start and cause and key in reads:  # in time, but in a copy into pageable memory
+                    own[cause] += end - start
+                continue
+            thread = launch["globalTid"]
+
+            def free(a: int, b: int, thread: int = thread) -> int:
+                """How much of an interval the profiler leaves."""
+                return max(0, b - a) - sum(max(0, min(b, y) - max(a, x)) for x, y in held_up.get(thread, ()))
+
+            straddling = [wait for wait in waits_of[thread] if wait["start"] <= start <= wait["end"] < end]
+            dry = max(straddling, key=lambda wait: wait["end"], default=None)
+            since = dry["end"] if dry else end
+            starved = free(since, end)
+            calls = by_thread[thread]  # of one thread no call begins inside another
+            for call in calls[bisect_right(ends[thread], start) : bisect_left(starts[thread], end)]:
+                a, b = max(call["start"], start), min(call["end"], end)
+                if (
+                    a >= b or call["start"] > launch["start"]
+                ):  # then the operation is on its way, whatever the thread does
+                    continue
+                cause = key_of(call)
+                if cause:
+                    own[cause] += free(a, b)
+                    starved -= free(max(a, since), b) if b > since else 0
+                elif GRAPH_LAUNCH.match(call["name"]) and call["start"] == launch["start"] and b > since:
+                    starved -= min(500 * kernels[key], free(a, b))
+            if dry:
+                later.append((dry, starved))
+        costs.update(own)
+        for wait, starved in later:
+            last = wait["calls"][-1]
+            name = ("wait", last["globalTid"], last["start"])
+            costs[name] += min(starved, max(0, sum(map(duration, wait["calls"])) - own[name]))
+    return {name: ns for name, ns in costs.items() if ns}
+
+
+def _call_key(call: Row) -> tuple[int, int]:
+    return call["globalTid"], call["start"]

@@ -1,8 +1,8 @@
 -- A wait is one call, with one exception: a device-to-host copy into pageable memory is done when its call returns, also
 -- an asynchronous one. Where the usual cudaStreamSynchronize follows, both are one wait, which begins with the copy.
 CREATE TABLE IF NOT EXISTS facts.waits (
-    process_id BIGINT, thread_id BIGINT, start_ns BIGINT, end_ns BIGINT, wait_ns BIGINT, name VARCHAR, is_copy BOOLEAN,
-    copy_kind VARCHAR, copy_bytes BIGINT, copy_end_ns BIGINT, device_id BIGINT, correlation_id BIGINT
+    process_id BIGINT, thread_id BIGINT, start_ns BIGINT, call_start_ns BIGINT, end_ns BIGINT, wait_ns BIGINT, name VARCHAR,
+    is_copy BOOLEAN, copy_kind VARCHAR, copy_bytes BIGINT, copy_end_ns BIGINT, device_id BIGINT, correlation_id BIGINT
 );
 
 INSERT INTO facts.waits BY NAME
@@ -83,7 +83,7 @@ completed AS MATERIALIZED (
     WHERE NOT c.is_blocking
 )
 SELECT
-    w.process_id, w.thread_id, coalesce(c.joined_start_ns, w.start_ns) AS start_ns, w.end_ns,
+    w.process_id, w.thread_id, coalesce(c.joined_start_ns, w.start_ns) AS start_ns, w.start_ns AS call_start_ns, w.end_ns,
     w.duration_ns + coalesce(c.joined_ns, 0) AS wait_ns,
     w.name, false AS is_copy, c.copy_kind, c.copy_bytes, c.copy_end_ns, w.device_id, w.correlation_id
 FROM syncs_meant AS w
@@ -97,11 +97,11 @@ LEFT JOIN (
 ) AS c ON c.process_id = w.process_id AND c.wait_id = w.correlation_id
 UNION ALL
 SELECT
-    process_id, thread_id, start_ns, end_ns, duration_ns, name, true,
+    process_id, thread_id, start_ns, start_ns, end_ns, duration_ns, name, true,
     copy_kind, copy_bytes, copy_end_ns, device_id, correlation_id
 FROM copies WHERE is_blocking AND copy_kind LIKE '%H%'
 UNION ALL
 SELECT
-    process_id, thread_id, start_ns, end_ns, duration_ns, name, true,
+    process_id, thread_id, start_ns, start_ns, end_ns, duration_ns, name, true,
     copy_kind, copy_bytes, copy_end_ns, device_id, correlation_id
 FROM completed WHERE is_waiting AND NOT is_joined;

@@ -1,6 +1,6 @@
 /*
 title = "The host waits for the GPU"
-family = "wait"
+family = "sync"
 meaning = """
 A synchronising call stops the host where it reads nothing back, and the GPU runs dry."""
 action = """

@@ -36,7 +36,7 @@ block = "Threads in a block, x × y × z"
 calls = "Executions in scope"
 total_ns = "Sum of their durations in the trace"
 kernel_time_pct = "Share of all kernel time in scope"
-bound = "What bounds it by ncu: compute, memory, latency, balanced, unknown"
+bound = "What bounds it by ncu: compute, memory, latency, balanced, unknown; NULL where ncu profiled it with another grid or block"
 ceiling = "The roof that it is nearer to: SM or DRAM"
 ceiling_used_pct = "How much of what can be had there it uses"
 recoverable_ns = "Time that it would save if it reached it"
@@ -82,7 +82,6 @@ measured AS (
         count(*) AS launches_profiled,
         avg(k.sm_pct) AS sm_pct,
         avg(k.dram_pct) AS dram_pct,
-        mode(k.bound ORDER BY k.bound) AS bound,
         avg(coalesce(r.speedup_pct, 0)) AS saving_pct,
         max(r.rule) AS rule,
         bool_and(m.match IN ('name, grid, block, order', 'name, grid, block')) AS is_same
@@ -112,7 +111,7 @@ SELECT
     g.calls,
     g.total_ns,
     100.0 * g.total_ns / nullif((SELECT sum(total_ns) FROM configured), 0) AS kernel_time_pct,
-    g.bound,
+    b.bound,
     CASE WHEN g.used_ratio IS NOT NULL THEN CASE WHEN g.is_dram THEN 'DRAM' ELSE 'SM' END END AS ceiling,
     100 * g.used_ratio AS ceiling_used_pct,
     CASE WHEN g.used_ratio IS NOT NULL THEN g.recoverable_ns END AS recoverable_ns,
@@ -125,4 +124,6 @@ SELECT
     g.match
 FROM gained AS g
 LEFT JOIN strings AS s USING (name_id)
+LEFT JOIN _ncu_shapes AS b ON b.name_id = g.name_id
+    AND b.grid_x || 'x' || b.grid_y || 'x' || b.grid_z = g.grid AND b.block_x || 'x' || b.block_y || 'x' || b.block_z = g.block
 ORDER BY recoverable_ns DESC NULLS LAST, g.total_ns DESC, name, g.grid, g.block

@@ -5,13 +5,14 @@ place = 3
 question = "What is allocated and freed in the loop, and what does it stall?"
 aliases = ["allocations"]
 description = """
-Adds up the calls that allocate and free memory, of the runtime and the driver, by function. A call is start-up if it began
-before its process ran its first kernel or graph, else steady: calls that a loop repeats. Inside --nvtx ranges and after
---from that start is out of sight; there calls_per_range counts. Sizes are those of nsys's memory usage events. Whether a
-call makes the host and the GPU wait for each other is told from its name, as CUDA documents it; its cost is more than
-total_ns where it is 'yes', for the GPU runs dry. Calls served from a framework's own pool are not CUDA calls."""
+Adds up the calls that allocate and free memory, of the runtime and the driver, by function; calls inside other calls are not
+counted. steady_count are those that began in a steady step (see steps), startup_count those that began before the first one.
+Sizes are those of nsys's memory usage events. gpu_idle_ns is the idle time of GPUs in which the
+thread that launched the next operation was in such a call, as idle, classify and host count it; steady_idle_ns is that in
+the wall of a steady step. Whether a call makes the host and the GPU wait for each other is told from its name, as CUDA
+documents it. Calls served from a framework's own pool are not CUDA calls."""
 reading = """
-Steady calls should be 0. Hundreds per step are a framework's allocator at work: PyTorch's caching allocator keeps what is
+steady_count should be 0. Hundreds per step are a framework's allocator at work: PyTorch's caching allocator keeps what is
 freed, unless memory is short, empty_cache is called or shapes grow from step to step. Allocate before the loop, reuse
 buffers, or use a pool (cudaMallocAsync, cudaFreeAsync), whose calls do not synchronise. Pinned host memory is slow to
 allocate: do it once. A first call of milliseconds creates the context; it is not the allocation."""
@@ -21,13 +22,15 @@ empty = "No calls that allocate or free memory in this scope: what the program n
 name = "The function, without its version suffix"
 memory = "What it allocates or frees, told from its name: device (cudaFree also frees managed memory), stream-ordered, pinned host, managed, array, virtual"
 calls = "Calls in scope"
-startup_count = "Those before their process ran its first kernel or graph; NULL under --nvtx and --from"
-steady_count = "Those after it; NULL under --nvtx and --from"
+startup_count = "Those before the first steady step; NULL where no steps were found"
+steady_count = "Those in steady steps; NULL where no steps were found"
 calls_per_range = "Calls per range of --nvtx, NULL without it"
 total_ns = "Sum of the calls' durations"
 avg_ns = "Mean duration"
 max_ns = "Longest"
 wall_pct = "total_ns as a share of the wall"
+gpu_idle_ns = "GPU idle time that the calls caused"
+steady_idle_ns = "Of it, that in steady steps; NULL where no steps were found"
 size_bytes = "Bytes allocated or freed; NULL if not captured"
 max_size_bytes = "The largest allocation or deallocation of one call; NULL if not captured"
 failed_count = "Calls that returned an error"
@@ -53,28 +56,35 @@ WHERE EXISTS (FROM scope WHERE nvtx IS NULL AND from_ns IS NULL AND stream_id IS
 device = """
 SELECT 'API calls belong to no device or stream: all calls of the scope are counted' FROM scope
 WHERE coalesce(device_id, stream_id) IS NOT NULL AND EXISTS (FROM answer)"""
+steps = """
+SELECT 'no steady steps were found, so startup_count, steady_count and steady_idle_ns are not known; name an NVTX range with --step-range'
+FROM answer WHERE NOT EXISTS (FROM steps WHERE phase = 'steady') HAVING count(*) > 0"""
 [agent]
 rows = 4
 columns = ["name", "memory", "calls", "steady_count", "total_ns", "wall_pct"]
 */
--- A call that another of these calls makes is left out; only these few are sorted for it.
-WITH calls AS (
-    SELECT name, call_group, process_id, correlation_id, start_ns, duration_ns, return_value
-    FROM api_calls
-    WHERE call_group IN ('alloc', 'free')
-    QUALIFY coalesce(end_ns > max(end_ns) OVER (
-        PARTITION BY process_id, thread_id ORDER BY start_ns, end_ns DESC, api DESC
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    ), true)
+WITH steady AS MATERIALIZED (
+    SELECT process_id, host_start_ns, host_end_ns FROM steps WHERE phase = 'steady'
+),
+calls AS (
+    SELECT
+        a.name, a.call_group, a.process_id, a.thread_id, a.correlation_id, a.start_ns, a.duration_ns, a.return_value,
+        a.start_ns < s.host_end_ns AS is_steady
+    FROM (FROM outer_api_calls WHERE call_group IN ('alloc', 'free')) AS a
+    ASOF LEFT JOIN steady AS s ON s.process_id = a.process_id AND s.host_start_ns <= a.start_ns
+),
+charged AS (
+    SELECT
+        process_id, thread_id, call_start_ns AS start_ns,
+        sum(c.idle_ns)::BIGINT AS idle_ns, coalesce(sum(c.idle_ns) FILTER (g.step IS NOT NULL), 0)::BIGINT AS steady_ns
+    FROM idle_charges AS c
+    LEFT JOIN (FROM step_gpus WHERE phase = 'steady') AS g ON g.step = c.step AND g.gpu_id = c.gpu_id
+    WHERE c.charge = 'allocation'
+    GROUP BY ALL
 ),
 sizes AS (
     SELECT process_id, correlation_id, sum(size_bytes)::BIGINT AS size_bytes
     FROM memory_events
-    GROUP BY ALL
-),
-first_work AS (
-    SELECT process_id, min(start_ns) AS start_ns
-    FROM (SELECT process_id, start_ns FROM kernel_events UNION ALL SELECT process_id, start_ns FROM graph_launches)
     GROUP BY ALL
 ),
 measured AS (
@@ -82,7 +92,10 @@ measured AS (
         c.name,
         c.call_group,
         count(*) AS calls,
-        count(*) FILTER (WHERE c.start_ns >= w.start_ns) AS steady_count,
+        count(*) FILTER (WHERE c.start_ns < (SELECT min(host_start_ns) FROM steady)) AS startup_count,
+        count(*) FILTER (WHERE c.is_steady) AS steady_count,
+        coalesce(sum(i.idle_ns), 0)::BIGINT AS idle_ns,
+        coalesce(sum(i.steady_ns), 0)::BIGINT AS steady_ns,
         sum(c.duration_ns)::BIGINT AS total_ns,
         max(c.duration_ns) AS max_ns,
         sum(z.size_bytes)::BIGINT AS size_bytes,
@@ -90,7 +103,7 @@ measured AS (
         CASE WHEN count(c.return_value) > 0 THEN count(*) FILTER (WHERE c.return_value <> 0) END AS failed_count
     FROM calls AS c
     LEFT JOIN sizes AS z USING (process_id, correlation_id)
-    LEFT JOIN first_work AS w USING (process_id)
+    LEFT JOIN charged AS i USING (process_id, thread_id, start_ns)
     GROUP BY ALL
 ),
 named AS (
@@ -110,13 +123,15 @@ SELECT
     m.name,
     m.memory,
     m.calls,
-    CASE WHEN scope.nvtx IS NULL AND scope.from_ns IS NULL THEN m.calls - m.steady_count END AS startup_count,
-    CASE WHEN scope.nvtx IS NULL AND scope.from_ns IS NULL THEN m.steady_count END AS steady_count,
+    CASE WHEN EXISTS (FROM steady) THEN m.startup_count END AS startup_count,
+    CASE WHEN EXISTS (FROM steady) THEN m.steady_count END AS steady_count,
     CASE WHEN scope.nvtx IS NOT NULL THEN m.calls / scope.range_count END AS calls_per_range,
     m.total_ns,
     m.total_ns / m.calls AS avg_ns,
     m.max_ns,
     100.0 * m.total_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
+    m.idle_ns AS gpu_idle_ns,
+    CASE WHEN EXISTS (FROM steady) THEN m.steady_ns END AS steady_idle_ns,
     m.size_bytes,
     m.max_size_bytes,
     m.failed_count,

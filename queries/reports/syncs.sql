@@ -12,16 +12,17 @@ thread. 'D2H copy' is a blocking device-to-host copy, or one into pageable memor
 Both are D2H sync points. 'H2D copy + wait' (D2D …) is a wait at whose end such a copy was the last thing that the GPU had
 done; 'H2D copy' is a blocking one; 'wait' is any other. A copy into pageable memory and the wait that follows count as
 one. Where the trace does not say what a call waits for, it is taken to wait for everything that its thread began.
-gpu_idle_ns is the idle time that waits cause: a wait during which the GPU ran dry is charged with the whole gap, to the
-start of the next operation; one that began in the gap with its own time there, which the first is not charged with. So no
-idle time is charged twice, and a wait that ended while the GPU was busy is charged with none. A wait concerns the GPU that
-the trace names, else all GPUs of its process, whose idle times are added."""
+gpu_idle_ns is the idle time of GPUs that waits cause, as classify and host count it: that in which the thread that launched the
+next operation was in the wait, and what the GPU then starved in the same gap, at most as long as the wait held the host up
+besides; without it the host would have been that much ahead. So a wait costs each GPU at most its own time, no idle time is
+charged twice, and a wait that ended while the GPU was busy costs none. steady_count and steady_idle_ns are those of the
+steady steps: waits that began in one, and idle time in the wall of one, which may be the next."""
 reading = """
 Removing D2H sync points is often the largest single win: .item(), .cpu(), .numpy(), printing a loss, a comparison of a
 tensor in an if. Few bytes mean a scalar is read back: keep it on the GPU, read back every N steps, or copy to pinned memory
 asynchronously and look later. H2D copy + wait: a tensor made from a Python value (torch.tensor(…, device='cuda')): make it
-on the GPU, or once. wait: torch.cuda.synchronize, or a library's own. Removing a wait wins at most gpu_idle_ns; where the
-host is late anyway (launch-bound), no more than host_wait_ns."""
+on the GPU, or once. wait: torch.cuda.synchronize, or a library's own. Removing a wait wins at most gpu_idle_ns. Much more
+gpu_idle_ns than steady_idle_ns: most of it is start-up, or between the steps."""
 empty = "No call in this scope made the host wait; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [columns]
@@ -35,6 +36,8 @@ avg_ns = "Mean of it"
 max_ns = "Longest"
 gpu_idle_ns = "GPU idle time that these waits caused"
 gpu_idle_wall_pct = "gpu_idle_ns as a share of the wall"
+steady_count = "Waits in steady steps; NULL where no steps were found"
+steady_idle_ns = "gpu_idle_ns in steady steps; NULL where no steps were found"
 avg_bytes = "Mean size of what was copied per wait; NULL for wait"
 process_id = "Operating system's process id"
 thread_id = "Thread that waited"
@@ -48,64 +51,43 @@ SELECT 'D2H sync points: ' || sum(calls) || CASE WHEN max(s.range_count) > 0 THE
     || '; they cause ' || round(sum(gpu_idle_ns) / 1e6, 3) || ' ms of GPU idle time ('
     || round(sum(gpu_idle_wall_pct), 2) || ' % of the wall)'
 FROM answer CROSS JOIN scope AS s WHERE copy_kind = 'D2H' HAVING count(*) > 0"""
+steps = """
+SELECT 'no steady steps were found, so steady_count and steady_idle_ns are not known; name an NVTX range with --step-range'
+FROM answer WHERE NOT EXISTS (FROM steps WHERE phase = 'steady') HAVING count(*) > 0"""
 [agent]
 rows = 4
 columns = ["kind", "nvtx_path", "name", "calls", "gpu_idle_ns", "gpu_idle_wall_pct"]
 */
-WITH waiting AS MATERIALIZED (
-    FROM waits
-),
-gpus_used AS (
-    SELECT DISTINCT process_id, device_id, gpu_of(process_id, device_id) AS gpu_id FROM gpu_ops
-),
--- A gap in which a wait ends begins or ends within the same 16 µs, or lasts longer than those: so few of millions are left
--- to be sorted.
-near AS (
-    FROM gpu_gaps
-    WHERE start_ns // 16384 IN (SELECT end_ns // 16384 FROM waiting)
-        OR end_ns // 16384 IN (SELECT end_ns // 16384 FROM waiting) OR duration_ns >= 16384
-),
-in_gap AS (
-    SELECT
-        w.process_id, w.correlation_id, w.start_ns, w.end_ns, w.copy_end_ns, w.gpu_id,
-        g.start_ns AS gap_start_ns, g.duration_ns AS gap_ns
-    FROM (
-        SELECT w.*, u.gpu_id
-        FROM waiting AS w
-        JOIN gpus_used AS u ON u.process_id = w.process_id AND u.device_id = coalesce(w.device_id, u.device_id)
-    ) AS w
-    ASOF JOIN near AS g ON g.gpu_id = w.gpu_id AND g.start_ns <= w.end_ns
-    WHERE w.end_ns < g.end_ns
-),
-in_turn AS (
-    SELECT
-        *,
-        CASE WHEN start_ns > gap_start_ns THEN
-            least(end_ns, lead(start_ns) OVER (PARTITION BY gpu_id, gap_start_ns ORDER BY start_ns, end_ns, process_id, correlation_id)) - start_ns
-        ELSE 0 END AS own_ns,
-        start_ns <= gap_start_ns AND 1 = row_number() OVER (
-            PARTITION BY gpu_id, gap_start_ns
-            ORDER BY start_ns <= gap_start_ns DESC, start_ns DESC, end_ns DESC, process_id, correlation_id
-        ) AS drained
-    FROM in_gap
+WITH steady AS MATERIALIZED (
+    SELECT process_id, host_start_ns, host_end_ns FROM steps WHERE phase = 'steady'
 ),
 charged AS (
     SELECT
-        process_id, correlation_id,
-        CASE WHEN drained THEN gap_ns - sum(own_ns) OVER (PARTITION BY gpu_id, gap_start_ns) ELSE own_ns END AS idle_ns,
-        copy_end_ns = gap_start_ns AS ended_with_copy
-    FROM in_turn
+        process_id, thread_id, call_start_ns,
+        sum(c.idle_ns)::BIGINT AS idle_ns, coalesce(sum(c.idle_ns) FILTER (g.step IS NOT NULL), 0)::BIGINT AS steady_ns
+    FROM idle_charges AS c
+    LEFT JOIN (FROM step_gpus WHERE phase = 'steady') AS g ON g.step = c.step AND g.gpu_id = c.gpu_id
+    WHERE c.charge = 'wait'
+    GROUP BY ALL
+),
+-- The copy that a wait completed was the last thing that the GPU had done.
+ended_with_copy AS (
+    SELECT DISTINCT w.process_id, w.thread_id, w.call_start_ns
+    FROM waits AS w
+    JOIN _held_gaps AS g ON g.charge = 'wait' AND g.process_id = w.process_id AND g.thread_id = w.thread_id
+        AND g.call_start_ns = w.call_start_ns AND g.gap_start_ns = w.copy_end_ns
 ),
 placed AS (
     SELECT
-        w.* REPLACE (CASE WHEN w.is_copy OR w.copy_kind = 'D2H' OR c.ended_with_copy THEN w.copy_kind END AS copy_kind),
+        w.* REPLACE (CASE WHEN w.is_copy OR w.copy_kind = 'D2H' OR e.call_start_ns IS NOT NULL THEN w.copy_kind END AS copy_kind),
         coalesce(c.idle_ns, 0) AS idle_ns,
+        coalesce(c.steady_ns, 0) AS steady_ns,
+        w.start_ns < s.host_end_ns AS is_steady,
         p.range_id
-    FROM waiting AS w
-    LEFT JOIN (
-        SELECT process_id, correlation_id, sum(idle_ns)::BIGINT AS idle_ns, bool_or(ended_with_copy) AS ended_with_copy
-        FROM charged GROUP BY ALL
-    ) AS c USING (process_id, correlation_id)
+    FROM waits AS w
+    LEFT JOIN charged AS c USING (process_id, thread_id, call_start_ns)
+    LEFT JOIN ended_with_copy AS e USING (process_id, thread_id, call_start_ns)
+    ASOF LEFT JOIN steady AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
     ASOF LEFT JOIN nvtx_places AS p
         ON p.process_id = w.process_id AND p.thread_id = w.thread_id AND p.start_ns <= w.start_ns
 )
@@ -120,6 +102,8 @@ SELECT
     max(p.wait_ns) AS max_ns,
     sum(p.idle_ns)::BIGINT AS gpu_idle_ns,
     100.0 * sum(p.idle_ns)::BIGINT / (SELECT sum(duration_ns) FROM wall) AS gpu_idle_wall_pct,
+    CASE WHEN EXISTS (FROM steady) THEN count(*) FILTER (p.is_steady) END AS steady_count,
+    CASE WHEN EXISTS (FROM steady) THEN sum(p.steady_ns)::BIGINT END AS steady_idle_ns,
     avg(p.copy_bytes) FILTER (p.copy_kind IS NOT NULL) AS avg_bytes,
     p.process_id,
     p.thread_id,

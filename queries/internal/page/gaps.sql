@@ -12,8 +12,11 @@ gaps AS (
 -- Each gap is a window of its own, so that its causes are its own.
 pieces AS (
     SELECT * REPLACE (start_ns AS window_ns) FROM gaps
+),
+cut AS (
+    FROM pieces WHERE start_ns <> gap_ns OR end_ns <> gap_end_ns
 )
 SELECT i.gpu_id, i.window_ns AS start_ns, g.end_ns, i.cause, i.host, i.idle_ns
-FROM _idle_of('pieces') AS i
+FROM _idle_of('pieces', 'cut') AS i
 JOIN gaps AS g ON g.gpu_id = i.gpu_id AND g.start_ns = i.window_ns
 ORDER BY i.gpu_id, start_ns, i.idle_ns DESC, i.cause, i.host

@@ -1,10 +1,48 @@
--- The causes of idle time in each of some windows (start_ns, end_ns; disjoint), by the rules of `_idle_of`.
+-- The causes of idle time in each of some windows (start_ns, end_ns; disjoint), by the rules of `_idle_of`. A gap finds its
+-- window by the slot of time in which both begin, some eight to a window: an ASOF join would sort all gaps, and keep them.
+-- Those that an edge of a window cuts are few.
 CREATE MACRO _idle_in(windows) AS TABLE
-WITH times AS (
-    FROM _idle_time
+WITH w AS MATERIALIZED (
+    SELECT start_ns, end_ns FROM query_table(windows) WHERE end_ns > start_ns
+),
+line AS MATERIALIZED (
+    SELECT min(start_ns) AS first_ns, max(end_ns) AS last_ns, greatest(1, (max(end_ns) - min(start_ns)) // (8 * count(*))) AS slot_ns
+    FROM w
+    HAVING count(*) > 0
+),
+gaps AS (
+    SELECT g.*, start_ns // slot_ns AS slot, end_ns // slot_ns AS last_slot
+    FROM _idle_time AS g CROSS JOIN line
+    WHERE start_ns < last_ns AND end_ns > first_ns
+),
+whole AS (
+    SELECT g.* EXCLUDE (slot, last_slot), w.start_ns AS window_ns
+    FROM gaps AS g
+    JOIN (SELECT *, unnest(range(start_ns // slot_ns, end_ns // slot_ns + 1)) AS slot FROM w CROSS JOIN line) AS w USING (slot)
+    WHERE g.start_ns >= w.start_ns AND g.end_ns <= w.end_ns
+),
+edges AS (
+    SELECT at_ns, at_ns // slot_ns AS slot
+    FROM (SELECT unnest([start_ns, end_ns]) AS at_ns FROM w) CROSS JOIN line
+),
+edged AS (
+    SELECT g.* EXCLUDE (slot, last_slot)
+    FROM (
+        FROM gaps WHERE last_slot = slot
+        UNION ALL
+        SELECT * REPLACE (unnest(range(slot, last_slot + 1)) AS slot) FROM gaps WHERE last_slot > slot
+    ) AS g
+    JOIN edges AS e USING (slot)
+    WHERE g.start_ns < e.at_ns AND g.end_ns > e.at_ns
+),
+to_cut AS (
+    SELECT DISTINCT * FROM edged
+),
+cut AS MATERIALIZED (
+    FROM cut_to('to_cut', windows)
 ),
 pieces AS (
-    FROM cut_to('times', windows)
+    FROM whole UNION ALL FROM cut
 )
 SELECT gpu_id, window_ns, cause, host, idle_ns
-FROM _idle_of('pieces');
+FROM _idle_of('pieces', 'cut');

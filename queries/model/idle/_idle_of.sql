@@ -1,10 +1,11 @@
--- The causes of idle time: of the gaps of `_idle_time`, or what they were cut to, each with the window_ns that it
--- lies in. One row per GPU, window, cause and host; `gpu_idle` says what the words mean. Of a late gap, what is before the
--- launch call is CPU work but for the calls in it; of one that was cut these are looked up once more.
-CREATE MACRO _idle_of(gaps) AS TABLE
-WITH late AS (
+-- The causes of idle time: of gaps of `_idle_time`, each with the window_ns that it lies in, and of those that were cut to it
+-- once more on their own. One row per GPU, window, cause and host; `gpu_idle` says what the words mean. Of a late gap, what is
+-- before the launch call is CPU work but for the calls in it; of one that was cut these are looked up.
+CREATE MACRO _idle_of(gaps, cut) AS TABLE
+WITH summed AS (
     SELECT
-        gpu_id, window_ns, is_copy,
+        gpu_id, window_ns, host, is_copy,
+        sum(end_ns - start_ns) AS idle_ns,
         sum(greatest(0, least(call_ns, end_ns) - start_ns)) AS before_ns,
         sum(greatest(0, least(returned_ns, end_ns) - greatest(call_ns, start_ns))) AS call_ns,
         sum(greatest(0, end_ns - greatest(call_ns, returned_ns, start_ns))) AS latency_ns,
@@ -13,28 +14,28 @@ WITH late AS (
         sum(alloc_ns) FILTER (start_ns = gap_ns AND end_ns = gap_end_ns) AS alloc_ns,
         sum(api_ns) FILTER (start_ns = gap_ns AND end_ns = gap_end_ns) AS api_ns
     FROM query_table(gaps)
-    WHERE host = 'late'
     GROUP BY ALL
 ),
 calls AS (
     SELECT gpu_id, window_ns, unnest(['sync calls', 'blocking copies', 'allocation', 'API calls']) AS host,
         unnest([sync_ns, copy_ns, alloc_ns, api_ns]) AS call_ns
-    FROM late
+    FROM summed
+    WHERE host = 'late'
     UNION ALL
     SELECT p.gpu_id, p.window_ns, c.host::VARCHAR, greatest(0, least(c.end_ns, p.end_ns) - greatest(c.start_ns, p.start_ns))
-    FROM (FROM query_table(gaps) WHERE host = 'late' AND (start_ns <> gap_ns OR end_ns <> gap_end_ns)) AS p
+    FROM query_table(cut) AS p
     JOIN facts.idle_calls AS c ON c.gpu_id = p.gpu_id AND c.gap_ns = p.gap_ns
 ),
 classed AS (
-    SELECT gpu_id, window_ns, host::VARCHAR AS host, sum(end_ns - start_ns) AS idle_ns
-    FROM query_table(gaps)
+    SELECT gpu_id, window_ns, host::VARCHAR AS host, idle_ns
+    FROM summed
     WHERE host <> 'late'
-    GROUP BY ALL
     UNION ALL
     SELECT gpu_id, window_ns,
         unnest(['CPU work', CASE WHEN is_copy THEN 'blocking copies' ELSE 'launch call' END, 'launch latency']),
         unnest([before_ns, call_ns, latency_ns])
-    FROM late
+    FROM summed
+    WHERE host = 'late'
     UNION ALL
     SELECT gpu_id, window_ns, unnest([host, 'CPU work']), unnest([call_ns, -call_ns]) FROM calls WHERE call_ns > 0
 )

@@ -25,6 +25,7 @@ profiled AS (
         avg(dram_pct) AS dram_pct,
         avg(l2_pct) AS l2_pct,
         avg(l1_pct) AS l1_pct,
+        bound_of(avg(sm_pct), avg(memory_pct)) AS bound,
         memory_level_of(avg(dram_pct), avg(l2_hit_pct), avg(l1_hit_pct)) AS memory_level,
         avg(dram_bytes) AS dram_bytes,
         avg(theoretical_occupancy_pct) AS theoretical_occupancy_pct,
@@ -54,6 +55,7 @@ COMMENT ON COLUMN _ncu_shapes.memory_pct IS 'Memory throughput, of its peak';
 COMMENT ON COLUMN _ncu_shapes.dram_pct IS 'DRAM throughput, of its peak';
 COMMENT ON COLUMN _ncu_shapes.l2_pct IS 'L2 throughput, of its peak';
 COMMENT ON COLUMN _ncu_shapes.l1_pct IS 'L1 throughput, of its peak';
+COMMENT ON COLUMN _ncu_shapes.bound IS 'What bounds it, as in `ncu_kernels`';
 COMMENT ON COLUMN _ncu_shapes.memory_level IS 'Which part of memory it uses most, as in `ncu_kernels`; says something of kernels that memory bounds';
 COMMENT ON COLUMN _ncu_shapes.dram_bytes IS 'Bytes read from DRAM and written to it, of one launch';
 COMMENT ON COLUMN _ncu_shapes.theoretical_occupancy_pct IS 'Theoretical occupancy by ncu';

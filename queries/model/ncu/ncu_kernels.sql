@@ -127,8 +127,10 @@ SELECT
     compute_major, grid_x, grid_y, grid_z, block_x, block_y, block_z, blocks_count, threads_per_block,
     threads_per_block / 32.0 AS warps_per_block_ratio,
     duration_ns,
-    bound_of(sm_pct, memory_pct) AS bound,
-    CASE WHEN bound = 'memory' THEN memory_level_of(dram_pct, l2_hit_pct, l1_hit_pct) END AS memory_level,
+    bound_of(avg(sm_pct) OVER alike, avg(memory_pct) OVER alike) AS bound,
+    CASE WHEN bound = 'memory' THEN
+        memory_level_of(avg(dram_pct) OVER alike, avg(l2_hit_pct) OVER alike, avg(l1_hit_pct) OVER alike)
+    END AS memory_level,
     sm_pct, memory_pct, dram_pct, l1_pct, l2_pct, l1_hit_pct, l2_hit_pct, dram_bytes, dram_bytes_per_s,
     fp32_flop_per_s, fp32_flop_per_s / nullif(dram_bytes_per_s, 0) AS fp32_flop_per_byte_ratio,
     load_sectors_per_request_ratio, nullif(load_bytes_per_sector_ratio, 0) AS load_bytes_per_sector_ratio,
@@ -165,7 +167,9 @@ SELECT
         WHEN regexp_matches(kernel, '(?i)tensorop|gmma|s\d{3,5}(?:gemm|fprop|dgrad|wgrad)|xmma') THEN 'tensorop'
         WHEN regexp_matches(kernel, '(?i)simt|_sgemm') THEN 'simt'
     END AS name_math
-FROM derived;
+FROM derived
+-- What bounds a kernel is said of all its launches that are alike, by their means: as in `_ncu_shapes`, which others read.
+WINDOW alike AS (PARTITION BY kernel_key(kernel), grid_x, grid_y, grid_z, block_x, block_y, block_z);
 
 COMMENT ON VIEW ncu_kernels IS 'One row per launch that ncu profiled, with the metrics that matter as columns and what they say: what bounds it, what limits occupancy, why warps wait.';
 COMMENT ON COLUMN ncu_kernels.launch IS 'The launch, in `ncu_launches`';
@@ -190,7 +194,7 @@ COMMENT ON COLUMN ncu_kernels.blocks_count IS 'Blocks in the grid';
 COMMENT ON COLUMN ncu_kernels.threads_per_block IS 'Threads in a block';
 COMMENT ON COLUMN ncu_kernels.warps_per_block_ratio IS 'Warps in a block';
 COMMENT ON COLUMN ncu_kernels.duration_ns IS 'How long it ran under ncu, which serialises kernels and may set other clocks: `gpu__time_duration.sum`';
-COMMENT ON COLUMN ncu_kernels.bound IS 'compute: SM more than 20 points above memory; memory: the reverse; latency: both below 40 %; balanced: both above 60 %, near the peak; else unknown: `sm__throughput.avg.pct_of_peak_sustained_elapsed`, `gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed`';
+COMMENT ON COLUMN ncu_kernels.bound IS 'Of all launches of the kernel with this grid and block, by their means. compute: SM more than 20 points above memory; memory: the reverse; latency: both below 40 %; balanced: both above 60 %, near the peak; else unknown: `sm__throughput.avg.pct_of_peak_sustained_elapsed`, `gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed`';
 COMMENT ON COLUMN ncu_kernels.memory_level IS 'Which part of the memory system bounds a memory-bound kernel: DRAM (above 70 %), L2 misses (hits below 50 % and DRAM above 40 %), L2 (L1 hits below 20 %, L2 hits of 50 % or more), L1';
 COMMENT ON COLUMN ncu_kernels.sm_pct IS 'SM throughput, share of its peak: `sm__throughput.avg.pct_of_peak_sustained_elapsed`';
 COMMENT ON COLUMN ncu_kernels.memory_pct IS 'Throughput of the busiest part of the memory system, share of its peak: `gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed`';

@@ -5,6 +5,7 @@ COMMENT ON VIEW waits IS 'One row per time that the host waited for the GPU: cal
 COMMENT ON COLUMN waits.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN waits.thread_id IS 'Thread that waited';
 COMMENT ON COLUMN waits.start_ns IS 'When the wait began; for a copy into pageable memory and the call that then waits for it, when the copy was called';
+COMMENT ON COLUMN waits.call_start_ns IS 'When the call that waited began';
 COMMENT ON COLUMN waits.end_ns IS 'When the call returned';
 COMMENT ON COLUMN waits.wait_ns IS 'How long the host was blocked: the durations of the one or two calls';
 COMMENT ON COLUMN waits.name IS 'The call that waited';

@@ -1,0 +1,55 @@
+-- A call of a thread that is in a call or between calls when a GPU starts the operation that it launched: so of each call one
+-- gap at most is that in which it ended, and of each gap one call is still under way at its end, a copy that ends the gap.
+CREATE TABLE IF NOT EXISTS facts.held_gaps (
+    charge VARCHAR, process_id BIGINT, thread_id BIGINT, call_start_ns BIGINT, start_ns BIGINT, end_ns BIGINT, held_ns BIGINT,
+    gpu_id BIGINT, gap_start_ns BIGINT, gap_end_ns BIGINT, dry_ns BIGINT
+);
+
+INSERT INTO facts.held_gaps BY NAME
+WITH held AS MATERIALIZED (
+    SELECT 'wait' AS charge, process_id, thread_id, process_id << 24 | thread_id AS thread, call_start_ns, start_ns, end_ns, wait_ns AS held_ns
+    FROM waits
+    UNION ALL
+    SELECT 'allocation', process_id, thread_id, process_id << 24 | thread_id, start_ns, start_ns, end_ns, duration_ns
+    FROM outer_api_calls
+    WHERE call_group IN ('alloc', 'free')
+),
+-- A gap in which a call ends begins or ends within the same 16 µs, or lasts longer than those: so few of millions are left
+-- to be sorted.
+near AS (
+    FROM gpu_gaps
+    WHERE start_ns // 16384 IN (SELECT end_ns // 16384 FROM held)
+        OR end_ns // 16384 IN (SELECT end_ns // 16384 FROM held) OR duration_ns >= 16384
+        OR next_ns IN (SELECT start_ns FROM memcpys WHERE copy_kind LIKE '%H%')
+),
+-- Whose operation ends a gap, if its launch call did not return before: of several that start at once, the one that
+-- `gpu_idle` goes by.
+ending AS (
+    SELECT
+        g.gpu_id::BIGINT AS gpu_id, g.start_ns AS gap_start_ns, g.end_ns AS gap_end_ns, g.running_end_ns AS dry_ns,
+        min(o.correlation_id << 24 | o.process_id) AS call
+    FROM near AS g
+    JOIN _gpu_work AS o ON o.gpu_id = g.gpu_id AND o.start_ns = g.next_ns
+    GROUP BY ALL
+),
+gaps AS MATERIALIZED (
+    SELECT g.* EXCLUDE (call), c.process_id << 24 | c.thread_id AS thread
+    FROM ending AS g
+    JOIN _host_activity AS c ON c.correlation_id = g.call >> 24 AND c.process_id = g.call & 16777215
+    WHERE c.kind = 'api' AND c.end_ns > g.dry_ns
+),
+ended AS (
+    SELECT h.*, g.gap_start_ns, g.gap_end_ns, g.dry_ns
+    FROM (FROM held JOIN (SELECT DISTINCT gpu_id, thread FROM gaps) USING (thread)) AS h
+    ASOF JOIN gaps AS g ON g.gpu_id = h.gpu_id AND g.thread = h.thread AND g.gap_start_ns <= h.end_ns
+    WHERE h.end_ns < g.gap_end_ns
+),
+under_way AS (
+    SELECT h.*, g.gpu_id, g.gap_start_ns, g.gap_end_ns, g.dry_ns
+    FROM gaps AS g
+    ASOF JOIN held AS h ON h.thread = g.thread AND h.start_ns <= g.gap_end_ns
+    WHERE h.end_ns >= g.gap_end_ns
+)
+SELECT * EXCLUDE (thread) FROM ended
+UNION ALL BY NAME
+SELECT * EXCLUDE (thread) FROM under_way;

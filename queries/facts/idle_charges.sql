@@ -1,0 +1,114 @@
+-- Idle time is split by `_idle_in` over windows that are cut where a call that held the host up begins and ends. What a wait
+-- costs beyond its own time is what the GPU then starved in the same gap, at most as long as the wait held the host up besides:
+-- without it the host would have launched that much earlier. Of what starved, the first counts.
+CREATE TABLE IF NOT EXISTS facts.idle_charges (
+    step BIGINT, gpu_id BIGINT, charge VARCHAR, process_id BIGINT, thread_id BIGINT, call_start_ns BIGINT, cause VARCHAR, host VARCHAR,
+    idle_ns BIGINT
+);
+
+INSERT INTO facts.idle_charges BY NAME
+WITH held AS MATERIALIZED (
+    FROM _held_gaps
+),
+steady AS (
+    SELECT step, start_ns, end_ns FROM steps WHERE phase = 'steady'
+),
+-- Tracing a graph by its nodes adds half a microsecond for each kernel to the launch call of the graph: 0.57 µs on an H200,
+-- where the same call took 0.1 µs for each with the graph traced as a whole. That much is the profiler's.
+traced AS MATERIALIZED (
+    SELECT g.gpu_id::BIGINT AS gpu_id, g.start_ns AS gap_start_ns, g.end_ns AS gap_end_ns, max(k.tracing_ns) AS most_ns
+    FROM gpu_gaps AS g
+    JOIN (
+        SELECT gpu_of(k.process_id, k.device_id) AS gpu_id, min(k.start_ns) AS start_ns, 500 * count(*) AS tracing_ns
+        FROM kernel_events AS k
+        SEMI JOIN (FROM api_calls WHERE call_group = 'graph launch') AS c ON c.process_id = k.process_id AND c.correlation_id = k.correlation_id
+        GROUP BY gpu_of(k.process_id, k.device_id), k.process_id, k.correlation_id
+    ) AS k ON k.gpu_id = g.gpu_id AND k.start_ns = g.next_ns
+    GROUP BY ALL
+),
+gaps AS MATERIALIZED (
+    SELECT gpu_id, gap_start_ns, gap_end_ns FROM held
+    UNION
+    SELECT gpu_id, gap_start_ns, gap_end_ns FROM traced
+),
+cuts AS (
+    SELECT unnest([start_ns, end_ns]) AS start_ns FROM steady
+    UNION
+    SELECT unnest([gap_start_ns, gap_end_ns]) FROM gaps
+    UNION
+    SELECT unnest([
+        greatest(start_ns, gap_start_ns), greatest(call_start_ns, gap_start_ns), least(greatest(end_ns, gap_start_ns), gap_end_ns)
+    ]) FROM held
+),
+places AS MATERIALIZED (
+    SELECT c.start_ns, c.end_ns, g.gpu_id, g.gap_start_ns
+    FROM (
+        FROM (SELECT start_ns, lead(start_ns) OVER (ORDER BY start_ns) AS end_ns FROM cuts)
+        CROSS JOIN (SELECT DISTINCT gpu_id FROM gaps)
+    ) AS c
+    ASOF JOIN gaps AS g ON g.gpu_id = c.gpu_id AND g.gap_start_ns <= c.start_ns
+    WHERE c.start_ns < g.gap_end_ns
+),
+windows AS MATERIALIZED (
+    SELECT DISTINCT start_ns, end_ns FROM places
+),
+idle AS MATERIALIZED (
+    SELECT
+        p.start_ns, p.gpu_id, p.gap_start_ns, i.cause, i.host, i.idle_ns,
+        CASE WHEN p.start_ns < s.end_ns THEN s.step END AS step
+    FROM _idle_in('windows') AS i
+    JOIN places AS p ON p.start_ns = i.window_ns AND p.gpu_id = i.gpu_id
+    ASOF LEFT JOIN steady AS s ON s.start_ns <= p.start_ns
+),
+in_call AS MATERIALIZED (
+    SELECT i.*, h.charge, h.process_id, h.thread_id, h.call_start_ns
+    FROM (SELECT *, CASE cause WHEN 'blocked' THEN 'wait' ELSE cause END AS charge FROM idle WHERE cause IN ('blocked', 'allocation')) AS i
+    ASOF JOIN (
+        SELECT *, unnest([start_ns, call_start_ns]) AS from_ns FROM held
+    ) AS h ON h.gpu_id = i.gpu_id AND h.gap_start_ns = i.gap_start_ns AND h.charge = i.charge AND h.from_ns <= i.start_ns
+    WHERE i.start_ns < h.end_ns
+),
+tracing AS MATERIALIZED (
+    SELECT start_ns, gpu_id, host, least(so_far_ns, most_ns) - least(so_far_ns - idle_ns, most_ns) AS tracing_ns
+    FROM (
+        SELECT i.*, t.most_ns, sum(i.idle_ns) OVER (PARTITION BY gpu_id, gap_start_ns ORDER BY i.start_ns, i.host) AS so_far_ns
+        FROM idle AS i
+        JOIN traced AS t USING (gpu_id, gap_start_ns)
+        WHERE i.host IN ('launch call', 'launch call under way')
+    )
+),
+-- The wait in which the GPU ran dry, and how long it held the host up beyond what is its own.
+drying AS (
+    SELECT h.gpu_id, h.gap_start_ns, h.process_id, h.thread_id, h.call_start_ns, h.end_ns, greatest(h.held_ns - coalesce(c.idle_ns, 0), 0) AS most_ns
+    FROM held AS h
+    LEFT JOIN (
+        SELECT gpu_id, process_id, thread_id, call_start_ns, sum(idle_ns) AS idle_ns FROM in_call WHERE charge = 'wait' GROUP BY ALL
+    ) AS c USING (gpu_id, process_id, thread_id, call_start_ns)
+    WHERE h.charge = 'wait' AND h.start_ns <= h.dry_ns
+    QUALIFY row_number() OVER (PARTITION BY h.gpu_id, h.gap_start_ns ORDER BY h.end_ns DESC, h.call_start_ns DESC) = 1
+),
+after_wait AS (
+    SELECT * REPLACE (least(so_far_ns, most_ns) - least(so_far_ns - idle_ns, most_ns) AS idle_ns)
+    FROM (
+        SELECT
+            i.* REPLACE (i.idle_ns - coalesce(t.tracing_ns, 0) AS idle_ns), d.process_id, d.thread_id, d.call_start_ns, d.most_ns,
+            sum(i.idle_ns - coalesce(t.tracing_ns, 0)) OVER (PARTITION BY i.gpu_id, i.gap_start_ns ORDER BY i.start_ns, i.host) AS so_far_ns
+        FROM idle AS i
+        JOIN drying AS d ON d.gpu_id = i.gpu_id AND d.gap_start_ns = i.gap_start_ns AND i.start_ns >= d.end_ns
+        LEFT JOIN tracing AS t ON t.gpu_id = i.gpu_id AND t.start_ns = i.start_ns AND t.host = i.host
+        WHERE i.cause = 'starved'
+    )
+),
+charged AS (
+    SELECT step, gpu_id, charge, process_id, thread_id, call_start_ns, cause, host, idle_ns FROM in_call
+    UNION ALL
+    SELECT step, gpu_id, 'wait', process_id, thread_id, call_start_ns, cause, host, idle_ns FROM after_wait
+    UNION ALL
+    SELECT i.step, i.gpu_id, 'tracing', NULL, NULL, NULL, i.cause, i.host, t.tracing_ns
+    FROM idle AS i
+    JOIN tracing AS t ON t.gpu_id = i.gpu_id AND t.start_ns = i.start_ns AND t.host = i.host
+)
+SELECT step, gpu_id, charge, process_id, thread_id, call_start_ns, cause, host, sum(idle_ns)::BIGINT AS idle_ns
+FROM charged
+WHERE idle_ns > 0
+GROUP BY ALL;

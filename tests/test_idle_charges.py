@@ -1,0 +1,52 @@
+"""`idle_charges`: what a wait or an allocation costs, against a plain loop and on traces whose answer is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import oracle
+import planted
+import pytest
+from hypothesis import HealthCheck, given, settings
+from opening import open_trace
+from strategies import traces
+
+REPOSITORY = Path(__file__).parents[1]
+REAL = [
+    *sorted((REPOSITORY / "sample_traces").glob("*.sqlite")),
+    *sorted((REPOSITORY.parent / "shared").glob("*/*.sqlite")),
+]
+
+
+def costs(path):
+    """Nanoseconds by charge, thread and start of the call."""
+    with open_trace(path) as trace:
+        rows = trace.sql("""
+            SELECT charge, process_id, thread_id, call_start_ns, sum(idle_ns)::BIGINT
+            FROM idle_charges WHERE charge <> 'tracing' GROUP BY ALL""").rows()
+    return {(charge, process, thread, start): ns for charge, process, thread, start, ns in rows}
+
+
+def plain_costs(path):
+    return {
+        (charge, thread >> 24 & 0xFFFFFF, thread & 0xFFFFFF, start): ns
+        for (charge, thread, start), ns in oracle.idle_costs(oracle.read(path)).items()
+    }
+
+
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
+def test_each_wait_and_allocation_costs_what_a_plain_loop_finds(path):
+    assert costs(path) == plain_costs(path)
+
+
+@pytest.mark.parametrize("name", planted.ALL)
+def test_of_planted_loops_too(name, tmp_path):
+    path = planted.ALL[name]().write(tmp_path / "trace.sqlite")
+    assert costs(path) == plain_costs(path)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(trace=traces())
+def test_of_any_trace_too(trace, tmp_path):
+    path = trace.write(tmp_path / "trace.sqlite")
+    assert costs(path) == plain_costs(path)
