@@ -53,6 +53,14 @@ def is_unreadable_cell(error: Exception) -> bool:
     return isinstance(error, UnicodeDecodeError) or "Mismatch Type Error" in text or "nvalid unicode" in text
 
 
+def is_damaged(error: Exception) -> bool:
+    """Tell whether SQLite found what no SQLite file has."""
+    text = str(error)
+    return any(
+        word in text for word in ("disk image is malformed", "file is not a database", "disk I/O error", "blob too big")
+    )
+
+
 def scanner() -> Path | None:
     """DuckDB's SQLite extension as installed from PyPI, or None where there is none for this DuckDB and platform."""
     from importlib.util import find_spec

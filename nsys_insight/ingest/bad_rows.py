@@ -1,15 +1,17 @@
 """Rows that cannot be true, such as a kernel that ends 200 years after the others: set aside, counted, and said.
 
 A trace as nsys wrote it has none, and to look for them would cost a scan of every table. So the relations of a trace
-raise an error where a query meets one (`guarded`). Only then is the trace opened once more, and all of its rows are looked at
-(`looked_at`).
+raise an error where a query meets one (`guarded`). Only then is the trace opened once more, and all of its rows are
+looked at (`looked_at`).
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from nsys_insight.ingest.sqlite_file import opened
 from nsys_insight.ingest.words import rows_of
 from nsys_insight.sql.quoting import identifier, literal
 
@@ -24,7 +26,7 @@ Window = tuple[int, int]
 
 # What DuckDB says where a query meets such a row.
 _MET = "a row of the trace cannot be true"
-# The table, of which the first rows tell about when the trace was: times are from its start, or of the epoch.
+# Tables whose first rows tell about when a trace was: times are from its start, or of the epoch.
 _TELLING = ("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS", "OSRT_API", "GPU_METRICS")
 _FIRST = 101
 # Fifty days, before or after: no session of nsys is that long, and a thousand such times still add up.
@@ -40,11 +42,12 @@ _POSSIBLE: dict[str, Window] = {
     "bytes": _SIZES,
     "localMemoryTotal": _SIZES,
     "value": (-(1 << 53), 1 << 53),
-    **dict.fromkeys(
-        """gridX gridY gridZ blockX blockY blockZ clusterX clusterY clusterZ registersPerThread staticSharedMemory
-        dynamicSharedMemory sharedMemoryExecuted localMemoryPerThread copyCount""".split(),
-        _COUNTS,
-    ),
+    "copyCount": _COUNTS,
+    "registersPerThread": _COUNTS,
+    **{f"{of}{axis}": _COUNTS for of in ("grid", "block", "cluster") for axis in "XYZ"},
+    **{f"{kind}SharedMemory": _COUNTS for kind in ("static", "dynamic")},
+    "sharedMemoryExecuted": _COUNTS,
+    "localMemoryPerThread": _COUNTS,
 }
 BOUNDED = frozenset({*_POSSIBLE, *_TIMES, "deviceId"})
 _DEVICES = (0, (1 << 16) - 1)
@@ -154,11 +157,21 @@ def _window(connection: duckdb.DuckDBPyConnection, source: Source) -> Window:
     """When a trace was, by its first rows."""
     for table in _TELLING:
         if time := _time(source.columns.get(table, set())):
-            first = f"SELECT try_cast({time} AS BIGINT) AS time FROM {source.relations[table]} LIMIT {_FIRST}"
-            ((middle,),) = connection.execute(f"SELECT quantile_disc(time, 0.5) FROM ({first})").fetchall()
-            if middle is not None and _ANY_TIME[0] <= middle <= _ANY_TIME[1]:
-                return middle - _REACH, middle + _REACH
+            times = sorted(each for each in _first_times(connection, source, table, time) if isinstance(each, int))
+            if times and _ANY_TIME[0] <= times[len(times) // 2] <= _ANY_TIME[1]:
+                return times[len(times) // 2] - _REACH, times[len(times) // 2] + _REACH
     return _ANY_TIME
+
+
+def _first_times(connection: duckdb.DuckDBPyConnection, source: Source, table: str, column: str) -> list[object]:
+    """The times of the first rows of a table; of a SQLite file asked of SQLite itself, which is quicker."""
+    import sqlite3
+
+    if source.file is not None:
+        with suppress(sqlite3.Error), opened(source.file) as database:
+            return [time for (time,) in database.execute(f"SELECT {column} FROM {identifier(table)} LIMIT {_FIRST}")]
+    first = f"SELECT try_cast({column} AS BIGINT) FROM {source.relations[table]} LIMIT {_FIRST}"
+    return [time for (time,) in connection.execute(first).fetchall()]
 
 
 def _counted(  # noqa: PLR0913, PLR0917 - what is counted
@@ -177,10 +190,7 @@ def _counted(  # noqa: PLR0913, PLR0917 - what is counted
         "count(*)",
         f"count(*) FILTER (({kept}) IS NOT TRUE)",
         f"count(*) FILTER (({kept}) AND {ends if has_ends else 'false'})",
-        *(
-            f"count(*) FILTER ({identifier(name)} IS NOT NULL AND {_possible(screen, table, name, kinds[name])} IS NULL)"
-            for name in bounded
-        ),
+        *(f"count({identifier(name)}) - count({_possible(screen, table, name, kinds[name])})" for name in bounded),
     ]
     counted: tuple[int, ...] = connection.execute(f"SELECT {', '.join(counts)} FROM {rows}").fetchall()[0]
     return counted

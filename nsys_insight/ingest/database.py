@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from itertools import count
 from typing import TYPE_CHECKING
 
+from nsys_insight.errors import UsageError
 from nsys_insight.ingest.limits import Limits
 from nsys_insight.sql.parser import take_connection
 from nsys_insight.sql.quoting import literal
@@ -30,6 +32,8 @@ def connect(limits: Limits = DEFAULT) -> duckdb.DuckDBPyConnection:
 
     connection = take_connection()
     memory, threads = limits.settled
+    if not re.fullmatch(r"\s*[\d.]+\s*([KMGT]i?)?B?\s*", memory, re.IGNORECASE):
+        raise _no_size(memory)
     try:
         connection.execute(
             # Row order is of no meaning in SQL; giving it up lets the extension scan a SQLite file in parallel.
@@ -42,7 +46,9 @@ def connect(limits: Limits = DEFAULT) -> duckdb.DuckDBPyConnection:
                 SET temp_directory = {literal(f"{spill_folder()}-{next(_CONNECTIONS)}")}"""
         )
     except duckdb.Error as error:
-        from nsys_insight.errors import UsageError
-
-        raise UsageError(f"--memory cannot be {memory!r}: {error}", "give a size such as 512MB or 4GB") from None
+        raise _no_size(memory, f": {error}") from None
     return connection
+
+
+def _no_size(memory: str, why: str = "") -> UsageError:
+    return UsageError(f"--memory cannot be {memory!r}{why}", "give a size such as 512MB or 4GB")

@@ -63,6 +63,13 @@ def identify(path: Path) -> Kind:
     Raises:
         TraceError: It cannot be read, is damaged or incomplete, or is nothing that nsys wrote.
     """
+    try:
+        str(path.absolute()).encode()
+    except UnicodeEncodeError:
+        raise TraceError(
+            f"{path} has a name that is not UTF-8, which DuckDB does not open",
+            "give it another: ln -s FILE trace.sqlite",
+        ) from None
     if is_parquet_folder(path):
         return Kind.PARQUET
     head = _head(path)
@@ -110,6 +117,12 @@ def settled(path: Path, note: Callable[[str], None] = lambda _: None, *, lasting
         TraceError: The copy cannot be made.
     """
     real = Path(os.path.realpath(path))
+    for suffix in ("-wal", "-journal"):
+        beside = Path(f"{real}{suffix}")
+        if beside.exists() and not beside.is_file():
+            raise TraceError(
+                f"{beside} is not a regular file, and SQLite would open it", "remove it, or copy the trace"
+            )
     try:
         with real.open("rb") as stream:
             header = stream.read(100)

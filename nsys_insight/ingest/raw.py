@@ -35,7 +35,7 @@ WHOLE = (
 
 
 # So many are looked at for correlation ids that repeat.
-_FIRST_CALLS = 100_000
+_FIRST_CALLS = 20_000
 
 
 @cache
@@ -89,8 +89,8 @@ def has_repeats(connection: duckdb.DuckDBPyConnection, source: Source) -> bool:
     first = "" if source.screen.looked else f"LIMIT {_FIRST_CALLS}"
     calls = f"""SELECT globalTid >> 24 AS process, correlationId FROM {source.relations[table]}
         WHERE correlationId IS NOT NULL AND eventClass IS DISTINCT FROM 67 {first}"""
-    repeats = f"SELECT count(*) > count(DISTINCT (process, correlationId)) FROM ({calls})"
-    return bool(connection.execute(repeats).fetchall()[0][0])
+    repeats = f"SELECT 1 FROM ({calls}) GROUP BY process, correlationId HAVING count(*) > 1 LIMIT 1"
+    return bool(connection.execute(repeats).fetchall())
 
 
 def _relation(connection: duckdb.DuckDBPyConnection, source: Source, table: str) -> str:
@@ -103,7 +103,8 @@ def _relation(connection: duckdb.DuckDBPyConnection, source: Source, table: str)
     if table != "CUPTI_ACTIVITY_KIND_RUNTIME" or not has_repeats(connection, source):
         return rows
     calls = "globalTid >> 24, correlationId, eventClass IS NOT DISTINCT FROM 67"
-    once = 'correlationId IS NULL OR row_number() OVER (PARTITION BY globalTid, correlationId, eventClass, start, "end") = 1'
+    same = 'globalTid, correlationId, eventClass, start, "end"'
+    once = f"correlationId IS NULL OR row_number() OVER (PARTITION BY {same}) = 1"
     return f"""(SELECT * REPLACE (CASE WHEN
         row_number() OVER (PARTITION BY {calls} ORDER BY start, "end" DESC, eventClass) = 1 THEN correlationId
         END AS correlationId) FROM {rows} QUALIFY {once if source.screen.looked else must(once)})"""

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, TypeVar
 from nsys_insight.errors import QueryError, TraceError
 from nsys_insight.facts.store import NOTHING_SAID, Facts
 from nsys_insight.ingest import bad_rows, database, raw
-from nsys_insight.ingest.attach import is_unreadable_cell
+from nsys_insight.ingest.attach import is_damaged, is_unreadable_cell
 from nsys_insight.ingest.identify import Kind
 from nsys_insight.ingest.several import catalogs
 from nsys_insight.ingest.waiting import left_running
 from nsys_insight.ingest.ways import Ways
 from nsys_insight.model import views
 from nsys_insight.session import build, sandbox
-from nsys_insight.session.answer import store
+from nsys_insight.session.answer import HAS_ZONE, store, without_zone
 from nsys_insight.session.several import unite
 from nsys_insight.sql.names import mentioned
-from nsys_insight.sql.quoting import literal
-from nsys_insight.sql.statements import failed
+from nsys_insight.sql.quoting import identifier, literal
+from nsys_insight.sql.statements import as_select, failed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -57,7 +57,8 @@ class Connection:
     ) -> None:
         """Open the files in the first way that works.
 
-        `note` is told what is left out of the files. `ncu` is a file that `ncu import` wrote, to be read beside a single trace.
+        `note` is told what is left out of the files. `ncu` is a file that `ncu import` wrote, to be read beside a
+        single trace.
 
         Raises:
             TraceError: None does.
@@ -119,12 +120,22 @@ class Connection:
 
         def run() -> tuple[Table, list[list[str]]]:
             columns = store(self.duckdb, name, query)
-            said = [
-                self.duckdb.execute(f"WITH answer AS (FROM {name}) SELECT * FROM ({note})").fetchall() for note in notes
-            ]
+            said = [self._noted(note, name) for note in notes]
             return (name, columns), [[text for (text,) in rows if text] for rows in said]
 
         return self._run(query, run, -1, options, *notes, ours=ours)
+
+    def _noted(self, note: str, answer: str) -> list[tuple[str]]:
+        import duckdb
+
+        try:
+            rows: list[tuple[str]] = self.duckdb.execute(
+                f"WITH answer AS (FROM {answer}) SELECT * FROM ({note})"
+            ).fetchall()
+        except (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException) as error:
+            what = str(error).partition("\n")[0]
+            raise QueryError(f"a note of the report failed: {what}", "nsys-insight packs check FILE") from None
+        return rows
 
     def stream(self, query: str, size: int, *, line: int = 0) -> tuple[Columns, Iterator[Batch]]:
         """Run a query and give its columns, and its rows in pieces of `size` while it still runs.
@@ -136,15 +147,19 @@ class Connection:
 
         def start() -> tuple[Columns, Batch]:
             # Not on a cursor, which does not see the connection's temporary tables and macros.
-            columns = [(name, kind) for name, kind, *_ in self.duckdb.execute(f"DESCRIBE {query}").fetchall()]
-            return columns, self.duckdb.execute(query).fetchmany(size)
+            select = as_select(query)
+            columns = [(name, kind) for name, kind, *_ in self.duckdb.execute(f"DESCRIBE {select}").fetchall()]
+            if zoned := [identifier(name) for name, kind in columns if HAS_ZONE in kind]:
+                texts = ", ".join(f"{name}::VARCHAR AS {name}" for name in zoned)
+                select = f"SELECT * REPLACE ({texts}) FROM (\n{select}\n)"
+            return [(name, without_zone(kind)) for name, kind in columns], self.duckdb.execute(select).fetchmany(size)
 
         columns, first = self._run(query, start, line)
         return columns, self._batches(first, size)
 
     def write_parquet(self, query: str, path: Path, *, line: int = 0) -> int:
         """Write a query's result while it runs as a Parquet file, to a `sandbox.handover`; return how many rows."""
-        copy = f"COPY (\n{query}\n) TO {literal(str(path))} (FORMAT parquet)"
+        copy = f"COPY (\n{as_select(query)}\n) TO {literal(str(path))} (FORMAT parquet)"
         return int(self._run(query, lambda: self.duckdb.execute(copy).fetchall(), line - 1)[0][0])
 
     def define(self, statement: Statement) -> None:
@@ -155,7 +170,7 @@ class Connection:
         self._run(statement.sql, lambda: self.duckdb.execute(statement.sql), statement.line)
         self._definitions[own] = statement.sql
 
-    def _run(  # noqa: PLR0913 - what is run, and what is said of it
+    def _run(
         self,
         sql: str,
         run: Callable[[], T],
@@ -165,6 +180,8 @@ class Connection:
         ours: bool = False,
     ) -> T:
         """Run what `sql` and `more` ask, in the way that is open or one that gets over what stops it there."""
+        import sqlite3
+
         import duckdb
 
         def ready_and_run() -> T:
@@ -186,19 +203,10 @@ class Connection:
                 # DuckDB's own fault, seen once in hundreds of runs, makes its connection useless: ask once more anew.
                 if not again and not self._ways.cached:
                     raise self._failed(error, line, ours=ours) from None
-                if not again:
-                    self._get_over(error)
-                else:
-                    self._ways.repeat()
+                self._ways.repeat() if again else self._get_over(error)
                 again = False
-            except (duckdb.Error, UnicodeDecodeError) as error:
-                broken = self._ways.cached and isinstance(error, duckdb.IOException)
-                if broken or is_unreadable_cell(error):
-                    self._get_over(error)
-                elif not self._looks and bad_rows.may_have_met(error):
-                    self._looks = True
-                    self._ways.repeat()
-                else:
+            except (duckdb.Error, sqlite3.Error, UnicodeDecodeError) as error:
+                if not self._may_get_over(error):
                     raise self._failed(error, line, ours=ours or not self._is_ready) from None
             self._open()
 
@@ -217,6 +225,8 @@ class Connection:
 
     def _open(self) -> None:
         """Try the ways that are left. The connection of one that failed stays: answers it gave can still be read."""
+        import sqlite3
+
         import duckdb
 
         while True:
@@ -235,7 +245,7 @@ class Connection:
                     self.duckdb.execute(definition)
             except duckdb.OutOfMemoryException as error:
                 self._make_room(error)
-            except (duckdb.Error, UnicodeDecodeError) as error:
+            except (duckdb.Error, sqlite3.Error, UnicodeDecodeError) as error:
                 self._get_over(error)
             else:
                 return
@@ -321,11 +331,30 @@ class Connection:
         columns = [name for (name,) in self.duckdb.cursor().execute(named).fetchall()]
         return failed(error, line=line, names=(*views.documented(internal=False), *tables), columns=columns)
 
+    def _may_get_over(self, error: Exception) -> bool:
+        """Tell whether to try once more what failed: in the next way, or without rows that cannot be true."""
+        import duckdb
+
+        broken = self._ways.cached and isinstance(error, duckdb.IOException)
+        if broken or is_unreadable_cell(error):
+            self._get_over(error)
+        elif is_damaged(error):
+            raise self._unreadable(error) from None
+        elif self._looks or not bad_rows.may_have_met(error):
+            return False
+        else:
+            self._looks = True
+            self._ways.repeat()
+        return True
+
     def _get_over(self, error: Exception) -> None:
         """Raise, unless the next way may do better."""
         if not self._ways.get_over(error):
-            which = ", ".join(str(file.path) for file in self.files[:3])
-            raise TraceError(
-                f"{which} cannot be read: {str(error).partition(chr(10))[0]}",
-                "export it again: nsys export --type sqlite -o trace.sqlite trace.nsys-rep",
-            ) from None
+            raise self._unreadable(error) from None
+
+    def _unreadable(self, error: Exception) -> TraceError:
+        which = ", ".join(str(file.path) for file in self.files[:3])
+        return TraceError(
+            f"{which} cannot be read: {str(error).partition(chr(10))[0]}",
+            "export it again: nsys export --type sqlite -o trace.sqlite trace.nsys-rep",
+        )
