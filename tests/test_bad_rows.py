@@ -6,10 +6,11 @@ import json
 import sqlite3
 from contextlib import closing
 
-import nsys_insight
 import planted
 import pytest
 from synthetic import Trace
+
+import nsys_insight
 
 KERNEL, CALL = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"
 MOST, LEAST = (1 << 63) - 1, -(1 << 63)
@@ -171,7 +172,7 @@ class TestOverlaps:
 
 
 class TestMessages:
-    def test_no_message_shows_our_own_sql(self, path, monkeypatch):
+    def test_no_message_shows_our_own_sql(self, path):
         from nsys_insight.errors import QueryError
         from nsys_insight.packs import library
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -82,6 +83,8 @@ def build(
 def _build(
     file: Path, target: Path, limits: Limits, connections: list[duckdb.DuckDBPyConnection] | None, *, in_place: bool
 ) -> Path:
+    import duckdb
+
     with cache_entries.making(target, "DuckDB copy", file) as path:
         connection = database.connect(limits)
         if connections is not None:
@@ -99,6 +102,10 @@ def _build(
                 else:
                     _copy(connection, file, task)
                 connection.execute("DETACH built")
+        except duckdb.Error as error:
+            if "No space left" in str(error):
+                raise OSError(errno.ENOSPC, "no room for a copy of the trace", str(target.parent)) from None
+            raise
         finally:
             connection.close()
     return target

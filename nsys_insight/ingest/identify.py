@@ -118,8 +118,8 @@ def settled(path: Path, note: Callable[[str], None] = lambda _: None, *, lasting
     """
     real = Path(os.path.realpath(path))
     for suffix in ("-wal", "-journal"):
-        beside = Path(f"{real}{suffix}")
-        if beside.exists() and not beside.is_file():
+        beside = f"{real}{suffix}"  # which may be too long for a file system, and pathlib does not forgive that
+        if os.path.exists(beside) and not os.path.isfile(beside):  # noqa: PTH110, PTH113
             raise TraceError(
                 f"{beside} is not a regular file, and SQLite would open it", "remove it, or copy the trace"
             )

@@ -23,12 +23,12 @@ Edit = list[Any]
 PAGE = 4096
 BIG = 1 << 63
 NUMBERS = (
-    0, 1, -1, 255, 1 << 31, (1 << 32) - 1, 1 << 32, -(1 << 31), 1 << 40, 1 << 53, 1 << 60, 1 << 62, BIG - 1, -BIG, 1 - BIG,
+    0, 1, -1, 255, 1 << 31, (1 << 32) - 1, 1 << 32, -(1 << 31), 1 << 40, 1 << 53, 1 << 60, 1 << 62, BIG - 1, -BIG,
 )  # fmt: skip
 OTHERS = (None, 0.5, 1e300, -1e19, "", "abc", "12", "\0", "\x1b[31m", "<script>", {"blob": "00ff80"}, {"blob": ""})
 TEXTS = (
-    {"text": 100_000, "of": "std::vector<int, "}, {"text": 5_000, "of": "("}, {"text": 50_000, "of": "<"}, "=1+1", "a\0b",
-    "", "\u202egnp", {"blob": "ff00"},
+    {"text": 100_000, "of": "std::vector<int, "}, {"text": 5_000, "of": "("}, {"text": 50_000, "of": "<"},
+    "=1+1", "a\0b", "", "\u202egnp", {"blob": "ff00"},
 )  # fmt: skip
 
 
@@ -151,7 +151,9 @@ def _made_anew(database: sqlite3.Connection, kind: str, table: str, *more: str) 
 
 
 def _of_bytes(content: bytearray, kind: str, at: int, more: int = 0) -> bytearray:
-    at %= max(len(content), 1)
+    if not content:
+        return content
+    at %= len(content)
     if kind == "flip":
         content[at] ^= more
     elif kind == "zero":

@@ -1,4 +1,4 @@
-"""What must hold of a command whatever the trace is: how it ends, what it says, and that its sums are those of the file.
+"""What must hold of a command whatever the trace is: how it ends, what it says, and that its sums are the file's own.
 
 The sums are asked of SQLite itself: how many kernels there are, and how long they took.
 """
@@ -6,7 +6,9 @@ The sums are asked of SQLite itself: how many kernels there are, and how long th
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -15,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import edits
 from server import LIMIT_S
 
 CODES = (0, 1, 3)
@@ -36,19 +39,18 @@ class Outcome:
 
     def fault(self, trace: Path) -> str:
         """Say what is wrong with it; empty if nothing is."""
-        if self.code == -9:
-            return f"still running after {LIMIT_S:g} s"
-        if self.code not in CODES:
-            return f"exit code {self.code}: {self.err[-600:]}"
-        if spoken := SPOKEN.search(self.err):
-            return f"says {spoken[0]!r}: {self.err[-600:]}"
-        if self.megabytes > LIMIT_MB:
-            return f"held {self.megabytes:.0f} MB"
-        if self.code and not self.err.startswith(("error: ", "note: ")):
-            return f"ends with {self.code} and says {self.err[:300]!r}"
-        if self.code:
-            return ""
-        return _wrong_sum(self, trace)
+        spoken = SPOKEN.search(self.err)
+        says_nothing = self.code and not self.err.startswith(("error: ", "note: "))
+        faults = {
+            f"still running after {LIMIT_S:g} s of work": self.code == -9,
+            f"exit code {self.code}: {self.err[-600:]}": self.code not in CODES,
+            f"says {spoken and spoken[0]!r}: {self.err[-600:]}": spoken,
+            f"held {self.megabytes:.0f} MB": self.megabytes > LIMIT_MB,
+            f"ends with {self.code} and says {self.err[:300]!r}": says_nothing,
+        }
+        return next((said for said, is_so in faults.items() if is_so), "") or (
+            "" if self.code else _wrong_sum(self, trace)
+        )
 
 
 class Commands:
@@ -59,7 +61,7 @@ class Commands:
         self._server = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("server.py"))],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder,
-            env={**__import__("os").environ, **environment},
+            env={**os.environ, **environment},
         )  # fmt: skip
 
     def __enter__(self) -> Self:
@@ -77,6 +79,25 @@ class Commands:
         ended: dict[str, Any] = json.loads(stdout.readline())
         out, err = ((self.folder / name).read_text(encoding="utf-8", errors="replace") for name in ("out", "err"))
         return Outcome(arguments, **ended, out=out, err=err)
+
+
+def judged(commands: Commands, base: Path, made: list[edits.Edit], command: tuple[str, ...]) -> tuple[str, int]:
+    """Break a trace and ask it; what is wrong with the outcome, and its exit code."""
+    path = commands.folder / "broken.sqlite"
+    shutil.copyfile(base, path)
+    edits.apply(path, made)
+    words = 2 if command[0] == "ncu" else 1
+    outcome = commands.run(*command[:words], str(path), *command[words:])
+    return outcome.fault(path), outcome.code
+
+
+def smallest(commands: Commands, base: Path, made: list[edits.Edit], command: tuple[str, ...]) -> list[edits.Edit]:
+    """Leave out edits as long as something is wrong."""
+    for edit in list(made) if len(made) > 1 else ():
+        fewer = [other for other in made if other is not edit]
+        if judged(commands, base, fewer, command)[0]:
+            made = fewer
+    return made
 
 
 def _wrong_sum(outcome: Outcome, trace: Path) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import shutil
 import sys
 import tempfile
 import time
@@ -19,9 +18,9 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
-import edits
-from bases import BASES, written
-from judge import Commands
+import edits  # noqa: E402
+from bases import BASES, written  # noqa: E402
+from judge import Commands, judged, smallest  # noqa: E402
 
 # `top` has sums that SQLite knows; of the rest, each file is asked some.
 FIRST = ("top", "--format", "json", "--limit", "0")
@@ -65,25 +64,6 @@ def main() -> None:
     codes = ", ".join(f"{count} ended with {code}" for code, count in sorted(ran.items()))
     print(f"{files} files in {asked.minutes:g} minutes, {sum(ran.values())} commands: {codes}; {len(found)} findings")
     sys.exit(bool(found))
-
-
-def judged(commands: Commands, base: Path, made: list[edits.Edit], command: tuple[str, ...]) -> tuple[str, int]:
-    """Break a trace and ask it; what is wrong with the outcome, and its exit code."""
-    path = commands.folder / "broken.sqlite"
-    shutil.copyfile(base, path)
-    edits.apply(path, made)
-    words = 2 if command[0] == "ncu" else 1
-    outcome = commands.run(*command[:words], str(path), *command[words:])
-    return outcome.fault(path), outcome.code
-
-
-def smallest(commands: Commands, base: Path, made: list[edits.Edit], command: tuple[str, ...]) -> list[edits.Edit]:
-    """Leave out edits as long as something is wrong."""
-    for edit in list(made) if len(made) > 1 else ():
-        fewer = [other for other in made if other is not edit]
-        if judged(commands, base, fewer, command)[0]:
-            made = fewer
-    return made
 
 
 if __name__ == "__main__":
