@@ -9,7 +9,7 @@ from nsys_insight.errors import TraceError
 from nsys_insight.ingest import extents
 from nsys_insight.ingest.identify import Kind
 from nsys_insight.ingest.ncu.store import attach as attach_ncu
-from nsys_insight.ingest.raw import Source
+from nsys_insight.ingest.source import Source
 from nsys_insight.ingest.sqlite_file import opened
 from nsys_insight.sql.quoting import identifier, literal
 

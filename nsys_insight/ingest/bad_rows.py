@@ -8,9 +8,10 @@ looked at (`looked_at`).
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from nsys_insight.ingest.source import ANY_TIME, Screen
 from nsys_insight.ingest.sqlite_file import opened
 from nsys_insight.ingest.words import rows_of
 from nsys_insight.sql.quoting import identifier, literal
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.ingest.raw import Source
+    from nsys_insight.ingest.source import Source, Window
 
-Window = tuple[int, int]
 
 # What DuckDB says where a query meets such a row.
 _MET = "a row of the trace cannot be true"
@@ -33,7 +33,6 @@ _FIRST = 101
 _REACH = 1 << 52
 _TIMES = ("start", "end", "timestamp")
 _MAY_BE_OPEN = ("NVTX_EVENTS",)
-_ANY_TIME: Window = (-(1 << 61), 1 << 61)
 
 _COUNTS, _SIZES = (0, (1 << 31) - 1), (0, 1 << 53)
 # What other numbers can be, where they are added or packed into one.
@@ -53,14 +52,6 @@ BOUNDED = frozenset({*_POSSIBLE, *_TIMES, "deviceId"})
 _DEVICES = (0, (1 << 16) - 1)
 _GPU_WORK = tuple(f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE"))
 _WORDS = {"correlationId": "correlation id", "bytes": "size", "deviceId": "device number", "value": "value"}
-
-
-@dataclass(frozen=True)
-class Screen:
-    """How rows are told that cannot be true: their times are in the `window`; `looked` if all were looked at."""
-
-    window: Window = _ANY_TIME
-    looked: bool = False
 
 
 def screened(connection: duckdb.DuckDBPyConnection, source: Source) -> Source:
@@ -158,9 +149,9 @@ def _window(connection: duckdb.DuckDBPyConnection, source: Source) -> Window:
     for table in _TELLING:
         if time := _time(source.columns.get(table, set())):
             times = sorted(each for each in _first_times(connection, source, table, time) if isinstance(each, int))
-            if times and _ANY_TIME[0] <= times[len(times) // 2] <= _ANY_TIME[1]:
+            if times and ANY_TIME[0] <= times[len(times) // 2] <= ANY_TIME[1]:
                 return times[len(times) // 2] - _REACH, times[len(times) // 2] + _REACH
-    return _ANY_TIME
+    return ANY_TIME
 
 
 def _first_times(connection: duckdb.DuckDBPyConnection, source: Source, table: str, column: str) -> list[object]:

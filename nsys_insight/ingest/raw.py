@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
 from nsys_insight.ingest import extents, gpus
-from nsys_insight.ingest.bad_rows import Screen, guarded, must
+from nsys_insight.ingest.bad_rows import guarded, must
 from nsys_insight.ingest.scope import WHOLE_TRACE, Scope, condition, cut
 from nsys_insight.paths import query
 from nsys_insight.sql.quoting import identifier
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     import duckdb
 
+    from nsys_insight.ingest.source import Screen, Source
     from nsys_insight.sql.names import Names
 
 # The tables of which the whole is read to say when a GPU was idle, and why.
@@ -46,21 +45,6 @@ def contract() -> dict[str, dict[str, str]]:
         table: {name.strip('"'): kind for name, kind in (column.split() for column in body.split(","))}
         for table, body in re.findall(r"CREATE TABLE (\w+) \(([^)]*)\)", text)
     }
-
-
-@dataclass(frozen=True)
-class Source:
-    """An opened trace: where each raw table's rows are, which columns they have, and where big tables begin and end.
-
-    `file` is the SQLite export that is scanned in place; None where the rows are elsewhere. `screen` tells rows that
-    cannot be true.
-    """
-
-    relations: dict[str, str]
-    columns: dict[str, set[str]]
-    extents: extents.Extents = field(default_factory=dict)
-    file: Path | None = None
-    screen: Screen = field(default_factory=Screen)
 
 
 def cell(name: str, kind: str, expression: str = "") -> str:

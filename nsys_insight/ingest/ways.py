@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from nsys_insight.ingest.files import File
     from nsys_insight.ingest.limits import Limits
-    from nsys_insight.ingest.raw import Source
+    from nsys_insight.ingest.source import Source
 
     Opened = tuple[duckdb.DuckDBPyConnection, list[Source]]
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from nsys_insight.ingest.files import File
     from nsys_insight.ingest.limits import Limits
     from nsys_insight.ingest.scope import Scope
+    from nsys_insight.ingest.source import Source
     from nsys_insight.session.answer import Batch, Columns
     from nsys_insight.sql.statements import Statement
 
@@ -250,7 +251,7 @@ class Connection:
             else:
                 return
 
-    def _build(self, sources: Sequence[raw.Source]) -> None:
+    def _build(self, sources: Sequence[Source]) -> None:
         """Begin the model over each source; that of a single one is in the connection's own catalog."""
         views.create_macros(self.duckdb)
         self.duckdb.execute("CREATE SCHEMA IF NOT EXISTS internal")
@@ -263,7 +264,7 @@ class Connection:
         ]
         self._facts = Facts(self.duckdb, sources, self.scope, self._create_model)
 
-    def _without_bad_rows(self, sources: Sequence[raw.Source]) -> list[raw.Source]:
+    def _without_bad_rows(self, sources: Sequence[Source]) -> list[Source]:
         looked = [bad_rows.looked_at(self.duckdb, source, raw.contract()) for source in sources]
         labels = [f"{file.label}: " if len(self.files) > 1 else "" for file in self.files]
         said = "; ".join(label + text for label, (_, texts) in zip(labels, looked, strict=True) for text in texts)
@@ -303,7 +304,7 @@ class Connection:
         self._open()
 
     @property
-    def _sources(self) -> list[raw.Source]:
+    def _sources(self) -> list[Source]:
         return [model.source for model in self._models]
 
     def _out_of_memory(self, error: Exception) -> QueryError:
