@@ -91,7 +91,7 @@ def looked_at(
             left_out += [f"{impossible:,} {of}"] if impossible else []
             backwards += [f"{reverse:,} {of}"] if reverse else []
             unknown += [
-                f"the {_WORDS.get(name, name)} of {count:,} {rows_of(table)}"
+                f"the {_WORDS.get(name, name)} of {count:,} {of}"
                 for name, count in zip(bounded, cells, strict=True)
                 if count
             ]
