@@ -16,6 +16,11 @@ def queries_folder() -> Path:
     return packaged if packaged.is_dir() else _PACKAGE.parent / "queries"
 
 
+def package_folder() -> Path:
+    """The folder of the package's Python modules."""
+    return _PACKAGE
+
+
 def query(name: str) -> str:
     """The SQL of a file below it: ``query("facts/steps/totals")``."""
     return (queries_folder() / f"{name}.sql").read_text(encoding="utf-8")

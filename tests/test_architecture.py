@@ -23,7 +23,7 @@ QUERIES = PACKAGE.parent / "queries"
 # From the cellar up; those of one line stand side by side, and know nothing of each other.
 FLOORS = """
     errors paths progress version
-    text
+    outputs text
     sql
     ingest
     model

@@ -334,7 +334,7 @@ class TestLookingUp:
     def test_it_gives_the_same_answer(self, path):
         rows, tables = self.looked_up(path)
         assert rows == self.read(path)
-        big = extents.known(path, attach.sqlite_columns(path, views=False))
+        big = extents.known(path, attach.sqlite_columns(path))
         assert ("near_CUPTI_ACTIVITY_KIND_RUNTIME" in tables) == ("CUPTI_ACTIVITY_KIND_RUNTIME" in big)
 
     @pytest.mark.parametrize(

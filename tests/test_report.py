@@ -26,6 +26,7 @@ from opening import open_trace
 from synthetic import Trace
 
 import nsys_insight
+from nsys_insight import outputs
 from nsys_insight.diagnose.text import headline
 from nsys_insight.errors import UsageError
 from nsys_insight.packs import built_in, topics
@@ -531,14 +532,14 @@ class TestFile:
         target.write_text("before", encoding="utf-8")
         target.chmod(0o640)
         with pytest.raises(UnicodeEncodeError):
-            file.save(target, "a\udcff")
+            outputs.save(target, "a\udcff")
         assert [path.name for path in tmp_path.iterdir()] == ["report.md"]
         assert target.read_text(encoding="utf-8") == "before"
-        file.save(target, "after")
+        outputs.save(target, "after")
         assert target.read_text(encoding="utf-8") == "after"
         assert target.stat().st_mode & 0o777 == 0o640
         with pytest.raises(UsageError, match="cannot write"):
-            file.save(tmp_path / "no" / "report.md", "")
+            outputs.save(tmp_path / "no" / "report.md", "")
 
 
 def run(*arguments, cwd, **environment):

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 from opening import open_trace
 
+from nsys_insight import outputs
 from nsys_insight.page import file
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -30,7 +31,7 @@ def path(sample, tmp_path_factory):
     """Write the report of a decoder once."""
     target = tmp_path_factory.mktemp("report") / "report.html"
     with open_trace(sample("decode_eager")) as trace:
-        file.save(target, file.page_text(trace, "html"))
+        outputs.save(target, file.page_text(trace, "html"))
     return target
 
 

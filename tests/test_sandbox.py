@@ -20,8 +20,8 @@ import nsys_insight
 from nsys_insight.errors import InsightError, QueryError
 from nsys_insight.ingest import attach, database, raw
 from nsys_insight.packs.pack import parse
-from nsys_insight.session import sandbox
-from nsys_insight.sql.statements import split
+from nsys_insight.session import pack_check, sandbox
+from nsys_insight.sql.statements import Statement, split
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -263,6 +263,63 @@ def test_a_pack_is_held_to_the_same(sample, tmp_path):
     pack.write_text(f"/*\n{header}*/\nSELECT content FROM read_text('/etc/hostname')")
     with nsys_insight.open(sample("churn")) as trace, pytest.raises(QueryError, match="read_text is not available"):
         trace.answer(parse(pack))
+
+
+# Each is a query where DuckDB takes it as a part of a statement, and as it stands more than one, or none.
+BREAKING_OUT = [
+    "SELECT 'a' AS x); CREATE TABLE pwned AS SELECT 1 AS x; SELECT * FROM (SELECT 'a' AS x",
+    "SELECT 'a' AS x); DROP TABLE scope; SELECT * FROM (SELECT 'a' AS x",
+    "SELECT 'a' AS x); ATTACH 'HERE/other.sqlite' AS o (TYPE sqlite); SELECT * FROM (SELECT 'a' AS x",
+    "SELECT 'a' AS x) UNION ALL (SELECT 'b'",
+    "SELECT 'a' AS x); CREATE TABLE pwned AS SELECT 1; SELECT * FROM (SELECT 'a'".replace(" ", "\u00a0"),
+    "SELECT 'a' AS x; CREATE TABLE pwned AS SELECT 1",
+    "SELECT 'a' AS x\0); CREATE TABLE pwned AS SELECT 1; SELECT * FROM (SELECT 1",
+    "CREATE TABLE pwned AS SELECT 1",
+    "EXPLAIN ANALYZE CREATE TABLE pwned AS SELECT 1",
+    "ATTACH 'HERE/new.duckdb'",
+    "COPY (SELECT 1) TO 'HERE/out.csv'",
+    *(
+        f"SELECT name AS x FROM {space}sqlite_scan{space}('HERE/other.sqlite', 'people')"
+        for space in ("\u00a0", "\u200b", "\u2003", "\u2060", "\u3000", "\ufeff", "\u00ad", "\u0085", "\u2028")
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("way", ["report", "note", "rows", "dicts", "query", "stream", "parquet", "define", "check"])
+@pytest.mark.parametrize("query", BREAKING_OUT)
+def test_a_query_cannot_end_the_statement_that_it_is_written_into(sample, tmp_path, way, query):
+    with contextlib.closing(sqlite3.connect(tmp_path / "other.sqlite")) as database, database:
+        database.execute("CREATE TABLE people AS SELECT 'hunter2' AS name")
+    query = query.replace("HERE", str(tmp_path))
+    pack = tmp_path / "peek.sql"
+    note = query.replace("\0", "\\u0000").replace("\u0085", "\\u0085") if way == "note" else "SELECT NULL"
+    header = f'title="a"\ndescription="b"\nreading="c"\nempty="d"\n[columns]\nx="e"\n[notes]\nn="""{note}"""\n'
+    pack.write_text(f"/*\n{header}*/\n{query if way in ('report', 'check') else 'SELECT 1 AS x ORDER BY 1'}")
+    before = content(tmp_path)
+    with nsys_insight.open(sample("churn")) as trace:
+        if way == "check":
+            assert pack_check.problems(pack)
+        else:
+            ways = {
+                "report": lambda: trace.answer(parse(pack)),
+                "note": lambda: trace.answer(parse(pack)),
+                "rows": lambda: trace.rows(query),
+                "dicts": lambda: trace.dicts(query),
+                "query": lambda: trace.query(query),
+                "stream": lambda: list(trace.stream(Statement(query)).batches()),
+                "parquet": lambda: trace.stream(Statement(query)).write_parquet(tmp_path / "answer.parquet"),
+                "define": lambda: trace.define(Statement(query, "pwned")),
+            }
+            if way == "define" and query == "CREATE TABLE pwned AS SELECT 1":
+                return
+            with pytest.raises(QueryError):
+                ways[way]()
+        tables = {
+            name for (name,) in trace._connection.duckdb.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+        }
+        assert "pwned" not in tables
+        assert "scope" in tables
+    assert content(tmp_path) == before
 
 
 def test_tables_of_the_contract_differ_in_their_columns(sample):

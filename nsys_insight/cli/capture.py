@@ -114,7 +114,7 @@ def _report(output: Path, *, force: bool) -> Path:
     """
     path = output if output.suffix == ".nsys-rep" else output.with_name(f"{output.name}.nsys-rep")
     if not path.parent.is_dir():
-        raise UsageError(f"{path.parent} is not a folder", f"make it first: mkdir -p {path.parent}")
+        raise UsageError(f"{path.parent} is not a folder", f"make it first: mkdir -p {shlex.quote(str(path.parent))}")
     if path.exists() and not force:
         raise UsageError(f"{path} exists already", "overwrite it with --force, or choose another name with -o")
     return path

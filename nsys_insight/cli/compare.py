@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from nsys_insight import progress
+from nsys_insight import outputs, progress
 from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import Flags, argument, flag, step_flags, taken_steps, with_flags
-from nsys_insight.cli.run import open_traces, save, show
-from nsys_insight.errors import Exit, UsageError, cannot_write
+from nsys_insight.cli.run import open_traces, show
+from nsys_insight.errors import Exit, UsageError
 from nsys_insight.render import HUMAN_FORMATS
 
 if TYPE_CHECKING:
@@ -114,6 +114,7 @@ def check_command() -> Callable[..., None]:
 
         budgets = [Budget.parsed(bound, text) for bound in ("max", "min") for text in given.pop(bound) or []]
         if budget:
+            outputs.check(flags.output, [budget])
             budgets += from_toml(budget)
         if not budgets and not baseline:
             raise UsageError(
@@ -162,7 +163,7 @@ def _save_command() -> Callable[..., None]:
         if not flags.output:
             sys.stdout.write(to_json(saved))
             return
-        save(flags.output, to_json(saved))
+        outputs.save(flags.output, to_json(saved))
         size = f"{saved.count} steps" if saved.unit != "trace" else "the whole trace"
         terminal.note(f"{size} of {saved.label} are saved in {flags.output}")
 
@@ -178,6 +179,8 @@ def _measured(sides: Sequence[Sequence[Path | None]], flags: Flags, steps: StepO
     with ExitStack() as opened, progress.at("measuring the runs"):
 
         def source(path: Path | None) -> Run | Session:
+            if path:
+                outputs.check(flags.output, [path])
             if not path or path.suffix.lower() != ".json":
                 return opened.enter_context(open_traces([path] if path else [], flags))
             content = _json(path)
@@ -212,10 +215,8 @@ def _write(whole: Answer, tables: Sequence[Answer], fmt: str, flags: Flags) -> N
     with ExitStack() as opened:
         stream = sys.stdout
         if output:
-            try:
-                stream = opened.enter_context(output.open("w", encoding="utf-8"))
-            except OSError as error:
-                raise cannot_write(output, error) from None
+            made = opened.enter_context(outputs.whole(output))
+            stream = opened.enter_context(made.open("w", encoding="utf-8"))
         for at, table in enumerate(tables):
             if at:
                 stream.write("\n")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight import outputs
 from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import Flags, step_flags, taken_steps, with_flags
-from nsys_insight.cli.run import open_traces, save, show
+from nsys_insight.cli.run import open_traces, show
 from nsys_insight.errors import InsightError
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.render import HUMAN_FORMATS
@@ -46,7 +47,7 @@ def diagnose_command() -> Callable[..., None]:
             else:
                 written = text(found, None if flags.output else terminal.width(), flags.limit)
             if flags.output:
-                save(flags.output, written)
+                outputs.save(flags.output, written)
             else:
                 sys.stdout.write(written)
             for note in found.notes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight import outputs
 from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import Flags, flag, flag_of, with_flags
-from nsys_insight.cli.run import answer_pack, help_of, open_traces, save
+from nsys_insight.cli.run import answer_pack, help_of, open_traces
 from nsys_insight.errors import UsageError
 from nsys_insight.packs import library, step_options
 
@@ -51,7 +52,7 @@ def roofline_command() -> Callable[..., None]:
         if output is None:
             print(drawn)
         else:
-            save(output, drawn)
+            outputs.save(output, drawn)
         for text in answer.notes:
             terminal.note(text)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nsys_insight import outputs
 from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import Flags, checked_format
 from nsys_insight.cli.run import meant_trace, open_trace, show
@@ -81,7 +84,11 @@ def plan(  # noqa: PLR0913 - flags
     name: Annotated[str | None, typer.Option("--export", help="The report to write, without suffix.")] = None,
     fmt: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "table",
     command_only: Annotated[bool, typer.Option("--command-only", help="Print the command and nothing else.")] = False,
-    run: Annotated[bool, typer.Option("--run", help="Run the command.")] = False,
+    run: Annotated[bool, typer.Option("--run", help="Run the command, with the program after --.")] = False,
+    trust: Annotated[
+        bool,
+        typer.Option("--trust-trace", help="Let --run run the program that the trace names; on a terminal only."),
+    ] = False,
 ) -> None:
     """Write the ncu command that profiles the hottest kernels, each at a launch of the steady state."""
     from nsys_insight.cli.trace_argument import remember
@@ -107,11 +114,28 @@ def plan(  # noqa: PLR0913 - flags
             for text in made.notes:
                 terminal.note(text)
         if run:
-            if not program and not made.app:
-                raise UsageError(
-                    "the trace does not say how the program was started", "nsys-insight ncu plan --run TRACE -- PROGRAM"
-                )
+            _refuse_strangers(program, made.app, trust=trust)
             tool.run(made.command(str(tool.newest_ncu()), program))
+
+
+def _refuse_strangers(given: tuple[str, ...], recorded: tuple[str, ...], *, trust: bool) -> None:
+    """Refuse to run what only the trace says, unless somebody at a terminal has said that they trust it.
+
+    Raises:
+        UsageError: No program is given, and the trace's own is not to be run, or unknown.
+    """
+    if given:
+        return
+    if not recorded:
+        raise UsageError(
+            "the trace does not say how the program was started", "nsys-insight ncu plan --run TRACE -- PROGRAM"
+        )
+    if not trust or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        at = "" if not trust else "; --trust-trace holds on a terminal only"
+        raise UsageError(
+            f"the program to run is one that the trace names, and a trace may name any{at}",
+            f"look at it, and give it: nsys-insight ncu plan --run TRACE -- {shlex.join(recorded)}",
+        )
 
 
 @app.command("import")
@@ -126,13 +150,15 @@ def import_(
         ),
     ] = None,
     implementation: Implementation = None,
+    *,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that nsys-insight did not write.")] = False,
 ) -> None:
     """Read what ncu measured into one file, which reports and sql find beside the trace of the same name."""
     from nsys_insight.ingest.ncu.pages import report_name
 
     launches = store.read_all(files)
     target = output or Path(report_name(files[0].name) + store.SUFFIX)
-    store.write(launches, target, implementation)
+    store.write(launches, target, implementation, files, force=force)
     metrics = sum(len(launch.metrics) for launch in launches)
     rules = sum(len(launch.rules) for launch in launches)
     terminal.note(f"{len(launches):,} launches, {metrics:,} metrics, {rules:,} remarks of ncu's rules")
@@ -168,6 +194,8 @@ def report(  # noqa: PLR0913 - flags
     fmt = fmt or (format_for(output) if output else "table")
     if fmt not in _FORMATS:
         raise UsageError(f"a report cannot be written as {fmt!r}", f"choose one of: {', '.join(_FORMATS)}")
+    inputs = [*files, *([trace] if trace else [])]
+    outputs.check(output, inputs)
     data = _store_of(files, implementation)
     with Measured(data) as measured:
         if kernel is not None:
@@ -176,17 +204,17 @@ def report(  # noqa: PLR0913 - flags
         names = [row["report"] for row in measured.rows("SELECT DISTINCT report FROM ncu_launches ORDER BY report")]
         built = reports.build(measured, ", ".join(names), rows)
         many = detailed or len(built.kernels)
-        stream = output.open("w", encoding="utf-8", newline="") if output else sys.stdout
-        try:
+        with ExitStack() as opened:
+            stream = sys.stdout
+            if output:
+                made = opened.enter_context(outputs.whole(output, inputs))
+                stream = opened.enter_context(made.open("w", encoding="utf-8", newline=""))
             if fmt == "json":
                 to_json.write(built, stream)
             elif fmt == "markdown":
                 write.markdown(built, stream, many)
             else:
                 write.text(built, stream, None if output else terminal.width(), many)
-        finally:
-            if output:
-                stream.close()
         if fmt != "json" and many < len(built.kernels):
             terminal.note(f"{many} of {len(built.kernels)} kernels at length; --limit 0 writes about all")
 
@@ -211,6 +239,7 @@ def diff(  # noqa: PLR0913 - flags
     from nsys_insight.ncu.measured import VIEW, Measured
 
     checked_format(fmt)
+    outputs.check(log, [before, after])
     if log is not None and not change:
         raise UsageError("the log needs to know what was changed", f'add --change "what you did" to --log {log}')
     with Measured(_store_of([before], None)) as old, Measured(_store_of([after], None)) as new:

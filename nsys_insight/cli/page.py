@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight import outputs
 from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import Flags, flag, flag_of, step_flags, taken_steps, with_flags
 from nsys_insight.cli.run import open_traces
@@ -38,13 +39,11 @@ def page_command() -> Callable[..., None]:
         if flags.explain:
             raise UsageError("a report is made of many queries", "nsys-insight top --explain prints one of them")
         with open_traces([trace] if trace else [], flags) as opened:
-            if flags.output:
-                file.refuse_input(opened, flags.output)
             text = file.page_text(opened, kind, steps, limit=flags.limit, sizes=sizes)
         if flags.output is None:
             print(text, end="")
         else:
-            file.save(flags.output, text)
+            outputs.save(flags.output, text)
             terminal.note(f"{flags.output} written")
 
     own = flag(

@@ -6,11 +6,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from nsys_insight import progress
+from nsys_insight import outputs, progress
 from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import DEFAULT_LIMIT, DEFAULTS, Flags, flag_of, with_flags
 from nsys_insight.cli.progress_line import progress_line
-from nsys_insight.errors import cannot_write
 from nsys_insight.packs import step_options
 from nsys_insight.render import HUMAN_FORMATS, write
 from nsys_insight.sql.names import tables_read
@@ -56,18 +55,6 @@ def help_of(pack: Pack) -> str:
     return f"{pack.title}.\n\n{pack.description}\n\nReading: {pack.reading}\n\nColumns:\n\n{columns}"
 
 
-def save(path: Path, content: str | bytes) -> None:
-    """Write a text or a picture to a file.
-
-    Raises:
-        UsageError: The file cannot be written.
-    """
-    try:
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    except OSError as error:
-        raise cannot_write(path, error) from None
-
-
 def open_traces(traces: Sequence[Path], flags: Flags, *, several: bool = False) -> Trace:
     """Open the trace that the user means, in the scope that the flags give; a single one is remembered in this folder.
 
@@ -77,6 +64,7 @@ def open_traces(traces: Sequence[Path], flags: Flags, *, several: bool = False) 
 
     scope, timeout_s = flags.scope, flags.timeout_s
     paths = resolve_all(traces) if traces and several else [meant_trace(traces[0] if traces else None)]
+    outputs.check(flags.output, [*paths, *([flags.ncu] if flags.ncu else [])])
     opened = open_trace(
         *paths,
         scope=scope,
@@ -86,6 +74,7 @@ def open_traces(traces: Sequence[Path], flags: Flags, *, several: bool = False) 
         use_cache=flags.cache,
         ncu=flags.ncu,
     )
+    outputs.check(flags.output, [opened.ncu] if opened.ncu else [])
     if len(paths) == 1 and flags.cache is not False:
         remember(paths[0])
     return opened

@@ -7,12 +7,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_insight import progress
+from nsys_insight import outputs, progress
 from nsys_insight.errors import UsageError, cannot_write
 from nsys_insight.ingest import raw
 from nsys_insight.ingest.limits import Limits
 from nsys_insight.model import views
-from nsys_insight.render import whole
 from nsys_insight.session.build import create_lasting
 from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.sql.statements import Statement
@@ -26,6 +25,10 @@ _BY_SUFFIX = {
     ".pftrace": "perfetto",
     ".perfetto-trace": "perfetto",
 }
+# As in the view `capture`: what no answer shows.
+_PRIVATE = "ENVIRONMENT|HOST|USER|DEVICE_DISPLAY_NAME"
+# The columns that hold ids of strings.
+_STRINGS = {"demangledName", "shortName", "mangledName", "nameId", "textId"}
 KINDS = ("duckdb", "parquet", "perfetto")
 
 
@@ -53,6 +56,7 @@ def convert(trace: Session, output: Path, kind: str, *, force: bool = False) -> 
         raise UsageError(
             "a part of a trace cannot be read back as a trace", "leave the scope out, or add --as perfetto"
         )
+    outputs.check(output, [*trace.paths, *([trace.ncu] if trace.ncu else [])])
     if output.exists() and not force:
         raise UsageError(f"{output} exists already", "choose another name, or add --force")
     try:
@@ -66,7 +70,7 @@ def _write(trace: Session, output: Path, kind: str) -> None:
     if kind == "perfetto":
         from nsys_insight.convert.perfetto import write_timeline
 
-        with output.open("wb") as stream, whole(output):
+        with outputs.whole(output, trace.paths, force=True) as made, made.open("wb") as stream:
             write_timeline(trace, stream)
     elif kind == "duckdb":
         write_database(trace, output)
@@ -86,7 +90,7 @@ def write_database(trace: Session, output: Path) -> None:
                 connection.execute(f"CREATE TABLE raw.{identifier(table)} AS FROM read_parquet({literal(str(file))})")
                 file.unlink()
             create_lasting(connection)
-        built.replace(output)
+        outputs.place(built, output, force=True)
 
 
 def _write_folder(trace: Session, output: Path) -> None:
@@ -108,5 +112,23 @@ def _write_folder(trace: Session, output: Path) -> None:
 def _raw_tables(trace: Session, folder: Path) -> dict[str, Path]:
     files = {table: folder / f"{table}.parquet" for table in raw.contract()}
     for table, file in files.items():
-        trace.stream(Statement(f"SELECT * FROM raw.{identifier(table)}")).write_parquet(file)
+        trace.stream(Statement(f"SELECT * FROM raw.{identifier(table)}{_handed_over(table)}")).write_parquet(file)
     return files
+
+
+def _handed_over(table: str) -> str:
+    """SQL for the rows of a raw table that may be given to others.
+
+    nsys records the environment, the host and the user of a program, also as strings that nothing refers to.
+    """
+    if table in ("META_DATA_CAPTURE", "META_DATA_EXPORT", "EXPORT_META_DATA"):
+        return f" WHERE NOT regexp_matches(name, {literal(_PRIVATE)})"
+    if table != "StringIds":
+        return ""
+    uses = [
+        f"SELECT {identifier(column)} FROM raw.{identifier(other)}"
+        for other, columns in raw.contract().items()
+        for column in columns
+        if column in _STRINGS
+    ]
+    return f" WHERE id IN ({' UNION ALL '.join(uses)})"

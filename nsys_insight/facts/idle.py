@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     # Times, and how many calls begin before each.
     Times = tuple[Ints, Ints]
 
-# Late gaps are looked at so many at a time, with the calls around them: what a million takes is some 100 MB.
-MOST = 2_000_000
+# Late gaps are looked at so many at a time, with the calls around them; a million take some 300 MB.
+MOST = 1_000_000
 # What a thread can be at, by its number in `queries/facts/idle/find.sql`: columns of `facts.idle_time`.
 KINDS = ("sync_ns", "copy_ns", "alloc_ns", "api_ns")
 
@@ -127,7 +127,8 @@ class Calls(NamedTuple):
         """How many calls begin before each time."""
         import numpy as np
 
-        return np.searchsorted(self.start, times)
+        begun: Ints = np.searchsorted(self.start, times)
+        return begun
 
     def time_between(self, start: Times, end: Times, kind: int) -> Ints:
         """How long the threads were in calls of a kind between times; each has with it how many calls begin before."""
@@ -139,7 +140,8 @@ class Calls(NamedTuple):
         sums = np.concatenate(([0], np.cumsum(np.where(is_kind, self.end - self.start, 0))))
         last_end = np.concatenate(([0], np.where(is_kind, self.end, 0)))
         until_start, until_end = (sums[begun] - np.maximum(last_end[begun] - times, 0) for times, begun in (start, end))
-        return until_end - until_start
+        between: Ints = until_end - until_start
+        return between
 
     def met(self, starts: Ints, ends: Ints, first: Ints, last: Ints) -> tuple[Ints, Ints]:
         """Which calls lie in which gaps: the number of the gap and that of the call, pair by pair.

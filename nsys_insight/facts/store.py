@@ -40,7 +40,7 @@ NOTHING_SAID = FactOptions()
 _KINDS = {
     "idle": frozenset({"idle_time", "idle_calls"}),
     "gaps": frozenset({"listed_gaps", "listed_operations", "listed_activity"}),
-    "steps": frozenset({"steps", "step_method"}),
+    "steps": frozenset({"steps", "step_calls", "step_method"}),
     "fusion": frozenset({"fusions", "fusion_kernels", "fusion_step"}),
 }
 # What the user is told that is being found, where the name does not say it.
@@ -48,9 +48,12 @@ _WORDS = {"idle": "idle time", "fusion": "fusion candidates", "gpu_reach": "GPU 
 _KIND_OF = {table: kind for kind, tables in _KINDS.items() for table in tables}
 
 
-def create_schemas(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create the schema of the facts, and that of what is needed on the way."""
-    connection.execute("CREATE SCHEMA IF NOT EXISTS facts; CREATE SCHEMA IF NOT EXISTS internal")
+def create_schemas(connection: duckdb.DuckDBPyConnection, *names: str) -> None:
+    """Create schemas, but for those in whose place a database of the name is attached (`FactsFile`)."""
+    attached = {name for (name,) in connection.execute("SELECT database_name FROM duckdb_databases()").fetchall()}
+    for name in names:
+        if name not in attached:
+            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {name}")
 
 
 def create_tables(connection: duckdb.DuckDBPyConnection, names: AbstractSet[str]) -> None:
@@ -67,6 +70,10 @@ def every_table() -> AbstractSet[str]:
     return fact_tables().keys() | frozenset().union(*_KINDS.values())
 
 
+def _tables_of(kind: str) -> AbstractSet[str]:
+    return _KINDS.get(kind, frozenset({kind}))
+
+
 class Facts:
     """The facts that have been found over a connection.
 
@@ -75,6 +82,7 @@ class Facts:
         sources: What it is over, file by file.
         scope: The part of the traces that it shows.
         prepare: Creates the views that a statement names.
+        kept: The facts that were found before, for the whole trace, and are shown by views in place of tables.
     """
 
     def __init__(
@@ -83,10 +91,13 @@ class Facts:
         sources: Sequence[Source],
         scope: Scope,
         prepare: Callable[[str], None],
+        kept: AbstractSet[str] = frozenset(),
     ) -> None:
-        """Nothing has been found."""
+        """Nothing has been found but what was kept."""
         self._connection, self._sources, self._scope, self._create_views = connection, sources, scope, prepare
-        self._found: dict[str, object] = {}
+        self._kept = set(kept)
+        kinds = {_KIND_OF.get(table, table) for table in kept}
+        self._found = {kind: self._said(kind, NOTHING_SAID) for kind in kinds if _tables_of(kind) <= kept}
         self._under_way: set[str] = set()
 
     def find(self, queries: Sequence[str], options: FactOptions) -> None:
@@ -106,6 +117,12 @@ class Facts:
                 self._find(kind, options)
                 self._found[kind] = said
 
+    @property
+    def to_keep(self) -> AbstractSet[str]:
+        """The tables of the facts that hold for the trace whatever the next question says about them."""
+        kinds = [kind for kind, said in self._found.items() if said == self._said(kind, NOTHING_SAID)]
+        return frozenset[str]().union(*map(_tables_of, kinds))
+
     def _said(self, kind: str, options: FactOptions) -> object:
         """What the user said that these facts depend on."""
         if kind == "gaps":
@@ -117,8 +134,11 @@ class Facts:
 
     def _find(self, kind: str, options: FactOptions) -> None:
         """Find a kind of facts anew, and before it those that it is found in."""
-        tables = _KINDS.get(kind, frozenset({kind}))
+        tables = _tables_of(kind)
         self._under_way |= tables
+        for table in self._kept & tables:
+            self._connection.execute(f"DROP VIEW facts.{table}")
+        self._kept -= tables
         try:
             for part in self._parts:
                 with several.inside(self._connection, part):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import TraceError
 from nsys_insight.ingest import extents
+from nsys_insight.ingest.database import tables
 from nsys_insight.ingest.identify import Kind
 from nsys_insight.ingest.ncu.store import attach as attach_ncu
 from nsys_insight.ingest.source import Source
@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 def attach(
     connection: duckdb.DuckDBPyConnection, files: Sequence[File], built: Mapping[Path, Path | None], ncu: Path | None
 ) -> list[Source] | None:
-    """Attach each file, or what was built of it; None where a file needs the extension and there is none.
+    """Attach each file, or what was built of it; None where a file needs the extension and that cannot be used.
 
     `ncu` is a file that `ncu import` wrote, to be read beside a single trace.
     """
     sources = []
+    # What else a DuckDB file holds is inert, unless that extension is there: its functions read any SQLite file.
+    may_scan = not any(file.kind is Kind.DATABASE for file in files)
     for number, file in enumerate(files):
         name = "trace" if len(files) == 1 else f"trace_{number}"
         database = built.get(file.path)
@@ -40,7 +42,7 @@ def attach(
         elif file.kind is Kind.DATABASE:
             source = attach_database(connection, file.path, name, schema="raw")
         else:
-            source = attach_sqlite(connection, file.path, name)
+            source = attach_sqlite(connection, file.path, name) if may_scan else None
         if source is None:
             return None
         sources.append(attach_ncu(connection, ncu, source) if ncu else source)
@@ -86,9 +88,9 @@ def attach_sqlite(connection: duckdb.DuckDBPyConnection, path: Path, name: str =
         connection.execute(f"LOAD {literal(str(extension))}")
     except duckdb.Error:
         return None
-    connection.execute(f"ATTACH {literal(str(path))} AS {name} (TYPE sqlite, READ_ONLY)")
+    connection.execute(f"ATTACH {literal(str(path.absolute()))} AS {name} (TYPE sqlite, READ_ONLY)")
     columns = sqlite_columns(path)
-    in_order = extents.known(path, sqlite_columns(path, views=False))  # a view has no row numbers to look at
+    in_order = extents.known(path, columns)
     return Source({table: f"{name}.{identifier(table)}" for table in columns}, columns, in_order, path)
 
 
@@ -96,14 +98,8 @@ def attach_database(
     connection: duckdb.DuckDBPyConnection, path: Path, name: str = "trace", *, schema: str = "main"
 ) -> Source:
     """Attach a DuckDB file that holds raw tables in `schema`: `main` in the cache, `raw` in a converted trace."""
-    connection.execute(f"ATTACH {literal(str(path))} AS {name} (READ_ONLY)")
-    found = connection.execute(
-        f"""SELECT table_name, column_name FROM duckdb_columns()
-            WHERE database_name = {literal(name)} AND schema_name = {literal(schema)}"""
-    ).fetchall()
-    columns: dict[str, set[str]] = {}
-    for table, column in found:
-        columns.setdefault(table, set()).add(column)
+    connection.execute(f"ATTACH {literal(str(path.absolute()))} AS {name} (TYPE duckdb, READ_ONLY)")
+    columns = tables(connection, name, schema)
     if "StringIds" not in columns and schema != "main":
         raise TraceError(
             f"{path} is a DuckDB file, but not one that nsys-insight convert wrote",
@@ -115,16 +111,21 @@ def attach_database(
 def attach_parquet(connection: duckdb.DuckDBPyConnection, folder: Path) -> Source:
     """Read a folder that ``nsys export --type parquetdir`` made, or ``convert``: one Parquet file a table."""
     relations, columns = {}, {}
-    folder = folder / "raw" if (folder / "raw").is_dir() else folder
-    for file in sorted(folder.glob("*.parquet")):
+    for file in parquet_files(folder):
         relations[file.stem] = f"read_parquet({literal(str(file))})"
         described = connection.execute(f"DESCRIBE FROM {relations[file.stem]}").fetchall()
         columns[file.stem] = {name for name, *_ in described}
     return Source(relations, columns)
 
 
-def sqlite_columns(path: Path, *, views: bool = True) -> dict[str, set[str]]:
-    """The tables of a SQLite file with their columns, and the views, but for those over what is not there.
+def parquet_files(folder: Path) -> list[Path]:
+    """The files of such a folder: of one that ``convert`` made, those with the raw tables."""
+    folder = folder.absolute()
+    return sorted((folder / "raw" if (folder / "raw").is_dir() else folder).glob("*.parquet"))
+
+
+def sqlite_columns(path: Path) -> dict[str, set[str]]:
+    """The tables of a SQLite file with their columns.
 
     Raises:
         TraceError: The file is damaged.
@@ -138,11 +139,6 @@ def sqlite_columns(path: Path, *, views: bool = True) -> dict[str, set[str]]:
                 "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table'"
             ):
                 found.setdefault(table, set()).add(column)
-            named = "SELECT name FROM sqlite_master WHERE type = 'view'"
-            for (view,) in database.execute(named).fetchall() if views else ():
-                with suppress(sqlite3.OperationalError):
-                    columns = database.execute("SELECT name FROM pragma_table_info(?)", (view,)).fetchall()
-                    found[view] = {column for (column,) in columns}
     except sqlite3.Error as error:
         raise TraceError(f"{path} cannot be read: {error}", "export it again: nsys export --type sqlite") from None
     return found

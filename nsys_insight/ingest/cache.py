@@ -76,12 +76,17 @@ def build(
     """
     if lasting:
         with suppress(OSError):
-            return _build(file, entry(file), limits, connections, in_place=in_place)
-    return _build(file, entry(file, lasting=False), limits, connections, in_place=in_place)
+            return _build(file, entry(file), limits, in_place=in_place, connections=connections)
+    return _build(file, entry(file, lasting=False), limits, in_place=in_place, connections=connections)
 
 
 def _build(
-    file: Path, target: Path, limits: Limits, connections: list[duckdb.DuckDBPyConnection] | None, *, in_place: bool
+    file: Path,
+    target: Path,
+    limits: Limits,
+    *,
+    in_place: bool,
+    connections: list[duckdb.DuckDBPyConnection] | None,
 ) -> Path:
     import duckdb
 
@@ -151,7 +156,7 @@ def _cells(file: Path, tables: dict[str, dict[str, str]]) -> dict[str, int]:
     """How many cells are to be copied of each table, about: rows are not counted, which would take long."""
     cells = dict.fromkeys(tables, 0)
     with opened(file) as database:
-        for table in tables.keys() & attach.sqlite_columns(file, views=False):  # a view has no row numbers
+        for table in tables.keys() & attach.sqlite_columns(file):
             cells[table] = len(tables[table]) * len(row_search.row_numbers(database, table))
     return cells
 

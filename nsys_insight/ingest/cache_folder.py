@@ -19,6 +19,7 @@ FOLDER_VARIABLE = "NSYS_INSIGHT_CACHE_DIR"
 
 _SAMPLE_BYTES = 1 << 16
 _WORK_PREFIX = ".nsys-insight-"
+_TEMPORARY_PREFIX = "nsys-insight-"
 _LOCK = ".lock"
 _DAY_S = 24 * 60 * 60
 # A builder needs a moment between making its working folder and locking it.
@@ -43,7 +44,7 @@ def folder(*, lasting: bool = True) -> Path:
     Raises:
         OSError: It cannot be made. Whoever can do without the cache goes on without it.
     """
-    path = location() if lasting else _temporary()
+    path = location() if lasting else temporary()
     if not path.is_absolute():
         # A user without a home folder, as in some containers: "~" would become a folder of that name right here.
         raise FileNotFoundError(errno.ENOENT, "there is no home folder", str(path))
@@ -52,13 +53,37 @@ def folder(*, lasting: bool = True) -> Path:
 
 
 @cache
-def _temporary() -> Path:
+def temporary() -> Path:
+    """Return a folder of this process among the temporary ones, which is removed when the process ends.
+
+    It is the user's alone and nobody can guess its name. What processes that were killed left there is removed.
+
+    Raises:
+        OSError: It cannot be made.
+    """
     import atexit
     import tempfile
 
-    path = Path(tempfile.mkdtemp(prefix="nsys-insight-"))
+    path = Path(tempfile.mkdtemp(prefix=_TEMPORARY_PREFIX))
+    held = (path / _LOCK).open("wb")
+    lock(held.fileno())
     atexit.register(shutil.rmtree, path, ignore_errors=True)
+    atexit.register(held.close)
+    with suppress(OSError), os.scandir(path.parent) as others:
+        for other in others:
+            if other.name.startswith(_TEMPORARY_PREFIX) and other.is_dir(follow_symlinks=False):
+                _remove_if_left(Path(other.path))
     return path
+
+
+def _remove_if_left(folder: Path) -> None:
+    """Remove a folder of a process that was killed: one of this user, whose lock nobody holds."""
+    with suppress(OSError):
+        if sys.platform == "win32" or folder.stat().st_uid != os.getuid():
+            return
+        with (folder / _LOCK).open("rb+") as stream:
+            if lock(stream.fileno()):
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def digest(*parts: str | bytes) -> str:

@@ -7,6 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import UsageError
+from nsys_insight.ingest import cache_folder
 from nsys_insight.ingest.limits import Limits
 from nsys_insight.sql.parser import take_connection
 from nsys_insight.sql.quoting import literal
@@ -19,11 +20,8 @@ _CONNECTIONS = count(1)
 
 
 def spill_folder() -> str:
-    """Where answers of this process are handed over from, and beside which queries spill: a folder not yet made."""
-    import os
-    import tempfile
-
-    return os.path.join(tempfile.gettempdir(), f"nsys-insight-{os.getpid()}")  # noqa: PTH118 - pathlib would cost start-up time
+    """Where answers of this process are handed over from, and in which queries spill: nobody else can look into it."""
+    return str(cache_folder.temporary())
 
 
 def connect(limits: Limits = DEFAULT) -> duckdb.DuckDBPyConnection:
@@ -43,7 +41,7 @@ def connect(limits: Limits = DEFAULT) -> duckdb.DuckDBPyConnection:
                 -- An ASOF join whose left side DuckDB takes to be small compares all with all, and it guesses badly.
                 SET asof_loop_join_threshold = 0;
                 -- Two databases that spill to one folder give their files the same names, and read each other's.
-                SET temp_directory = {literal(f"{spill_folder()}-{next(_CONNECTIONS)}")}"""
+                SET temp_directory = {literal(f"{spill_folder()}/spill-{next(_CONNECTIONS)}")}"""
         )
     except duckdb.Error as error:
         raise _no_size(memory, f": {error}") from None
@@ -52,3 +50,26 @@ def connect(limits: Limits = DEFAULT) -> duckdb.DuckDBPyConnection:
 
 def _no_size(memory: str, why: str = "") -> UsageError:
     return UsageError(f"--memory cannot be {memory!r}{why}", "give a size such as 512MB or 4GB")
+
+
+def tables(connection: duckdb.DuckDBPyConnection, catalog: str, schema: str) -> dict[str, set[str]]:
+    """The tables in a schema of an attached DuckDB file, with the columns that are stored in it.
+
+    A view is none, nor is a table with a column that an expression gives: what the file says would be evaluated.
+    """
+    found: dict[str, set[str]] = {}
+    for table, column in connection.execute(
+        f"""SELECT table_name, column_name FROM duckdb_columns() SEMI JOIN (
+                FROM duckdb_tables() WHERE NOT contains(sql, 'GENERATED ALWAYS')
+            ) USING (database_oid, table_oid)
+            WHERE database_name = {literal(catalog)} AND schema_name = {literal(schema)}"""
+    ).fetchall():
+        found.setdefault(table, set()).add(column)
+    return found
+
+
+def has_tables_only(connection: duckdb.DuckDBPyConnection, catalog: str) -> bool:
+    """Tell whether an attached DuckDB file has no views and no macros, which could call what is loaded beside it."""
+    more = f"""SELECT 1 FROM duckdb_views() WHERE database_name = {literal(catalog)} AND NOT internal
+        UNION ALL SELECT 1 FROM duckdb_functions() WHERE database_name = {literal(catalog)} AND NOT internal"""
+    return not connection.execute(more).fetchall()

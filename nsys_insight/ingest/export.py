@@ -9,8 +9,10 @@ import sys
 from collections import deque
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
+from nsys_insight import outputs
 from nsys_insight.errors import ToolError, UsageError
 from nsys_insight.ingest import cache_entries, cache_folder, nsys
 from nsys_insight.ingest.identify import Kind, identify, is_export, settled
@@ -101,7 +103,7 @@ def export(
         ToolError: nsys is missing or failed, or the disk is full.
     """
     if identify(report) is not Kind.REPORT:
-        raise UsageError(f"{report} is an export already", f"query it as it is: nsys-insight top {report}")
+        raise UsageError(f"{report} is an export already", f"query it as it is: nsys-insight top {quote(str(report))}")
     target = target or Path()
     if target.is_dir():
         target /= f"{report.stem}.sqlite"
@@ -110,11 +112,12 @@ def export(
     if target.exists() and not force:
         raise UsageError(f"{target} exists already", "overwrite it with --force, or choose another name with -o")
     if not target.parent.is_dir():
-        raise UsageError(f"{target.parent} is not a folder", f"make it first: mkdir -p {target.parent}")
+        raise UsageError(f"{target.parent} is not a folder", f"make it first: mkdir -p {quote(str(target.parent))}")
 
     def asked(tool: nsys.Nsys) -> Path:
-        with cache_folder.building(target.absolute()) as path:
+        with cache_folder.working(target.resolve()) as path:
             _run(tool, report, path, progress or _silent)
+            outputs.place(path, target, force=True)
         return target
 
     try:

@@ -7,10 +7,11 @@ import struct
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import TraceError
-from nsys_insight.ingest import cache_entries, cache_folder
+from nsys_insight.ingest import cache_entries, cache_folder, tables_only
 from nsys_insight.ingest.sqlite_file import opened
 from nsys_insight.text.near import meant, near
 
@@ -32,6 +33,7 @@ REPORT_SUFFIXES = (".nsys-rep", ".qdrep")
 _HEAD_BYTES = 1 << 16
 _REPORT_MAGIC = b"NVIDIA Tegra Profiler Report"
 _SQLITE_MAGIC = b"SQLite format 3\0"
+_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 _DUCKDB_MAGIC = b"DUCK"  # from the ninth byte on
 _EXPORT_PREFIXES = ("CUPTI_ACTIVITY_KIND_", "TARGET_INFO_")
 _EXPORT_TABLES = {"StringIds", "NVTX_EVENTS", "OSRT_API", "GPU_METRICS", "META_DATA_EXPORT", "EXPORT_META_DATA"}
@@ -109,37 +111,63 @@ def is_export(path: Path) -> bool:
 def settled(path: Path, note: Callable[[str], None] = lambda _: None, *, lasting: bool = True) -> Path:
     """Return an SQLite export that can be scanned in place: `path`, or a copy of it in the cache.
 
-    nsys leaves a file at rest. One that was opened with another tool since may be in WAL mode, or have a journal beside
-    it that is not yet worked in. SQLite would then write beside it, also when it only reads, and fail where it cannot.
+    nsys leaves a file at rest, with tables in it. One that was opened with another tool since may be in WAL mode, or
+    have a journal beside it that is not yet worked in. SQLite would then write beside it, also when it only reads, and
+    fail where it cannot. And one that has more than tables could have DuckDB evaluate what it says (`tables_only`).
     Without `lasting`, the copy is a temporary one that goes with the process.
 
     Raises:
         TraceError: The copy cannot be made.
     """
-    real = Path(os.path.realpath(path))
     for suffix in ("-wal", "-journal"):
-        beside = f"{real}{suffix}"  # which may be too long for a file system, and pathlib does not forgive that
+        # It may be too long for a file system, which pathlib does not forgive.
+        beside = f"{os.path.realpath(path)}{suffix}"
         if os.path.exists(beside) and not os.path.isfile(beside):  # noqa: PTH110, PTH113
             raise TraceError(
                 f"{beside} is not a regular file, and SQLite would open it", "remove it, or copy the trace"
             )
     try:
-        with real.open("rb") as stream:
-            header = stream.read(100)
-        journals = [suffix for suffix in ("-wal", "-journal") if _size(Path(f"{real}{suffix}"))]
-        if header[18:20] != b"\x02\x02" and not journals:
-            return path
-        keys = [cache_folder.key(Path(f"{real}{suffix}")) for suffix in journals]
-        target = cache_folder.folder(lasting=lasting) / f"{cache_folder.key(real, *keys)}.sqlite"
-        if not (cache_entries.use(target) and is_export(target)):
-            with cache_entries.making(target, "SQLite copy", path) as copy:
-                _copy_at_rest(real, copy, journals)
+        path = _with_tables_only(_at_rest(path, note, lasting=lasting), note, lasting=lasting)
     except OSError as error:
         raise TraceError(
-            f"{path} is in use by SQLite and cannot be copied to the cache: {error.strerror}",
+            f"{path} cannot be read in place, nor be copied to the cache: {error.strerror}",
             f"point ${cache_folder.FOLDER_VARIABLE} to a folder with room for it",
         ) from error
+    return path
+
+
+def _at_rest(path: Path, note: Callable[[str], None], *, lasting: bool) -> Path:
+    real = Path(os.path.realpath(path))
+    with real.open("rb") as stream:
+        header = stream.read(100)
+    journals = [suffix for suffix in ("-wal", "-journal") if _size(Path(f"{real}{suffix}"))]
+    if header[18:20] != b"\x02\x02" and not journals:
+        return path
+    keys = [cache_folder.key(Path(f"{real}{suffix}")) for suffix in journals]
+    target = cache_folder.folder(lasting=lasting) / f"{cache_folder.key(real, *keys)}.sqlite"
+    if not (cache_entries.use(target) and is_export(target)):
+        with cache_entries.making(target, "SQLite copy", path) as copy:
+            _copy_at_rest(real, copy, journals)
     note(f"reading a copy of {path}: SQLite would write beside the file itself (it is in WAL mode, or has a journal)")
+    return target
+
+
+def _with_tables_only(path: Path, note: Callable[[str], None], *, lasting: bool) -> Path:
+    import sqlite3
+
+    try:
+        if tables_only.is_so(path):
+            return path
+    except sqlite3.DatabaseError as error:
+        raise TraceError(f"{path} is a damaged SQLite file: {error}", _EXPORT_HINT) from error
+    target = cache_folder.folder(lasting=lasting) / f"{cache_folder.key(path, 'tables only')}.sqlite"
+    left_out: list[str] = []
+    if not (cache_entries.use(target) and is_export(target)):
+        with cache_entries.making(target, "SQLite copy", path) as copy:
+            left_out = tables_only.copy(path, copy)
+    note(f"reading a copy of {path} that has tables only: it has views or other things in it that nsys does not write")
+    if left_out:
+        note(f"{path} has views that are not read, over what is not in it or without end: {', '.join(left_out)}")
     return target
 
 
@@ -155,13 +183,17 @@ def _head(path: Path) -> bytes:
         what = f"links to {path.readlink()}, which does not exist" if path.is_symlink() else "does not exist"
         raise TraceError(f"{path} {what}", _suggestion(path)) from None
     except OSError as error:
-        raise TraceError(f"{path} cannot be read: {error.strerror}", f"check its permissions: ls -l {path}") from error
+        raise TraceError(
+            f"{path} cannot be read: {error.strerror}", f"check its permissions: ls -l {quote(str(path))}"
+        ) from error
 
 
 def _copy_at_rest(source: Path, copy: Path, journals: list[str]) -> None:
     import shutil
     import sqlite3
 
+    if "-journal" in journals and _names_another(Path(f"{source}-journal")):
+        raise TraceError(f"the journal of {source} is one of several files, which SQLite would look for", _EXPORT_HINT)
     for suffix in ("", *journals):
         shutil.copyfile(f"{source}{suffix}", f"{copy}{suffix}")
     connection = sqlite3.connect(copy)
@@ -172,6 +204,13 @@ def _copy_at_rest(source: Path, copy: Path, journals: list[str]) -> None:
         raise TraceError(f"{source} is a damaged SQLite file: {error}", _EXPORT_HINT) from error
     finally:
         connection.close()
+
+
+def _names_another(journal: Path) -> bool:
+    """Tell whether a journal ends in the name of another file, which SQLite would open, and remove."""
+    with journal.open("rb") as stream:
+        stream.seek(max(0, _size(journal) - len(_JOURNAL_MAGIC)))
+        return stream.read() == _JOURNAL_MAGIC
 
 
 def _check_export(path: Path, head: bytes) -> None:
@@ -213,13 +252,13 @@ def _foreign(path: Path, head: bytes) -> tuple[str, str]:
         return "is empty", "profile or copy again; the disk may have been full"
     for magic, what, hint in _FOREIGN:
         if head.startswith(magic):
-            return what, hint.replace("FILE", path.name)
+            return what, hint.replace("FILE", quote(path.name))
     if not any(head[:4096]):
         return "begins with zeros: nsys was interrupted while writing it, or the disk was full", _EXPORT_HINT
     if path.suffix == ".qdstrm":
         return (
             "is a capture that was not yet made a report",
-            f"import it with nsys's own tool: QdstrmImporter -i {path.name}",
+            f"import it with nsys's own tool: QdstrmImporter -i {quote(path.name)}",
         )
     return _text(head) if _CONTROL_BYTES.isdisjoint(head) else ("", "")
 
@@ -239,7 +278,7 @@ def _suggestion(path: Path) -> str:
     with suppress(OSError):
         names = sorted(file.name for file in path.parent.iterdir() if file.suffix in (*REPORT_SUFFIXES, ".sqlite"))
     likely = [name for name in names if name.startswith(f"{path.name}.")] or near(path.name, names, 3)
-    return meant(str(path.with_name(name)) for name in likely) or f"check the path: ls {path.parent}"
+    return meant(str(path.with_name(name)) for name in likely) or f"check the path: ls {quote(str(path.parent))}"
 
 
 def _size(path: Path) -> int:

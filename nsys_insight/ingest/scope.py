@@ -166,8 +166,7 @@ def describe(
         in_scope = "WITH windows_in_scope AS (FROM internal.scope_windows) FROM cut_to(intervals, 'windows_in_scope')"
     gpus = "gpu_id IN (FROM internal.scope_gpus)" if _narrows_gpus(scope) else "true"
     connection.execute(
-        f"""CREATE SCHEMA IF NOT EXISTS internal;
-            CREATE TABLE IF NOT EXISTS internal.scope_windows (start_ns BIGINT, end_ns BIGINT);
+        f"""CREATE TABLE IF NOT EXISTS internal.scope_windows (start_ns BIGINT, end_ns BIGINT);
             CREATE TABLE IF NOT EXISTS internal.scope_gpus (gpu_id BIGINT);
             CREATE OR REPLACE TABLE scope AS SELECT
             {literal(scope.nvtx)}::VARCHAR AS nvtx, {ranges}::BIGINT AS range_count,

@@ -1,4 +1,4 @@
-"""Waiting for what DuckDB does in other threads, so that Ctrl-C is answered at once.
+"""Waiting for what databases do in other threads, so that Ctrl-C is answered at once.
 
 Ctrl-C during `execute` on the main thread leaves a connection that hangs on the next query (DuckDB 1.5.5).
 """

@@ -78,6 +78,12 @@ class Ways:
         self._left.insert(0, self._from_cache)
         return True
 
+    @property
+    def big_export(self) -> Path | None:
+        """The export, if there is one alone and it is big."""
+        found = exports(self._files)
+        return found[0] if len(self._files) == len(found) == 1 and found[0].stat().st_size >= _BIG else None
+
     def get_over(self, error: Exception) -> bool:
         """Tell whether the next way may do better; what the cache has is then of no more use."""
         if self.cached and not isinstance(error, UnicodeDecodeError):

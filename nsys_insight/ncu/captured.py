@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from nsys_insight.session.session import Session
 
 # Names that ncu's filter takes as they are: / , @ [ ] * and others are its operators.
-PLAIN_NAME = re.compile(r"[\w .:-]+")
+PLAIN_NAME = re.compile(r"(?!-)[\w .:-]+")
 
 
 def steps(trace: Session) -> tuple[str, Session]:

@@ -10,6 +10,7 @@ from nsys_insight.ingest.database import connect
 from nsys_insight.ingest.ncu import store as stores
 from nsys_insight.ingest.source import Source
 from nsys_insight.model import views
+from nsys_insight.session import sandbox
 from nsys_insight.session.build import Model
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Measured:
         """Open the store and work out `ncu_kernels` once: every rule asks for it."""
         self.connection = connect()
         source = stores.attach(self.connection, store, Source({}, {}))
+        sandbox.lock(self.connection)
         views.create_macros(self.connection)
         Model(self.connection, source).create(f"SELECT * FROM {VIEW}, ncu_stalls, ncu_metrics, ncu_rules")
         self.connection.execute(

@@ -1,17 +1,16 @@
-"""Write the report to a file: whole or not at all, and never over the trace."""
+"""The report as the text of a file: which kind is asked for, and what is in it."""
 
 from __future__ import annotations
 
-import os
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight import progress
-from nsys_insight.errors import UsageError, cannot_write
+from nsys_insight.errors import UsageError
 from nsys_insight.packs.step_options import AUTO, StepOptions
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from nsys_insight.session.session import Session
 
 TEMPLATES = ("full", "agent")
@@ -75,45 +74,3 @@ def _page_text(trace: Session, kind: str, steps: StepOptions, limit: int | None,
     from nsys_insight.page.strip import strip
 
     return html.page(content, strip(trace, steps), layer(trace, steps), html.ROWS if limit is None else limit or None)
-
-
-def refuse_input(trace: Session, output: Path) -> None:
-    """Refuse to write over what was read.
-
-    Raises:
-        UsageError: It is the trace, or what ncu measured.
-    """
-    for read in (*trace.paths, *([trace.ncu] if trace.ncu else [])):
-        if output.exists() and read.exists() and output.samefile(read):
-            raise UsageError(f"{output} is the trace itself", "name another file with -o")
-
-
-def save(output: Path, text: str) -> None:
-    """Write the file beside its place and put it there when it is whole.
-
-    Raises:
-        UsageError: It cannot be written.
-    """
-    try:
-        handle, name = tempfile.mkstemp(dir=output.parent, prefix=f".{output.stem[:40]}-", suffix=output.suffix)
-    except OSError as error:
-        raise cannot_write(output, error) from None
-    made = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
-        made.chmod(_mode_of(output))
-        made.replace(output)
-    except OSError as error:
-        raise cannot_write(output, error) from None
-    finally:
-        made.unlink(missing_ok=True)
-
-
-def _mode_of(output: Path) -> int:
-    """The rights that the file has, or that a new file would have: temporary ones are their owner's alone."""
-    if output.exists():
-        return output.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask

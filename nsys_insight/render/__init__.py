@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from nsys_insight import outputs
 from nsys_insight.errors import UsageError, cannot_write
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from nsys_insight.session.answer import Answer
 
 HUMAN_FORMATS = ("table", "markdown")
@@ -42,18 +40,6 @@ def format_for(path: Path) -> str:
         ) from None
 
 
-@contextmanager
-def whole(file: Path) -> Iterator[None]:
-    """Remove a file that is not written to the end: half an answer looks like an answer."""
-    try:
-        yield
-    except BaseException:
-        with suppress(OSError):  # Windows removes no file that is open
-            if file.is_file():
-                file.unlink()
-        raise
-
-
 def write(  # noqa: PLR0913 - the one entry to all formats; what follows the star is named by the caller
     answer: Answer,
     to: TextIO | Path,
@@ -79,14 +65,18 @@ def write(  # noqa: PLR0913 - the one entry to all formats; what follows the sta
         UsageError: if the file cannot be written, or Parquet would go to a terminal.
     """
     try:
-        if fmt == "parquet":
+        if isinstance(to, Path):
+            with outputs.whole(to) as made:
+                if fmt == "parquet":
+                    answer.write_parquet(made, limit)
+                    return
+                # Line ends are the formats' own affair, not the platform's.
+                with made.open("w", encoding="utf-8", newline="") as stream:
+                    write(answer, stream, fmt, limit=limit, width=width, color=color, full_names=full_names)
+        elif fmt == "parquet":
             from nsys_insight.render import parquet
 
             parquet.write(answer, to, limit)
-        elif isinstance(to, Path):
-            # Line ends are the formats' own affair, not the platform's.
-            with to.open("w", encoding="utf-8", newline="") as stream, whole(to):
-                write(answer, stream, fmt, limit=limit, width=width, color=color, full_names=full_names)
         elif fmt == "table":
             from nsys_insight.render import table
 

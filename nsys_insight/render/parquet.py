@@ -11,16 +11,12 @@ if TYPE_CHECKING:
     from nsys_insight.session.answer import Answer
 
 
-def write(answer: Answer, to: TextIO | Path, limit: int | None) -> None:
-    """Write a Parquet file, or its bytes to a stream that is no terminal.
+def write(answer: Answer, to: TextIO, limit: int | None) -> None:
+    """Write the bytes of a Parquet file to a stream that is no terminal.
 
     Raises:
-        OSError: if the file cannot be written.
         UsageError: if the stream is a terminal.
     """
-    if isinstance(to, Path):
-        answer.write_parquet(to, limit)
-        return
     if to.isatty():
         raise UsageError("Parquet is binary and would garble the terminal", "add -o answer.parquet")
     import shutil

@@ -108,5 +108,5 @@ def create_lasting(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _create_frame(connection: duckdb.DuckDBPyConnection) -> None:
+    store.create_schemas(connection, "facts", "internal")
     describe(connection)
-    store.create_schemas(connection)

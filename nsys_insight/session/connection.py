@@ -6,10 +6,12 @@ from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
 from nsys_insight.errors import QueryError, TraceError
-from nsys_insight.facts.store import NOTHING_SAID, Facts
+from nsys_insight.facts.file import FactsFile
+from nsys_insight.facts.store import NOTHING_SAID, Facts, create_schemas
 from nsys_insight.ingest import bad_rows, database, raw
-from nsys_insight.ingest.attach import is_damaged, is_unreadable_cell
+from nsys_insight.ingest.attach import is_damaged, is_unreadable_cell, parquet_files
 from nsys_insight.ingest.identify import Kind
+from nsys_insight.ingest.scope import WHOLE_TRACE
 from nsys_insight.ingest.several import catalogs
 from nsys_insight.ingest.waiting import left_running
 from nsys_insight.ingest.ways import Ways
@@ -23,6 +25,7 @@ from nsys_insight.sql.statements import as_select, failed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
     import duckdb
@@ -65,13 +68,14 @@ class Connection:
             TraceError: None does.
             UsageError: The scope names an NVTX range that is not there.
         """
-        self.files, self.scope = files, scope
+        self.files, self.scope, self._use_cache = files, scope, use_cache
         self._ways = Ways(files, limits, use_cache=use_cache, ncu=ncu)
         self._bounded = sandbox.Runner(timeout_s)
         self.duckdb: duckdb.DuckDBPyConnection
         self._numbers = count(1)
         self._models: list[build.Model] = []
         self._facts: Facts
+        self._files: list[FactsFile] = []
         self._loaded: dict[str, set[str]] = {}
         self._definitions: dict[tuple[str, bool], str] = {}
         self._as_exported = False
@@ -83,11 +87,6 @@ class Connection:
     def interrupt(self) -> None:
         """Stop what runs."""
         self.duckdb.interrupt()
-
-    def close(self) -> None:
-        """Close the connection, unless a query that cannot be stopped holds it."""
-        if not left_running:
-            self.duckdb.close()
 
     def load(self) -> None:
         """Read big exports into DuckDB first, where many questions follow."""
@@ -168,10 +167,12 @@ class Connection:
         own = (statement.creates, statement.is_macro)
         if own not in self._definitions:
             sandbox.check_name(self.duckdb, statement)
-        self._run(statement.sql, lambda: self.duckdb.execute(statement.sql), statement.line)
+        self._run(
+            statement.sql, lambda: self.duckdb.execute(statement.sql), statement.line, check=sandbox.check_definition
+        )
         self._definitions[own] = statement.sql
 
-    def _run(
+    def _run(  # noqa: PLR0913 - what is run, and what is said of it
         self,
         sql: str,
         run: Callable[[], T],
@@ -179,6 +180,7 @@ class Connection:
         options: FactOptions = NOTHING_SAID,
         *more: str,
         ours: bool = False,
+        check: Callable[[str], None] = sandbox.check,
     ) -> T:
         """Run what `sql` and `more` ask, in the way that is open or one that gets over what stops it there."""
         import sqlite3
@@ -192,7 +194,7 @@ class Connection:
             return run()
 
         for each in (sql, *more):
-            sandbox.check(each)
+            check(each)
         again = True
         while True:
             self._is_ready = False
@@ -234,13 +236,15 @@ class Connection:
             self._loaded.clear()
             try:
                 self.duckdb, sources = self._ways.open(as_exported=self._as_exported)
-                self._build(sources)
+                kept = self._facts_file()
                 if len(self.files) > 1 or self._as_exported:
                     # DuckDB 1.5.5 takes scans of two SQLite tables that have the same columns for one, in one file or
                     # in two, and gives the rows of the first for both. The tables of the contract all differ.
                     self.duckdb.execute("SET disabled_optimizers = 'common_subplan'")
-                folders = [str(file.path) for file in self.files if file.kind is Kind.PARQUET]
-                sandbox.lock(self.duckdb, database.spill_folder(), *folders)
+                # Before anything is evaluated that may come from a file.
+                folders = [file.path for file in self.files if file.kind is Kind.PARQUET]
+                sandbox.lock(self.duckdb, files=[file for folder in folders for file in parquet_files(folder)])
+                self._build(sources, kept)
                 for definition in self._definitions.values():
                     self._prepare(definition, NOTHING_SAID)
                     self.duckdb.execute(definition)
@@ -251,10 +255,37 @@ class Connection:
             else:
                 return
 
-    def _build(self, sources: Sequence[Source]) -> None:
+    def _lasts(self) -> bool:
+        """Whether facts are kept for the next session: those of a part of a trace, or without bad rows, are not."""
+        return self._use_cache is not False and self.scope == WHOLE_TRACE and not self._looks
+
+    def _facts_file(self) -> AbstractSet[str]:
+        """Put the facts of a big trace into a file; return which of them are known from before."""
+        export = self._ways.big_export
+        if export is None:
+            return frozenset()
+        try:
+            file = FactsFile(self.duckdb, export, lasting=self._lasts())
+        except OSError:
+            return frozenset()
+        self._files.append(file)
+        return file.kept
+
+    def close(self) -> None:
+        """Close the connection; what was found about a big trace stays in the cache folder.
+
+        A query that cannot be stopped holds it: then the end of the process closes it.
+        """
+        if left_running:
+            return
+        self.duckdb.close()
+        for file in self._files:
+            file.keep(self._facts.to_keep if file == self._files[-1] else frozenset())
+
+    def _build(self, sources: Sequence[Source], kept: AbstractSet[str]) -> None:
         """Begin the model over each source; that of a single one is in the connection's own catalog."""
         views.create_macros(self.duckdb)
-        self.duckdb.execute("CREATE SCHEMA IF NOT EXISTS internal")
+        create_schemas(self.duckdb, "internal")
         sources = [bad_rows.screened(self.duckdb, source) for source in sources]
         if self._looks:
             sources = self._without_bad_rows(sources)
@@ -262,7 +293,7 @@ class Connection:
             build.Model(self.duckdb, source, catalog=catalog, scope=self.scope, as_exported=self._as_exported)
             for source, catalog in zip(sources, catalogs(len(sources)), strict=True)
         ]
-        self._facts = Facts(self.duckdb, sources, self.scope, self._create_model)
+        self._facts = Facts(self.duckdb, sources, self.scope, self._create_model, kept)
 
     def _without_bad_rows(self, sources: Sequence[Source]) -> list[Source]:
         looked = [bad_rows.looked_at(self.duckdb, source, raw.contract()) for source in sources]
@@ -328,7 +359,8 @@ class Connection:
             what = str(error).partition("\n")[0]
             return QueryError(f"this cannot be answered: {what}", "nsys-insight info shows what the trace holds")
         tables = [f"raw.{table}" for source in self._sources for table in source.columns]
-        named = "SELECT DISTINCT column_name FROM duckdb_columns() WHERE schema_name = 'main' ORDER BY ALL"
+        here = "schema_name = 'main' AND database_name = current_database()"
+        named = f"SELECT DISTINCT column_name FROM duckdb_columns() WHERE {here} ORDER BY ALL"
         columns = [name for (name,) in self.duckdb.cursor().execute(named).fetchall()]
         return failed(error, line=line, names=(*views.documented(internal=False), *tables), columns=columns)
 

@@ -10,7 +10,7 @@ from nsys_insight.packs.pack import parse
 from nsys_insight.session import sandbox
 from nsys_insight.session.build import empty_model
 from nsys_insight.sql.names import tables_read
-from nsys_insight.sql.parameters import parameters
+from nsys_insight.sql.parameters import bind, parameters
 from nsys_insight.sql.statements import failed, one_query
 
 if TYPE_CHECKING:
@@ -58,8 +58,12 @@ def _of_sql(pack: Pack) -> Iterator[str]:
 
     if parameters(pack.sql) - pack.params.keys():
         return
+    values = {name: param.default for name, param in pack.params.items()}
+    for note in pack.notes.values():
+        sandbox.check(bind(note, values))
     known = {*views.documented(), "scope"}
     with empty_model(pack.sql) as connection:
+        sandbox.lock(connection)
         for question in _questions(pack):
             statement = one_query(pack.statement(question)[0])
             sandbox.check(statement)

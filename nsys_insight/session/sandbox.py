@@ -8,17 +8,18 @@ table functions only those that make rows of their arguments or describe the ses
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from nsys_insight.errors import QueryError
 from nsys_insight.ingest.waiting import wait_for
 from nsys_insight.model import views
-from nsys_insight.sql.names import called
+from nsys_insight.sql.names import called, mentioned
 from nsys_insight.sql.quoting import literal
+from nsys_insight.sql.statements import one_query, split
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     import duckdb
@@ -52,14 +53,17 @@ REFUSED = frozenset(
 SPILL = "32GB"
 
 
-def lock(connection: duckdb.DuckDBPyConnection, *folders: str) -> None:
+def lock(connection: duckdb.DuckDBPyConnection, *, files: Iterable[Path] = ()) -> None:
     """Cut a connection off from everything but what is attached to it, for good.
 
-    `folders` stay within reach of our own statements: where an answer is written as Parquet, a trace that is a folder.
+    It still reaches the folder where an answer is handed over, and `files`: a trace that is a folder of Parquet files.
     """
-    allowed = ", ".join(literal(folder) for folder in folders)
+    from nsys_insight.ingest.database import spill_folder
+
+    allowed = ", ".join(literal(str(file)) for file in files)
     connection.execute(
-        f"""SET allowed_directories = [{allowed}];
+        f"""SET allowed_directories = [{literal(spill_folder())}];
+            SET allowed_paths = [{allowed}];
             SET max_temp_directory_size = {literal(SPILL)};
             SET python_enable_replacements = false;
             SET allow_unsigned_extensions = false;
@@ -69,12 +73,33 @@ def lock(connection: duckdb.DuckDBPyConnection, *folders: str) -> None:
 
 
 def check(sql: str) -> None:
-    """Refuse a statement that calls what reaches beyond the trace.
+    """Refuse what is not one query, or calls what reaches beyond the trace.
+
+    A query is written into statements of our own. So it has to be one as it stands, by DuckDB's parser.
 
     Raises:
-        QueryError: It does.
+        QueryError: It is refused.
     """
-    refused = sorted(called(sql) & REFUSED)
+    if "\0" in sql:
+        raise QueryError("there is a NUL in the SQL, where DuckDB would take it to end", "remove it")
+    if mentioned(sql).queries != 1:
+        one_query(sql)
+    _check_calls(sql)
+
+
+def check_definition(sql: str) -> None:
+    """Refuse what does not define one table, view or macro, or calls what reaches beyond the trace.
+
+    Raises:
+        QueryError: It is refused.
+    """
+    if len(found := split(sql)) != 1 or not found[0].creates:
+        raise QueryError("one definition is made at a time", "write CREATE TEMP TABLE name AS SELECT")
+    _check_calls(sql)
+
+
+def _check_calls(sql: str) -> None:
+    refused = sorted((called(sql) | mentioned(sql).functions) & REFUSED)
     if refused:
         raise QueryError(
             f"{refused[0]} is not available: SQL reads the trace, and no file, network or setting",
@@ -112,28 +137,22 @@ def handover(target: Path) -> Iterator[Path]:
     Raises:
         OSError: The target cannot be written.
     """
+    import errno
     import shutil
     import tempfile
     from pathlib import Path
 
+    import duckdb
+
     from nsys_insight.ingest.database import spill_folder
 
-    is_new = not target.exists()
-    target.open("ab").close()  # a folder that is missing is told before the query runs
-    spill = Path(spill_folder())
-    spill.mkdir(mode=0o700, exist_ok=True)
-    try:
-        with tempfile.TemporaryDirectory(dir=spill) as folder:
-            inner = Path(folder) / "handover"
+    with tempfile.TemporaryDirectory(dir=spill_folder()) as folder:
+        inner = Path(folder) / "handover"
+        try:
             yield inner
-            shutil.copyfile(inner, target)
-    except BaseException:
-        if is_new:
-            target.unlink(missing_ok=True)
-        raise
-    finally:
-        with suppress(OSError):
-            spill.rmdir()
+        except duckdb.IOException as error:  # which DuckDB says as "Could not write file …: No space left on device"
+            raise OSError(errno.EIO, str(error).rpartition(": ")[2]) from None
+        shutil.copyfile(inner, target)
 
 
 class Runner:

@@ -24,10 +24,14 @@ _BEFORE_QUERY = re.compile(
 
 
 class Names(NamedTuple):
-    """What a statement mentions, in small letters: relations as (schema or "", name), and the functions it calls."""
+    """What a text mentions, in small letters: relations as (schema or "", name), and the functions it calls.
+
+    `queries` is of how many queries it is made; 0 if it is no SQL, or holds anything else.
+    """
 
     relations: frozenset[tuple[str, str]]
     functions: frozenset[str]
+    queries: int = 0
 
     @property
     def relations_of_model(self) -> frozenset[str]:
@@ -52,7 +56,7 @@ def mentioned(sql: str) -> Names:
     it is run, and DuckDB says what is wrong with it.
     """
     if not _BEFORE_QUERY.match(_COMMENT.sub(" ", sql)) and (statements := tree(sql)) is not None:
-        return _of_tree(statements)
+        return _of_tree(statements)._replace(queries=len(statements))
     found = [_of_statement(statement) for statement in _COMMENT.sub(" ", sql).split(";")]
     relations = (names.relations for names in found)
     return Names(frozenset().union(*relations), frozenset().union(*(names.functions for names in found)))
@@ -115,6 +119,8 @@ def called(sql: str) -> set[str]:
     """The names that a statement calls as functions, by DuckDB's own tokenizer, in small letters."""
     import duckdb
 
+    # To DuckDB's parser, but not to its tokenizer, what has no width or breaks no line is a space as any other.
+    sql = "".join(char if char.isprintable() or char == "\n" else " " for char in sql)
     text = sql.encode()  # the tokenizer counts bytes
     names = set()
     for (start, kind), (following, _) in pairwise(duckdb.tokenize(sql)):

@@ -40,6 +40,8 @@ def tree(query: str) -> list[dict[str, Any]] | None:
     Only queries can be written as JSON (`json_serialize_sql`), and only what has no error. Nothing that a query names
     is looked for, so any connection will do.
     """
+    if "\0" in query:  # where DuckDB takes the text to end
+        return None
     options = "skip_null := true, skip_empty := true, skip_default := true"
     text = _cursor().execute(f"SELECT json_serialize_sql({literal(query)}, {options})").fetchall()[0][0]
     parsed = json.loads(text)

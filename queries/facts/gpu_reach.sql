@@ -12,7 +12,7 @@ WITH reach AS (
     FROM (
         SELECT
             on_line(gpu_id, start_ns) AS line_start, on_line(gpu_id, end_ns) AS line_end,
-            correlation_id << 24 | process_id AS call
+            call_of(correlation_id, process_id) AS call
         FROM _gpu_work
     )
     WINDOW

@@ -27,7 +27,7 @@ near AS (
 ending AS (
     SELECT
         g.gpu_id::BIGINT AS gpu_id, g.start_ns AS gap_start_ns, g.end_ns AS gap_end_ns, g.running_end_ns AS dry_ns,
-        min(o.correlation_id << 24 | o.process_id) AS call
+        min(call_of(o.correlation_id, o.process_id)) AS call
     FROM near AS g
     JOIN _gpu_work AS o ON o.gpu_id = g.gpu_id AND o.start_ns = g.next_ns
     GROUP BY ALL

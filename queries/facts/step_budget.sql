@@ -30,9 +30,9 @@ charges AS MATERIALIZED (
     FROM idle_charges AS c
     SEMI JOIN owner_gpus AS g ON g.step IS NOT DISTINCT FROM c.step AND g.gpu_id = c.gpu_id
     LEFT JOIN (
-        SELECT process_id, thread_id, call_start_ns, CASE WHEN copy_kind = 'D2H' THEN 'D2H copy' WHEN is_copy THEN 'copy' ELSE 'wait' END AS waited_for
+        SELECT 'wait' AS charge, process_id, thread_id, call_start_ns, CASE WHEN copy_kind = 'D2H' THEN 'D2H copy' WHEN is_copy THEN 'copy' ELSE 'wait' END AS waited_for
         FROM waits
-    ) AS w ON c.charge = 'wait' AND w.process_id = c.process_id AND w.thread_id = c.thread_id AND w.call_start_ns = c.call_start_ns
+    ) AS w ON w.charge = c.charge AND w.process_id = c.process_id AND w.thread_id = c.thread_id AND w.call_start_ns = c.call_start_ns
     WHERE c.charge <> 'allocation'
 ),
 idle_parts AS (

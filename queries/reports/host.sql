@@ -32,17 +32,16 @@ whole = """
 SELECT 'no steady steps were found: counts and times are of the whole scope, with its start-up; name an NVTX range with --step-range'
 FROM answer WHERE NOT EXISTS (FROM steps WHERE phase = 'steady') HAVING count(*) > 0"""
 api_calls = """
-SELECT round(sum(count)::DOUBLE, 1) || ' CUDA API calls' || CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN ' per token' ELSE '' END
-    || ', as far as nsys records them; they take the host ' || round(sum(host_ns) / 1e6, 3) || ' ms'
+SELECT round(sum(calls)::DOUBLE / any_value(p.tokens), 1) || ' CUDA API calls' || CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN ' per token' ELSE '' END
+    || ', as far as nsys records them; they take the host ' || round(sum(time_ns) / any_value(p.tokens) / 1e6, 3) || ' ms'
 FROM (
-    SELECT
-        count(*) / any_value(coalesce((SELECT steady_count * tokens_per_step FROM step_method WHERE steady_count > 0), 1)) AS count,
-        sum(c.duration_ns) / any_value(coalesce((SELECT steady_count * tokens_per_step FROM step_method WHERE steady_count > 0), 1)) AS host_ns
-    FROM outer_api_calls AS c
-    ASOF LEFT JOIN (FROM steps WHERE phase = 'steady') AS s ON s.process_id = c.process_id AND s.host_start_ns <= c.start_ns
-    WHERE c.start_ns < s.host_end_ns OR NOT EXISTS (FROM steps WHERE phase = 'steady')
+    SELECT c.calls, c.time_ns FROM step_calls AS c SEMI JOIN (FROM steps WHERE phase = 'steady') USING (step)
+    UNION ALL
+    SELECT 1, duration_ns FROM outer_api_calls WHERE NOT EXISTS (FROM steps WHERE phase = 'steady')
 )
-WHERE EXISTS (FROM answer)"""
+CROSS JOIN (SELECT coalesce((SELECT steady_count * tokens_per_step FROM step_method WHERE steady_count > 0), 1) AS tokens) AS p
+WHERE EXISTS (FROM answer)
+HAVING count(*) > 0"""
 processes = """
 SELECT sentence FROM _other_processes WHERE EXISTS (FROM answer)"""
 [agent]
@@ -66,11 +65,16 @@ per AS (
 pageable AS (
     SELECT DISTINCT process_id, correlation_id FROM memcpys WHERE 'pageable' IN (source_memory, target_memory)
 ),
-calls AS (
-    SELECT c.process_id, c.thread_id, c.start_ns, c.end_ns, c.duration_ns, c.name, c.call_group, c.correlation_id
-    FROM outer_api_calls AS c
-    ASOF LEFT JOIN steady AS s ON s.process_id = c.process_id AND s.host_start_ns <= c.start_ns
-    WHERE c.start_ns < s.host_end_ns OR NOT EXISTS (FROM steady)
+-- Of the steady steps, or of all calls where there are none.
+calls AS MATERIALIZED (
+    SELECT process_id, thread_id, call_group, calls, time_ns
+    FROM step_calls
+    JOIN (SELECT step, process_id FROM steady) USING (step)
+    UNION ALL
+    SELECT process_id, thread_id, call_group, count(*), sum(duration_ns)::BIGINT
+    FROM outer_api_calls
+    WHERE NOT EXISTS (FROM steady)
+    GROUP BY ALL
 ),
 by_call AS (
     SELECT
@@ -79,7 +83,7 @@ by_call AS (
             WHEN call_group IN ('alloc', 'free') THEN 'allocation'
             WHEN call_group NOT IN ('sync', 'copy') THEN 'other_call'
         END AS code,
-        count(*) AS calls, sum(duration_ns)::BIGINT AS host_ns
+        sum(calls)::BIGINT AS calls, sum(time_ns)::BIGINT AS host_ns
     FROM calls
     WHERE code IS NOT NULL
     GROUP BY ALL
@@ -95,13 +99,18 @@ by_wait AS (
 ),
 -- Of these few calls, the time of each during which the GPU was idle: what it had been idle up to the end, less up to the start.
 named AS MATERIALIZED (
-    SELECT 'pageable_copy' AS code, process_id, start_ns, end_ns, duration_ns
-    FROM calls SEMI JOIN pageable USING (process_id, correlation_id)
-    WHERE call_group = 'copy'
-    UNION ALL
-    SELECT 'blocking_memset', process_id, start_ns, end_ns, duration_ns
-    FROM calls
-    WHERE call_group = 'memset' AND name NOT LIKE '%Async%'
+    SELECT c.code, c.process_id, c.start_ns, c.end_ns, c.duration_ns
+    FROM (
+        SELECT 'pageable_copy' AS code, process_id, start_ns, end_ns, duration_ns
+        FROM outer_api_calls SEMI JOIN pageable USING (process_id, correlation_id)
+        WHERE call_group = 'copy'
+        UNION ALL
+        SELECT 'blocking_memset', process_id, start_ns, end_ns, duration_ns
+        FROM outer_api_calls
+        WHERE call_group = 'memset' AND name NOT LIKE '%Async%'
+    ) AS c
+    ASOF LEFT JOIN steady AS s ON s.process_id = c.process_id AND s.host_start_ns <= c.start_ns
+    WHERE c.start_ns < s.host_end_ns OR NOT EXISTS (FROM steady)
 ),
 idle_until AS (
     SELECT gpu_id, start_ns, end_ns, sum(duration_ns) OVER (PARTITION BY gpu_id ORDER BY start_ns) AS idle_ns
@@ -125,7 +134,7 @@ by_name AS (
 cpu_work AS (
     SELECT 'cpu_work' AS code, NULL::BIGINT AS calls,
         CASE WHEN (SELECT count(DISTINCT (process_id, thread_id)) FROM calls) = 1 THEN
-            (SELECT sum(host_end_ns - host_start_ns)::BIGINT FROM steady) - (SELECT sum(duration_ns)::BIGINT FROM calls)
+            (SELECT sum(host_end_ns - host_start_ns)::BIGINT FROM steady) - (SELECT sum(time_ns)::BIGINT FROM calls)
         END AS host_ns
 ),
 counted AS (

@@ -73,7 +73,7 @@ def fill(connection: duckdb.DuckDBPyConnection, options: StepOptions, prepare: C
     )  # fmt: skip
     for kind, names in (
         ("VIEW", "named ops"),
-        ("TABLE", "launched stream cut pieces ranges line slots calls waits work busy totals"),
+        ("TABLE", "launched stream cut pieces ranges line slots counted calls waits work busy totals"),
     ):
         for name in names.split():
             connection.execute(f"DROP {kind} IF EXISTS internal.step_{name}")

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nsys_insight import outputs
 from nsys_insight.errors import TraceError, UsageError, cannot_write
 from nsys_insight.ingest import cache_entries, cache_folder, database, raw
 from nsys_insight.ingest.ncu.pages import Launch, merge, read
@@ -13,6 +14,8 @@ from nsys_insight.ingest.source import Source
 from nsys_insight.sql.quoting import identifier, literal
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import duckdb
 
 NCU_VARIABLE = "NSYS_INSIGHT_NCU_DATA"
@@ -54,18 +57,23 @@ def is_report(file: Path) -> bool:
     return head == _REPORT_MAGIC or file.suffix == ".ncu-rep"
 
 
-def write(launches: list[Launch], target: Path, implementation: str | None = None) -> Path:
+def write(
+    launches: list[Launch],
+    target: Path,
+    implementation: str | None = None,
+    inputs: Collection[Path] = (),
+    *,
+    force: bool = False,
+) -> Path:
     """Write launches to a DuckDB file, whole or not at all; `implementation` is what the user knows better.
 
     Raises:
         UsageError: The file cannot be written, or the implementation is none.
     """
     _check(implementation)
-    try:
-        with cache_folder.building(target.absolute()) as path:
-            _write(launches, path, implementation)
-    except OSError as error:
-        raise cannot_write(target, error) from None
+    with outputs.whole(target, inputs, force=force) as path:
+        path.unlink()  # DuckDB makes its files itself
+        _write(launches, path, implementation)
     return target
 
 
@@ -131,18 +139,16 @@ def attach(connection: duckdb.DuckDBPyConnection, store: Path, source: Source) -
     import duckdb
 
     try:
-        connection.execute(f"ATTACH IF NOT EXISTS {literal(str(store))} AS ncu (READ_ONLY)")
-        found = connection.execute(
-            "SELECT table_name, column_name FROM duckdb_columns() WHERE database_name = 'ncu'"
-        ).fetchall()
+        connection.execute(f"ATTACH IF NOT EXISTS {literal(str(store.absolute()))} AS ncu (TYPE duckdb, READ_ONLY)")
+        found = database.tables(connection, "ncu", "main")
     except duckdb.Error as error:
         raise TraceError(
             f"{store} cannot be read: {str(error).partition(chr(10))[0]}", "import it again: nsys-insight ncu import"
         ) from None
-    columns: dict[str, set[str]] = {table: {name for of, name in found if of == table} for table in TABLES}
-    if not all(columns.values()):
+    columns = {table: found.get(table, set()) for table in TABLES}
+    if not all(columns.values()) or not database.has_tables_only(connection, "ncu"):
         raise TraceError(f"{store} is no file that ncu import wrote", "nsys-insight ncu import FILE.ncu-rep")
-    relations = {table: f"ncu.{identifier(table)}" for table in TABLES}
+    relations = {table: f"ncu.main.{identifier(table)}" for table in TABLES}
     return Source(source.relations | relations, source.columns | columns, source.extents)
 
 

@@ -72,7 +72,7 @@ WHERE call_group IN ('sync', 'alloc', 'free') OR call_group = 'copy' AND name NO
 
 -- These block whatever their calls are named.
 CREATE OR REPLACE TABLE internal.idle_reads AS
-SELECT correlation_id << 24 | process_id AS call FROM _pageable_reads;
+SELECT call_of(correlation_id, process_id) AS call FROM _pageable_reads;
 
 -- The API calls of the threads that were late, as far as they lie on that line, and what each does: 0 waits, 1 copies,
 -- 2 allocates, 3 all else. A call may be inside another one. No join for the names: DuckDB would hash all calls.
@@ -80,7 +80,7 @@ CREATE OR REPLACE TABLE internal.idle_calls AS
 SELECT
     greatest(a.start_ns, l.from_ns) + l.shift_ns AS line_start, least(a.end_ns, l.to_ns) + l.shift_ns AS line_end,
     CASE
-        WHEN a.correlation_id << 24 | a.process_id IN (FROM internal.idle_reads) THEN 1
+        WHEN call_of(a.correlation_id, a.process_id) IN (FROM internal.idle_reads) THEN 1
         WHEN a.name_id IN (SELECT name_id FROM internal.idle_hosts WHERE host = 0) THEN 0
         WHEN a.name_id IN (SELECT name_id FROM internal.idle_hosts WHERE host = 1) THEN 1
         WHEN a.name_id IN (SELECT name_id FROM internal.idle_hosts WHERE host = 2) THEN 2

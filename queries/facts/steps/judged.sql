@@ -74,4 +74,11 @@ SELECT
     CASE WHEN host_start_ns > -9223372036854775807 THEN host_start_ns ELSE (SELECT min(start_ns) FROM wall) END AS host_start_ns,
     CASE WHEN host_end_ns < 9223372036854775807 THEN host_end_ns ELSE (SELECT max(end_ns) FROM wall) END AS host_end_ns,
     * EXCLUDE (step, phase, host_start_ns, host_end_ns, piece, is_step, is_open, ops, gpu_ns, is_unlike, allocates_more, takes_more, differs, is_like_prefill, steps, first_steady)
-FROM phased
+FROM phased;
+
+INSERT INTO facts.step_calls BY NAME
+SELECT s.step, c.thread_id, c.call_group, c.calls, c.time_ns
+FROM internal.step_counted AS c
+JOIN internal.step_pieces AS p USING (piece)
+JOIN facts.steps AS s ON s.host_start_ns = p.host_start_ns
+WHERE p.is_step AND s.step IS NOT NULL;

@@ -35,6 +35,10 @@ CREATE TABLE IF NOT EXISTS facts.steps (
     gpus MAP(BIGINT, BIGINT)
 );
 
+CREATE TABLE IF NOT EXISTS facts.step_calls (
+    step BIGINT, thread_id BIGINT, call_group VARCHAR, calls BIGINT, time_ns BIGINT
+);
+
 CREATE TABLE IF NOT EXISTS facts.step_method (
     method VARCHAR,
     pattern VARCHAR,

@@ -22,18 +22,18 @@ SELECT
 FROM internal.step_pieces AS p
 CROSS JOIN internal.step_line;
 
+CREATE OR REPLACE TABLE internal.step_counted AS
+SELECT p.piece, c.thread_id, c.call_group, count(*) AS calls, sum(c.duration_ns)::BIGINT AS time_ns
+FROM (
+    SELECT *, greatest(first_ns, least(last_ns, start_ns)) // slot_ns AS slot
+    FROM outer_api_calls CROSS JOIN internal.step_line
+    WHERE process_id = $process
+) AS c
+JOIN internal.step_slots AS p USING (slot)
+WHERE c.start_ns >= p.host_start_ns AND c.start_ns < p.host_end_ns
+GROUP BY p.piece, c.thread_id, c.call_group;
+
 CREATE OR REPLACE TABLE internal.step_calls AS
-WITH counted AS (
-    SELECT p.piece, c.call_group, count(*) AS calls, sum(c.duration_ns) AS time_ns
-    FROM (
-        SELECT *, greatest(first_ns, least(last_ns, start_ns)) // slot_ns AS slot
-        FROM outer_api_calls CROSS JOIN internal.step_line
-        WHERE process_id = $process
-    ) AS c
-    JOIN internal.step_slots AS p USING (slot)
-    WHERE c.start_ns >= p.host_start_ns AND c.start_ns < p.host_end_ns
-    GROUP BY p.piece, c.call_group
-)
 SELECT
     piece,
     sum(time_ns)::BIGINT AS api_ns,
@@ -46,7 +46,7 @@ SELECT
     coalesce(sum(calls) FILTER (call_group = 'alloc'), 0)::BIGINT AS mallocs,
     coalesce(sum(calls) FILTER (call_group = 'free'), 0)::BIGINT AS frees,
     coalesce(sum(calls) FILTER (call_group = 'sync'), 0)::BIGINT AS sync_calls
-FROM counted
+FROM internal.step_counted
 GROUP BY piece;
 
 CREATE OR REPLACE TABLE internal.step_waits AS

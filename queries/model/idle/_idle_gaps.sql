@@ -3,7 +3,7 @@
 CREATE VIEW _idle_gaps AS
 WITH launch_calls AS (
     SELECT
-        correlation_id << 24 | process_id AS call, process_id << 24 | thread_id AS thread, start_ns AS call_ns,
+        call_of(correlation_id, process_id) AS call, process_id << 24 | thread_id AS thread, start_ns AS call_ns,
         end_ns AS returned_ns, name_id
     FROM _host_activity
     WHERE kind = 'api'
@@ -21,7 +21,7 @@ between_operations AS (
             ELSE 'late'
         END AS host
     FROM (
-        SELECT *, call IN (SELECT correlation_id << 24 | process_id FROM _pageable_reads) AS is_read
+        SELECT *, call IN (SELECT call_of(correlation_id, process_id) FROM _pageable_reads) AS is_read
         FROM _gpu_reach
         WHERE start_ns > running_end_ns
     ) AS g

@@ -24,7 +24,7 @@ calls AS (
     UNION ALL
     SELECT p.gpu_id, p.window_ns, c.host::VARCHAR, greatest(0, least(c.end_ns, p.end_ns) - greatest(c.start_ns, p.start_ns))
     FROM query_table(cut) AS p
-    JOIN facts.idle_calls AS c ON c.gpu_id = p.gpu_id AND c.gap_ns = p.gap_ns
+    JOIN (FROM facts.idle_calls WHERE gap_ns IN (SELECT gap_ns FROM query_table(cut))) AS c ON c.gpu_id = p.gpu_id AND c.gap_ns = p.gap_ns
 ),
 classed AS (
     SELECT gpu_id, window_ns, host::VARCHAR AS host, idle_ns

@@ -1,0 +1,94 @@
+"""The facts of a big trace, in a file: they need not fit the memory, and the next question finds them."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, suppress
+from functools import cache
+from typing import TYPE_CHECKING
+
+from nsys_insight.ingest import cache_entries, cache_folder
+from nsys_insight.model.views import macro_statements
+from nsys_insight.paths import package_folder, queries_folder
+from nsys_insight.sql.quoting import identifier, literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from collections.abc import Set as AbstractSet
+    from pathlib import Path
+
+    import duckdb
+
+
+class FactsFile:
+    """Databases for facts and for what is needed on the way, attached as `facts` and `internal`.
+
+    `kept` are the tables of facts that are in the cache folder; `facts` shows them as views.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, export: Path, *, lasting: bool) -> None:
+        """Attach them; they go when the process ends, unless `keep` is called. Without `lasting` nothing is looked up.
+
+        Raises:
+            OSError: There is no folder for them.
+        """
+        self._export, self._lasting = export, lasting
+        self._files = ExitStack()
+        self._folder = cache_folder.folder(lasting=lasting)
+        self._path = self._files.enter_context(cache_folder.working(self._folder / "facts.duckdb"))
+        for name, path in (("facts", self._path), ("internal", self._path.with_name("internal.duckdb"))):
+            connection.execute(f"ATTACH {literal(str(path))} AS {name}")
+        self.kept = frozenset[str]()
+        self._source = self._kept_before() if lasting else None
+        if self._source:
+            connection.execute(f"ATTACH {literal(str(self._source))} AS kept (READ_ONLY)")
+            self.kept = frozenset(_names(connection, "table", "kept"))
+            for table in self.kept:
+                connection.execute(f"CREATE VIEW facts.{table} AS FROM kept.{table}")
+
+    def keep(self, tables: AbstractSet[str]) -> None:
+        """Leave tables of facts in the cache folder, when the connection is closed; what was kept before stays."""
+        if self._lasting and not tables <= self.kept:
+            with suppress(OSError):
+                self._publish(tables)
+        self._files.close()
+
+    def _publish(self, tables: AbstractSet[str]) -> None:
+        import duckdb
+
+        with duckdb.connect(self._path) as connection:
+            shown = set(_names(connection, "view", "facts"))
+            if self._source:
+                connection.execute(f"ATTACH {literal(str(self._source))} AS kept (READ_ONLY)")
+            for table in self.kept & (shown | (self.kept - tables)):
+                connection.execute(f"DROP {'VIEW' if table in shown else 'TABLE'} IF EXISTS {identifier(table)}")
+                connection.execute(f"CREATE TABLE {identifier(table)} AS FROM kept.{identifier(table)}")
+            for table in set(_names(connection, "table", "facts")) - tables - self.kept:
+                connection.execute(f"DROP TABLE {identifier(table)}")
+        target = self._folder / f"{self._key}-facts-{len(tables | self.kept):03}.duckdb"
+        with cache_entries.making(target, "facts", self._export) as path:
+            self._path.replace(path)
+        if self._source:
+            cache_entries.discard(self._source)
+
+    def _kept_before(self) -> Path | None:
+        """The file with most facts that there is."""
+        files = sorted(self._folder.glob(f"{self._key}-facts-*.duckdb"), reverse=True)
+        return next(filter(cache_entries.use, files), None)
+
+    @property
+    def _key(self) -> str:
+        import duckdb
+
+        return cache_folder.key(self._export, duckdb.__version__, _definitions())
+
+
+@cache
+def _definitions() -> str:
+    """Stand for all that says what facts are: facts that were found otherwise are not to be used."""
+    files = [*queries_folder().rglob("*.sql"), *(package_folder() / "facts").rglob("*.py")]
+    return cache_folder.digest(*(path.read_bytes() for path in sorted(files)), *macro_statements())
+
+
+def _names(connection: duckdb.DuckDBPyConnection, kind: str, database: str) -> Iterable[str]:
+    found = f"SELECT {kind}_name FROM duckdb_{kind}s() WHERE database_name = {literal(database)} AND NOT internal"
+    return [name for (name,) in connection.execute(found).fetchall()]

@@ -1,0 +1,117 @@
+"""The facts of a big trace are in a file, which stays in the cache folder for the next question."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from opening import open_trace
+
+import nsys_insight
+from nsys_insight.facts import file, store
+from nsys_insight.ingest import ways
+
+
+@pytest.fixture(autouse=True)
+def big(monkeypatch):
+    """Every export is a big one."""
+    monkeypatch.setattr(ways, "_BIG", 0)
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(folder))
+    return folder
+
+
+@pytest.fixture
+def found(monkeypatch):
+    """What is found, in its order."""
+    order = []
+    find = store.Facts._find
+
+    def noting(self, kind, options):
+        find(self, kind, options)
+        order.append(kind)
+
+    monkeypatch.setattr(store.Facts, "_find", noting)
+    return order
+
+
+def ask(path, report, **options):
+    with nsys_insight.open(path) as trace:
+        return trace.answer(report, **options).rows()
+
+
+def kept(cache):
+    return [path.name for path in cache.glob("*-facts-*.duckdb")]
+
+
+@pytest.mark.parametrize("report", ["idle", "classify", "host", "gaps", "fusion"])
+def test_the_next_question_finds_the_facts_of_the_last_one(report, sample, cache, found):
+    first = ask(sample("decode_eager"), report)
+    assert found
+    assert len(kept(cache)) == 1
+    found.clear()
+    assert ask(sample("decode_eager"), report) == first
+    assert not found
+
+
+def test_another_question_adds_to_them(sample, cache, found):
+    ask(sample("decode_eager"), "idle")
+    idle = set(found)
+    ask(sample("decode_eager"), "classify")
+    assert len(kept(cache)) == 1
+    found.clear()
+    ask(sample("decode_eager"), "classify")
+    ask(sample("decode_eager"), "idle")
+    assert idle
+    assert not found
+
+
+def test_what_the_user_says_about_steps_holds_for_one_question(sample, cache, found):
+    usual = ask(sample("decode_eager"), "per-token")
+    other = ask(sample("decode_eager"), "per-token", tokens=64)
+    assert other != usual
+    found.clear()
+    assert ask(sample("decode_eager"), "per-token") == usual
+    assert not found
+
+
+def test_of_a_part_of_a_trace_nothing_stays_and_nothing_is_taken(sample, cache, found):
+    whole = ask(sample("decode_eager"), "idle")
+    found.clear()
+    with open_trace(sample("decode_eager"), nvtx="decode_step") as trace:
+        assert trace.answer("idle").rows() != whole
+    assert "idle" in found
+    assert len(kept(cache)) == 1
+
+
+def test_without_the_cache_nothing_stays(sample, cache, tmp_path):
+    with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:
+        assert trace.answer("idle").rows()
+    assert not cache.exists() or not list(cache.iterdir())
+
+
+def test_facts_are_not_those_of_another_trace_in_the_same_place(sample, cache, tmp_path):
+    path = tmp_path / "trace.sqlite"
+    shutil.copy(sample("decode_eager"), path)
+    first = ask(path, "idle")
+    shutil.copy(sample("churn"), path)
+    assert ask(path, "idle") == ask(sample("churn"), "idle") != first
+
+
+def test_facts_that_were_found_in_another_way_are_not_used(sample, cache, found, monkeypatch):
+    ask(sample("decode_eager"), "idle")
+    found.clear()
+    monkeypatch.setattr(file, "_definitions", lambda: "another version")
+    ask(sample("decode_eager"), "idle")
+    assert found
+
+
+def test_answers_from_the_file_are_those_from_memory(sample, cache, monkeypatch):
+    reports = ("idle", "classify", "syncs", "streams", "steps", "host", "pace")
+    filed = {report: ask(sample("churn"), report) for report in reports}
+    monkeypatch.setattr(ways, "_BIG", 10**12)
+    assert {report: ask(sample("churn"), report) for report in reports} == filed
