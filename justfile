@@ -22,6 +22,10 @@ docs:
 golden:
     pytest -n 0 tests/test_goldens.py --golden
 
+# Break traces for some minutes and see what they break; see docs/reliability.md
+fuzz minutes="10" seed="0":
+    python tests/fuzz/run.py --minutes {{minutes}} --seed {{seed}}
+
 # Measure against sqlite3 (and nsys, where it is) on a big tiled trace; see docs/performance.md
 bench:
     python benchmarks/measure.py

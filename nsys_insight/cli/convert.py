@@ -22,20 +22,20 @@ The first two are traces like any other: nsys-insight top trace.duckdb."""
 def convert_command() -> Callable[..., None]:
     """Make the command ``convert``."""
 
-    def run(trace: Path | None, flags: Flags, *, to: str | None, force: bool) -> None:
+    def run(trace: Path | None, flags: Flags, *, kind: str | None, force: bool) -> None:
         from nsys_insight.convert.convert import convert, output_kind
 
         output = flags.output
         if output is None:
             raise UsageError("convert needs a file to write to", "nsys-insight convert trace.nsys-rep -o trace.duckdb")
-        kind = output_kind(output, to)
+        made = output_kind(output, kind)
         with open_traces([trace] if trace else [], flags) as opened:
-            convert(opened, output, kind, force=force)
+            convert(opened, output, made, force=force)
         terminal.note(f"{output} written")
 
     return with_flags(
         run,
         _TEXT,
-        flag("to", str | None, "--to", help="duckdb, parquet or perfetto; by default as -o is named."),
+        flag("kind", str | None, "--as", help="duckdb, parquet or perfetto; by default as -o is named."),
         flag("force", bool, "--force", help="Overwrite what is there."),
     )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nsys_insight.packs.step_options import StepOptions
 
 DEFAULT_LIMIT = 20
+_MOST_ROWS = 10**15
 _ID = {"min": 0, "max": 2**63 - 1}
 
 TraceArgument = Annotated[
@@ -231,7 +232,7 @@ def _output() -> list[inspect.Parameter]:
     return [
         flag("fmt", str | None, "--format", "-f", help=formats, autocompletion=lambda: list(FORMATS), **panel),
         flag("output", Path | None, "--output", "-o", help="Write to this file.", **panel),
-        flag("limit", int | None, "--limit", "-n", help=limit, min=0, **panel),
+        flag("limit", int | None, "--limit", "-n", help=limit, min=0, max=_MOST_ROWS, **panel),
         flag("full_names", bool, "--full-names", help="Show names exactly as the trace has them.", **panel),
         flag("explain", bool, "--explain", help="Print the SQL and the views it reads, and do not run it.", **panel),
         flag("no_color", bool, "--no-color", help="No colours; NO_COLOR says the same.", **panel),

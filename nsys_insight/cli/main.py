@@ -11,7 +11,7 @@ from typing import Annotated, cast
 
 import typer
 
-from nsys_insight.cli import terminal
+from nsys_insight.cli import ending, streams, terminal
 from nsys_insight.cli.progress_line import progress_line
 from nsys_insight.cli.registry import HELP, Commands
 from nsys_insight.errors import Exit, InsightError, UsageError
@@ -71,22 +71,27 @@ def _take_pack_folder(arguments: list[str]) -> None:
 
 def main() -> None:
     """Run the command line, and turn what went wrong into one sentence, a hint and an exit code."""
+    streams.open_closed()
     for stream in (sys.stdout, sys.stderr):
         # Tables have lines and µ in them, also in a pipe whose locale says ASCII.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8")
     # Whoever is told to end has temporary files to remove, and perhaps an nsys to stop.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(Exit.TERMINATED))
+    ending.on(signal.SIGTERM, lambda *_: sys.exit(Exit.TERMINATED), Exit.TERMINATED)
     if signal.getsignal(signal.SIGINT) == signal.default_int_handler:  # a shell's background job ignores it
-        signal.signal(signal.SIGINT, _interrupt)
+        ending.on(signal.SIGINT, _interrupt, Exit.INTERRUPTED)
     progress_line.begin()
     try:
         code = _run()
+    except SystemExit as error:
+        ending.end_what_runs(error.code)
+        raise
     finally:
         progress_line.end()
     if code == Exit.INTERRUPTED:
         print("interrupted", file=sys.stderr)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said and done
+    ending.end_what_runs(code or Exit.OK)
     sys.exit(code or Exit.OK)
 
 
@@ -94,10 +99,8 @@ def _run() -> int | None:
     """Run the command, and return its exit code."""
     try:
         _take_pack_folder(sys.argv)
-        return cast("int | None", app(standalone_mode=False, prog_name="nsys-insight"))
-    except InsightError as error:
-        terminal.complain(error)
-        return error.exit_code
+        code = cast("int | None", app(standalone_mode=False, prog_name="nsys-insight"))
+        sys.stdout.flush()
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except RuntimeError as error:
@@ -105,15 +108,31 @@ def _run() -> int | None:
             raise
         return Exit.INTERRUPTED
     except Exception as error:
-        # Typer's own complaints about the command line; their class is not public.
-        if getattr(error, "exit_code", None) != Exit.USAGE or not hasattr(error, "format_message"):
+        said = _said_of(error)
+        if said is None:
             raise
-        context = getattr(error, "ctx", None)
-        hint = f"{context.command_path if context else 'nsys-insight'} --help"
-        if len(sys.argv) > 1 and Path(sys.argv[1]).exists():
-            hint = f"the report comes first: nsys-insight top {sys.argv[1]}"
-        terminal.complain(UsageError(error.format_message(), hint))
-        return Exit.USAGE
+        terminal.complain(said)
+        return said.exit_code
+    return code
+
+
+def _said_of(error: Exception) -> InsightError | None:
+    """Say in a sentence and a hint what went wrong; None of what should not have."""
+    if isinstance(error, InsightError):
+        return error
+    if isinstance(error, OSError):
+        if error.filename is not None:
+            return InsightError(f"{error.filename}: {error.strerror or error}", f"ls -ld {error.filename}; df")
+        streams.forget_stdout()
+        return InsightError(f"the answer cannot be written: {error.strerror or error}", "make room for it")
+    # Typer's own complaints about the command line; their class is not public.
+    if getattr(error, "exit_code", None) != Exit.USAGE or not hasattr(error, "format_message"):
+        return None
+    context = getattr(error, "ctx", None)
+    hint = f"{context.command_path if context else 'nsys-insight'} --help"
+    if len(sys.argv) > 1 and Path(sys.argv[1]).exists():
+        hint = f"the report comes first: nsys-insight top {sys.argv[1]}"
+    return UsageError(error.format_message(), hint)
 
 
 def _interrupt(*_: object) -> None:

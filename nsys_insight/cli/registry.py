@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +9,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from nsys_insight.cli.sides import SidesCommand
+from nsys_insight.cli.streams import forget_stdout
 from nsys_insight.errors import Exit
 from nsys_insight.packs import library
 from nsys_insight.packs.built_in import built_in
@@ -221,8 +220,7 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            # Typer would end with 1; and Python must not try to flush the rest at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            forget_stdout()  # Typer would end with 1
             return Exit.OK
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

@@ -79,7 +79,7 @@ class Shell:
 
     def do_run(self, rest: str) -> None:
         """PACK [--FLAG VALUE]...: answer a report, such as .run top --group-by family."""
-        name, *words = shlex.split(rest) or [""]
+        name, *words = _words(rest) or [""]
         pack = library.pack_of(name)
         known = pack.params | step_options.params_of(pack.sql)
         flags = {param.flag: param.name for param in known.values()}
@@ -118,7 +118,7 @@ class Shell:
         if rest == "none":
             self._become(self.whole)
         elif rest:
-            typed = _flags(shlex.split(rest), {f"--{name}": name for name in names})
+            typed = _flags(_words(rest), {f"--{name}": name for name in names})
             given: dict[str, Any] = {
                 f"scope_{name}": _number(value, name) if name in names[3:] else value for name, value in typed.items()
             }
@@ -197,6 +197,13 @@ def _page(text: str) -> None:
 
     os.environ.setdefault("LESS", "-R")  # less shows colours only when told to
     SystemPager().show(text)
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"{text!r} cannot be taken apart: {error}".lower(), "close the quotation mark") from None
 
 
 def _flags(words: list[str], names: dict[str, str], switches: Iterable[str] = ()) -> dict[str, Any]:

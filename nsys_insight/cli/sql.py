@@ -99,7 +99,8 @@ def _traces_and_query(arguments: Sequence[str], file: Path | None) -> tuple[list
     text = None
     if file:
         with suppress(FileNotFoundError, IsADirectoryError):
-            text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+            # What is not UTF-8 is told by who takes the SQL apart.
+            text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8", errors="surrogateescape")
         if text is None:
             raise UsageError(f"there is no file {file}", "-f is the file with the SQL; a format is --format csv")
     elif traces and traces[-1] == "-":

@@ -77,7 +77,8 @@ def candidates(folder: Path) -> list[Path]:
         raise TraceError(f"{folder} cannot be listed: {error.strerror}", "name the trace itself") from error
     reports = [path for path in entries if path.suffix in REPORT_SUFFIXES and path.is_file()]
     exports = [path for path in entries if path.suffix == ".sqlite" and is_export(path)]
-    folders = [path for path in entries if path.is_dir() and is_parquet_folder(path)]
+    # One that is hidden is on its way to become one: `convert` may have been killed.
+    folders = [path for path in entries if not path.name.startswith(".") and path.is_dir() and is_parquet_folder(path)]
     traces: dict[str, Path] = {}
     for path in (*reports, *exports):
         traces.setdefault(path.stem, path)

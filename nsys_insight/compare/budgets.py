@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -205,10 +207,11 @@ def _value(text: str, metric: str, flag: str) -> float:
         return parse_duration(text, flag=flag)
     if metric.endswith("_bytes"):
         return parse_bytes(text, flag=flag)
-    try:
-        return float(text.removesuffix("%"))
-    except ValueError:
-        raise UsageError(f"{flag} takes a number, not {text!r}", f"{flag}=15") from None
+    with suppress(ValueError):
+        value = float(text.removesuffix("%"))
+        if math.isfinite(value):
+            return value
+    raise UsageError(f"{flag} takes a number, not {text!r}", f"{flag}=15")
 
 
 def _row(verdict: str, metric: str, bound: str, asked: float | None, found: float | None) -> tuple[Any, ...]:

@@ -41,7 +41,7 @@ def output_kind(output: Path, wanted: str | None) -> str:
     kind = wanted or _BY_SUFFIX.get(output.suffix, "" if output.suffix else "parquet")
     if kind not in KINDS:
         what = f"cannot convert to {wanted!r}" if wanted else f"the suffix of {output} says nothing"
-        raise UsageError(what, f"add --to {'|'.join(KINDS)}, or end the name in {' '.join(_BY_SUFFIX)}")
+        raise UsageError(what, f"add --as {'|'.join(KINDS)}, or end the name in {' '.join(_BY_SUFFIX)}")
     return kind
 
 
@@ -54,7 +54,7 @@ def convert(trace: Session, output: Path, kind: str, *, force: bool = False) -> 
     trace.refuse_several("one trace is converted at a time", "name one of them")
     if kind != "perfetto" and trace.about()["scope"]:
         raise UsageError(
-            "a part of a trace cannot be read back as a trace", "leave the scope out, or add --to perfetto"
+            "a part of a trace cannot be read back as a trace", "leave the scope out, or add --as perfetto"
         )
     outputs.check(output, [*trace.paths, *([trace.ncu] if trace.ncu else [])])
     if output.exists() and not force:
@@ -95,16 +95,18 @@ def write_database(trace: Session, output: Path) -> None:
 
 def _write_folder(trace: Session, output: Path) -> None:
     """Write each view of the model to a file, for any reader, and the raw tables to a folder below, to be read back."""
-    is_new = not output.exists()
-    try:
-        (output / "raw").mkdir(parents=True, exist_ok=True)
-        _raw_tables(trace, output / "raw")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    # A folder with a part of the tables would pass as a trace, so it gets its name when all are there.
+    with tempfile.TemporaryDirectory(dir=output.parent, prefix=".nsys-insight-") as folder:
+        built = Path(folder) / "trace"
+        (built / "raw").mkdir(parents=True)
+        _raw_tables(trace, built / "raw")
         for view in views.documented(internal=False):
-            trace.stream(Statement(f"SELECT * FROM {view}")).write_parquet(output / f"{view}.parquet")
-    except BaseException:
-        if is_new:
-            shutil.rmtree(output, ignore_errors=True)
-        raise
+            trace.stream(Statement(f"SELECT * FROM {view}")).write_parquet(built / f"{view}.parquet")
+        if output.exists():
+            shutil.copytree(built, output, dirs_exist_ok=True)
+        else:
+            built.replace(output)
 
 
 def _raw_tables(trace: Session, folder: Path) -> dict[str, Path]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from nsys_insight.ingest.scope import Scope
+    from nsys_insight.ingest.source import Source
 
     Prepare = Callable[[str], None]
     Rows = dict[str, tuple[str, set[str]]]
@@ -54,7 +55,7 @@ _UNLAUNCHED = """
 
 
 def fill(
-    connection: duckdb.DuckDBPyConnection, source: raw.Source, scope: Scope, min_gap_ns: int | None, prepare: Prepare
+    connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope, min_gap_ns: int | None, prepare: Prepare
 ) -> None:
     """Fill `facts.listed_gaps`, `facts.listed_operations` and `facts.listed_activity`.
 
@@ -88,7 +89,7 @@ class _Lookup:
     def __init__(
         self,
         connection: duckdb.DuckDBPyConnection,
-        source: raw.Source,
+        source: Source,
         file: Path,
         scope: Scope,
         gaps: Sequence[tuple[int, int]],

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.ingest.raw import Source
     from nsys_insight.ingest.scope import Scope
+    from nsys_insight.ingest.source import Source
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from nsys_insight.ingest import extents
 from nsys_insight.ingest.database import tables
 from nsys_insight.ingest.identify import Kind
 from nsys_insight.ingest.ncu.store import attach as attach_ncu
-from nsys_insight.ingest.raw import Source
+from nsys_insight.ingest.source import Source
 from nsys_insight.ingest.sqlite_file import opened
 from nsys_insight.sql.quoting import identifier, literal
 
@@ -53,6 +53,14 @@ def is_unreadable_cell(error: Exception) -> bool:
     """Tell whether the extension met text that is not UTF-8, or a cell of another type than its column's."""
     text = str(error)
     return isinstance(error, UnicodeDecodeError) or "Mismatch Type Error" in text or "nvalid unicode" in text
+
+
+def is_damaged(error: Exception) -> bool:
+    """Tell whether SQLite found what no SQLite file has."""
+    text = str(error)
+    return any(
+        word in text for word in ("disk image is malformed", "file is not a database", "disk I/O error", "blob too big")
+    )
 
 
 def scanner() -> Path | None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from nsys_insight import progress
 from nsys_insight.errors import TraceError
-from nsys_insight.ingest import attach, cache_entries, cache_folder, database, raw
+from nsys_insight.ingest import attach, bad_rows, cache_entries, cache_folder, database, raw, row_search
 from nsys_insight.ingest.database import DEFAULT
 from nsys_insight.ingest.sqlite_file import opened, uri
 from nsys_insight.ingest.waiting import wait_for
+from nsys_insight.ingest.words import rows_of
 from nsys_insight.sql.quoting import identifier, literal
 
 if TYPE_CHECKING:
@@ -24,17 +26,7 @@ if TYPE_CHECKING:
 
 # How many exports are copied at once.
 _BUILDERS = 4
-# What the tables that take long to copy hold.
-_WORDS = {
-    "StringIds": "names",
-    "CUPTI_ACTIVITY_KIND_KERNEL": "kernels",
-    "CUPTI_ACTIVITY_KIND_RUNTIME": "API calls",
-    "CUPTI_ACTIVITY_KIND_MEMCPY": "copies",
-    "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": "waits",
-    "NVTX_EVENTS": "NVTX ranges",
-    "GPU_METRICS": "GPU metrics",
-    "OSRT_API": "calls of the operating system",
-}
+_IMPOSSIBLE = -(1 << 63)
 
 
 def entry(file: Path, *, lasting: bool = True) -> Path:
@@ -96,6 +88,8 @@ def _build(
     in_place: bool,
     connections: list[duckdb.DuckDBPyConnection] | None,
 ) -> Path:
+    import duckdb
+
     with cache_entries.making(target, "DuckDB copy", file) as path:
         connection = database.connect(limits)
         if connections is not None:
@@ -113,6 +107,10 @@ def _build(
                 else:
                     _copy(connection, file, task)
                 connection.execute("DETACH built")
+        except duckdb.Error as error:
+            if "No space left" in str(error):
+                raise OSError(errno.ENOSPC, "no room for a copy of the trace", str(target.parent)) from None
+            raise
         finally:
             connection.close()
     return target
@@ -149,7 +147,7 @@ def _present(file: Path, columns: dict[str, set[str]], task: progress.Task) -> I
     cells = _cells(file, present)
     done, every = 0, sum(cells.values()) or 1
     for table, types in present.items():
-        task.text, task.percent = f"reading {_WORDS.get(table, 'the trace')}", 100 * done / every
+        task.text, task.percent = f"reading {rows_of(table)}", 100 * done / every
         yield table, types
         done += cells[table]
 
@@ -159,8 +157,7 @@ def _cells(file: Path, tables: dict[str, dict[str, str]]) -> dict[str, int]:
     cells = dict.fromkeys(tables, 0)
     with opened(file) as database:
         for table in tables.keys() & attach.sqlite_columns(file):
-            (rows,) = database.execute(f"SELECT max(rowid) FROM {identifier(table)}").fetchone()
-            cells[table] = len(tables[table]) * (rows or 0)
+            cells[table] = len(tables[table]) * len(row_search.row_numbers(database, table))
     return cells
 
 
@@ -196,7 +193,7 @@ def _sqlite_select(table: str, types: dict[str, str]) -> str:
 
     The driver infers a column's type from the first batch and fails on what differs later. So a row of the right
     types comes first (is_row = 0), text comes as hexadecimal digits, which are always ASCII, and what ought to be a
-    number and is none comes as NULL.
+    number and is none comes as NULL; or as one that cannot be, where `bad_rows` looks for these.
     """
     first = ["0 AS is_row"]
     rows = ["1"]
@@ -208,7 +205,8 @@ def _sqlite_select(table: str, types: dict[str, str]) -> str:
         else:
             first.append(f"0 AS {column}")
             rows.append(
-                f"CASE typeof({column}) WHEN 'integer' THEN {column} WHEN 'real' THEN CAST({column} AS INTEGER) END"
+                f"CASE typeof({column}) WHEN 'integer' THEN {column} WHEN 'real' THEN CAST({column} AS INTEGER)"
+                f" WHEN 'null' THEN NULL ELSE {_IMPOSSIBLE if name in bad_rows.BOUNDED else 'NULL'} END"
             )
     return f"SELECT {', '.join(first)} UNION ALL SELECT {', '.join(rows)} FROM {identifier(table)}"
 

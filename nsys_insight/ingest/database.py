@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from itertools import count
 from typing import TYPE_CHECKING
 
+from nsys_insight.errors import UsageError
 from nsys_insight.ingest import cache_folder
 from nsys_insight.ingest.limits import Limits
 from nsys_insight.sql.parser import take_connection
@@ -28,6 +30,8 @@ def connect(limits: Limits = DEFAULT) -> duckdb.DuckDBPyConnection:
 
     connection = take_connection()
     memory, threads = limits.settled
+    if not re.fullmatch(r"\s*[\d.]+\s*([KMGT]i?)?B?\s*", memory, re.IGNORECASE):
+        raise _no_size(memory)
     try:
         connection.execute(
             # Row order is of no meaning in SQL; giving it up lets the extension scan a SQLite file in parallel.
@@ -40,10 +44,12 @@ def connect(limits: Limits = DEFAULT) -> duckdb.DuckDBPyConnection:
                 SET temp_directory = {literal(f"{spill_folder()}/spill-{next(_CONNECTIONS)}")}"""
         )
     except duckdb.Error as error:
-        from nsys_insight.errors import UsageError
-
-        raise UsageError(f"--memory cannot be {memory!r}: {error}", "give a size such as 512MB or 4GB") from None
+        raise _no_size(memory, f": {error}") from None
     return connection
+
+
+def _no_size(memory: str, why: str = "") -> UsageError:
+    return UsageError(f"--memory cannot be {memory!r}{why}", "give a size such as 512MB or 4GB")
 
 
 def tables(connection: duckdb.DuckDBPyConnection, catalog: str, schema: str) -> dict[str, set[str]]:

@@ -65,6 +65,13 @@ def identify(path: Path) -> Kind:
     Raises:
         TraceError: It cannot be read, is damaged or incomplete, or is nothing that nsys wrote.
     """
+    try:
+        str(path.absolute()).encode()
+    except UnicodeEncodeError:
+        raise TraceError(
+            f"{path} has a name that is not UTF-8, which DuckDB does not open",
+            "give it another: ln -s FILE trace.sqlite",
+        ) from None
     if is_parquet_folder(path):
         return Kind.PARQUET
     head = _head(path)
@@ -112,6 +119,13 @@ def settled(path: Path, note: Callable[[str], None] = lambda _: None, *, lasting
     Raises:
         TraceError: The copy cannot be made.
     """
+    for suffix in ("-wal", "-journal"):
+        # It may be too long for a file system, which pathlib does not forgive.
+        beside = f"{os.path.realpath(path)}{suffix}"
+        if os.path.exists(beside) and not os.path.isfile(beside):  # noqa: PTH110, PTH113
+            raise TraceError(
+                f"{beside} is not a regular file, and SQLite would open it", "remove it, or copy the trace"
+            )
     try:
         path = _with_tables_only(_at_rest(path, note, lasting=lasting), note, lasting=lasting)
     except OSError as error:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
 from nsys_insight.ingest import extents, gpus
+from nsys_insight.ingest.bad_rows import guarded, must
 from nsys_insight.ingest.scope import WHOLE_TRACE, Scope, condition, cut
 from nsys_insight.paths import query
 from nsys_insight.sql.quoting import identifier
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     import duckdb
 
+    from nsys_insight.ingest.source import Screen, Source
     from nsys_insight.sql.names import Names
 
 # The tables of which the whole is read to say when a GPU was idle, and why.
@@ -33,6 +33,10 @@ WHOLE = (
 )
 
 
+# So many are looked at for correlation ids that repeat.
+_FIRST_CALLS = 20_000
+
+
 @cache
 def contract() -> dict[str, dict[str, str]]:
     """The tables that the model reads, each with its columns and their DuckDB types, from `queries/model/raw.sql`."""
@@ -41,19 +45,6 @@ def contract() -> dict[str, dict[str, str]]:
         table: {name.strip('"'): kind for name, kind in (column.split() for column in body.split(","))}
         for table, body in re.findall(r"CREATE TABLE (\w+) \(([^)]*)\)", text)
     }
-
-
-@dataclass(frozen=True)
-class Source:
-    """An opened trace: where each raw table's rows are, which columns they have, and where big tables begin and end.
-
-    `file` is the SQLite export that is scanned in place; None where the rows are elsewhere.
-    """
-
-    relations: dict[str, str]
-    columns: dict[str, set[str]]
-    extents: extents.Extents = field(default_factory=dict)
-    file: Path | None = None
 
 
 def cell(name: str, kind: str, expression: str = "") -> str:
@@ -70,33 +61,37 @@ def cell(name: str, kind: str, expression: str = "") -> str:
 
 
 def has_repeats(connection: duckdb.DuckDBPyConnection, source: Source) -> bool:
-    """Tell whether API calls within API calls have the correlation ids of the outer ones: one of the first has.
+    """Tell whether several API calls of a process have one correlation id.
 
-    A capture of runtime and driver calls may give both one id. Such a capture has it from the start: to look at more
-    than the first calls would double the cost of `launches` on a big trace.
+    A capture of runtime and driver calls may give it to a call and those within. Such a capture has it from the start,
+    and to look at all of millions of calls would double the cost of `launches`: so only the first are looked at, unless
+    the trace is known to have rows that cannot be.
     """
     table = "CUPTI_ACTIVITY_KIND_RUNTIME"
     if not {"start", "end", "globalTid", "correlationId", "eventClass"} <= source.columns.get(table, set()):
         return False
-    first = f"""SELECT globalTid >> 24 AS process, correlationId FROM {source.relations[table]}
-        WHERE correlationId IS NOT NULL AND eventClass IS DISTINCT FROM 67 LIMIT 10000"""
-    repeats = f"SELECT count(*) > count(DISTINCT (process, correlationId)) FROM ({first})"
-    return bool(connection.execute(repeats).fetchall()[0][0])
+    first = "" if source.screen.looked else f"LIMIT {_FIRST_CALLS}"
+    calls = f"""SELECT globalTid >> 24 AS process, correlationId FROM {source.relations[table]}
+        WHERE correlationId IS NOT NULL AND eventClass IS DISTINCT FROM 67 {first}"""
+    repeats = f"SELECT 1 FROM ({calls}) GROUP BY process, correlationId HAVING count(*) > 1 LIMIT 1"
+    return bool(connection.execute(repeats).fetchall())
 
 
 def _relation(connection: duckdb.DuckDBPyConnection, source: Source, table: str) -> str:
     """SQL for where a table's rows are, with at most one API call to a correlation id.
 
-    GPU work belongs to the outer one of calls that share one; the inner ones get theirs negated, which joins with
-    nothing.
+    GPU work belongs to the outer one of calls that share one; the inner ones have none, which joins with nothing. A
+    call that is there twice is one call.
     """
     rows = source.relations[table]
     if table != "CUPTI_ACTIVITY_KIND_RUNTIME" or not has_repeats(connection, source):
         return rows
-    return f"""(SELECT * REPLACE (CASE WHEN row_number() OVER (
-        PARTITION BY globalTid >> 24, correlationId, eventClass IS NOT DISTINCT FROM 67
-        ORDER BY start, "end" DESC, eventClass
-    ) = 1 THEN correlationId ELSE -correlationId END AS correlationId) FROM {rows})"""
+    calls = "globalTid >> 24, correlationId, eventClass IS NOT DISTINCT FROM 67"
+    same = 'globalTid, correlationId, eventClass, start, "end"'
+    once = f"correlationId IS NULL OR row_number() OVER (PARTITION BY {same}) = 1"
+    return f"""(SELECT * REPLACE (CASE WHEN
+        row_number() OVER (PARTITION BY {calls} ORDER BY start, "end" DESC, eventClass) = 1 THEN correlationId
+        END AS correlationId) FROM {rows} QUALIFY {once if source.screen.looked else must(once)})"""
 
 
 def begin(connection: duckdb.DuckDBPyConnection, source: Source) -> None:
@@ -142,9 +137,9 @@ def create_relations(
     for table in contract().keys() & set(names):
         columns = source.columns.get(table, set())
         rows = f"FROM {_relation(connection, source, table)}" if columns else "WHERE false"
-        statements.append(_raw_view("raw", table, columns, rows, scope))
+        statements.append(_raw_view("raw", table, columns, rows, scope, source.screen))
         if table in WHOLE:
-            statements.append(_whole_view(table, columns, rows, scope))
+            statements.append(_whole_view(table, columns, rows, scope, source.screen))
     if "wall" in names:
         # A scope has written down its own time; see `nsys_insight.ingest.scope`.
         wall = extents.select(source.extents) if scope == WHOLE_TRACE else "FROM internal.scope_windows"
@@ -161,7 +156,7 @@ def create_as_exported(connection: duckdb.DuckDBPyConnection, source: Source, sc
     for table, columns in sorted(source.columns.items()):
         more = sorted(columns - contract().get(table, {}).keys())
         rows = f"FROM {_relation(connection, source, table)}"
-        statements.append(_raw_view("raw", table, columns, rows, scope, more))
+        statements.append(_raw_view("raw", table, columns, rows, scope, source.screen, more))
     connection.execute(";\n".join(statements))
 
 
@@ -171,26 +166,28 @@ def reading_only(
 ) -> Iterator[None]:
     """Let relations of the schema `whole` have other rows within the block: of a table a relation and its columns."""
     for table, (relation, columns) in rows.items():
-        connection.execute(_whole_view(table, columns, f"FROM {relation}", scope))
+        connection.execute(_whole_view(table, columns, f"FROM {relation}", scope, source.screen))
     try:
         yield
     finally:
         for table in rows:
             at_rest = f"FROM {_relation(connection, source, table)}"
-            connection.execute(_whole_view(table, source.columns[table], at_rest, scope))
+            connection.execute(_whole_view(table, source.columns[table], at_rest, scope, source.screen))
 
 
-def _whole_view(table: str, columns: set[str], rows: str, scope: Scope) -> str:
-    return _raw_view("whole", table, columns, rows, Scope(device=scope.device))
+def _whole_view(table: str, columns: set[str], rows: str, scope: Scope, screen: Screen) -> str:
+    return _raw_view("whole", table, columns, rows, Scope(device=scope.device), screen)
 
 
 def _raw_view(  # noqa: PLR0913, PLR0917 - what a relation is made of
-    schema: str, table: str, columns: set[str], rows: str, scope: Scope, more: Sequence[str] = ()
+    schema: str, table: str, columns: set[str], rows: str, scope: Scope, screen: Screen, more: Sequence[str] = ()
 ) -> str:
     """SQL that creates the relation of a table: the columns of the contract, from rows that have these, and `more`."""
     types = contract().get(table, {})
     select = [
-        cell(name, kind, cut(scope, table, name)) if name in columns else f"NULL::{kind} AS {identifier(name)}"
+        cell(name, kind, cut(scope, table, name, guarded(screen, table, name, kind, columns)))
+        if name in columns
+        else f"NULL::{kind} AS {identifier(name)}"
         for name, kind in types.items()
     ]
     select += map(identifier, more)

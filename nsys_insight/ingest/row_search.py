@@ -6,6 +6,7 @@ nsys writes the rows of a table in order of start; whoever looks rows up must kn
 from __future__ import annotations
 
 from bisect import bisect_left
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -30,9 +31,7 @@ class Rows:
         """`column` rises from row to row: a time, or an id that is counted up."""
         self._database, name = database, identifier(table)
         self._probe = f"SELECT {identifier(column)} FROM {name} WHERE rowid >= ? ORDER BY rowid LIMIT 1"
-        # One aggregate a query: SQLite looks up a single min or max, but scans the table for two.
-        low, high = (database.execute(f"SELECT {edge}(rowid) FROM {name}").fetchone()[0] for edge in ("min", "max"))
-        self.numbers = range(0) if low is None else range(low, high + 1)
+        self.numbers = row_numbers(database, table)
 
     @property
     def are_in_order(self) -> bool:
@@ -56,7 +55,20 @@ class Rows:
 
     def _at(self, number: int) -> int:
         row = self._database.execute(self._probe, (number,)).fetchone()
-        return _NEVER if row is None or row[0] is None else int(row[0])
+        return row[0] if row is not None and isinstance(row[0], int) else _NEVER
+
+
+def row_numbers(database: sqlite3.Connection, table: str) -> range:
+    """The numbers from a table's first row to its last; of a table without (WITHOUT ROWID), or without rows, none."""
+    import sqlite3
+
+    name = identifier(table)
+    # One aggregate a query: SQLite looks up a single min or max, but scans the table for two.
+    with suppress(sqlite3.OperationalError):
+        low, high = (database.execute(f"SELECT {edge}(rowid) FROM {name}").fetchone()[0] for edge in ("min", "max"))
+        if isinstance(low, int) and isinstance(high, int):
+            return range(low, high + 1)
+    return range(0)
 
 
 def joined(spans: Iterable[tuple[int, int]]) -> Spans:

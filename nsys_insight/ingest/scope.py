@@ -65,9 +65,8 @@ class Scope:
 WHOLE_TRACE = Scope()
 
 
-def cut(scope: Scope, table: str, column: str) -> str:
+def cut(scope: Scope, table: str, column: str, value: str) -> str:
     """Write the SQL for a column of a raw table as the scope leaves it: a window of time cuts the ranges of NVTX."""
-    value = identifier(column)
     if table == "NVTX_EVENTS" and column == "start" and scope.from_ns is not None:
         return f"greatest({value}, {scope.from_ns})"
     if table == "NVTX_EVENTS" and column == "end" and scope.to_ns is not None:

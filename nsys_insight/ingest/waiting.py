@@ -13,20 +13,28 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from concurrent.futures import Future
 
-    class Interruptible(Protocol):
-        """A connection, of DuckDB or SQLite, that another thread can stop."""
-
-        def interrupt(self) -> None:
-            """Stop what it does."""
-
-
 _AWAKE_S = 0.1
+# How long work may take to stop. DuckDB looks for an interrupt between pieces of work, and one may be of any length.
+GRACE_S = 5.0
+
+
+class Interruptible(Protocol):
+    """What may be told to stop, such as a connection."""
+
+    def interrupt(self) -> None:
+        """Stop what is under way."""
+
+
+# The work that went on when the time to stop was over. Only the end of the process ends it.
+left_running: list[Future[Any]] = []
 
 
 def wait_for(
     work: Collection[Future[Any]], connections: Collection[Interruptible], seconds: float | None = None
 ) -> None:
     """Wait until all the work is done, which uses the connections; what ends the wait stops the work first.
+
+    Work that does not stop in `GRACE_S` is left running.
 
     Raises:
         TimeoutError: The seconds are over.
@@ -43,10 +51,14 @@ def wait_for(
     except BaseException:
         for one in work:
             one.cancel()
+        patience = time.monotonic() + GRACE_S
         # Again and again: between two statements there is nothing to interrupt.
         while True:
             for connection in list(connections):
                 with suppress(Exception):  # it may be closed by now
                     connection.interrupt()
-            if not wait(work, _AWAKE_S / 10).not_done:
+            running = wait(work, _AWAKE_S / 10).not_done
+            if running and time.monotonic() > patience:
+                left_running.extend(running)
+            if not running or left_running:
                 raise

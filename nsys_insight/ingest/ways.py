@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from nsys_insight.ingest import cache
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from nsys_insight.ingest.files import File
     from nsys_insight.ingest.limits import Limits
-    from nsys_insight.ingest.raw import Source
+    from nsys_insight.ingest.source import Source
 
     Opened = tuple[duckdb.DuckDBPyConnection, list[Source]]
 
@@ -99,7 +100,9 @@ class Ways:
         }
         if self._use_cache:
             missing = [path for path, database in built.items() if database is None]
-            built |= cache.build_all(missing, self.limits)
+            # Without room for a copy, the file is read in place.
+            with suppress(OSError):
+                built |= cache.build_all(missing, self.limits)
         if built and not any(built.values()):
             return None
         self.cached = [database for database in built.values() if database]

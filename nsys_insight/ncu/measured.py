@@ -6,9 +6,9 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
-from nsys_insight.ingest import raw
 from nsys_insight.ingest.database import connect
 from nsys_insight.ingest.ncu import store as stores
+from nsys_insight.ingest.source import Source
 from nsys_insight.model import views
 from nsys_insight.session import sandbox
 from nsys_insight.session.build import Model
@@ -32,7 +32,7 @@ class Measured:
     def __init__(self, store: Path) -> None:
         """Open the store and work out `ncu_kernels` once: every rule asks for it."""
         self.connection = connect()
-        source = stores.attach(self.connection, store, raw.Source({}, {}))
+        source = stores.attach(self.connection, store, Source({}, {}))
         sandbox.lock(self.connection)
         views.create_macros(self.connection)
         Model(self.connection, source).create(f"SELECT * FROM {VIEW}, ncu_stalls, ncu_metrics, ncu_rules")

@@ -244,11 +244,12 @@ def _name_filter(targets: list[dict[str, Any]]) -> str:
 
 
 def _nothing(trace: Session, kernels: tuple[str, ...], bound: str | None) -> UsageError | TraceError:
-    names = [
-        row["name"] for row in trace.dicts("SELECT DISTINCT short_name AS name FROM kernels ORDER BY name LIMIT 8")
-    ]
+    named = "SELECT DISTINCT short_name AS name FROM kernels WHERE short_name IS NOT NULL ORDER BY name LIMIT 8"
+    names = [row["name"] for row in trace.dicts(named)]
     if not names:
-        return TraceError(f"{trace.path} has no kernels", "capture with: nsys profile -t cuda --cuda-graph-trace=node")
+        return TraceError(
+            f"{trace.path} has no kernels with names", "capture with: nsys profile -t cuda --cuda-graph-trace=node"
+        )
     if bound is not None:
         return UsageError(f"no such kernel's class is {bound}", "nsys-insight classify --kernels lists them")
     return UsageError(f"no kernel's name contains {' or '.join(map(repr, kernels))}", f"there are: {', '.join(names)}")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 Columns = list[tuple[str, str]]  # names and DuckDB types
+HAS_ZONE = "WITH TIME ZONE"  # in the names of DuckDB's types
 Batch = list[tuple[Any, ...]]
 
 
@@ -108,7 +109,15 @@ def store(connection: duckdb.DuckDBPyConnection, table: str, select: str) -> Col
     """
     connection.execute(f"CREATE OR REPLACE TABLE {table} AS SELECT row_number() OVER () AS row_, * FROM (\n{select}\n)")
     described = connection.execute(f"DESCRIBE {table}").fetchall()
-    return [(name, kind) for name, kind, *_ in described[1:]]
+    for name, kind, *_ in described:
+        if HAS_ZONE in kind:
+            connection.execute(f"ALTER TABLE {table} ALTER COLUMN {identifier(name)} TYPE VARCHAR")
+    return [(name, without_zone(kind)) for name, kind, *_ in described[1:]]
+
+
+def without_zone(kind: str) -> str:
+    """The type as which a column is read: DuckDB gives times with a zone to Python only where pytz is installed."""
+    return "VARCHAR" if HAS_ZONE in kind else kind
 
 
 def of_rows(columns: Sequence[Column], rows: Sequence[Sequence[object]], **facts: Any) -> Answer:

@@ -10,6 +10,7 @@ from nsys_insight.ingest import raw
 from nsys_insight.ingest.database import connect
 from nsys_insight.ingest.scope import WHOLE_TRACE, describe, prepare, settle
 from nsys_insight.ingest.several import inside
+from nsys_insight.ingest.source import Source
 from nsys_insight.model import views
 from nsys_insight.sql.names import mentioned
 
@@ -31,7 +32,7 @@ class Model:
     def __init__(
         self,
         connection: duckdb.DuckDBPyConnection,
-        source: raw.Source,
+        source: Source,
         *,
         catalog: str = "",
         scope: Scope = WHOLE_TRACE,
@@ -87,7 +88,7 @@ def empty_model(sql: str | None = None, *, comments: bool = False) -> duckdb.Duc
     """Create the views that a statement names, or all, over a trace in which nothing happened."""
     connection = connect()
     views.create_macros(connection)
-    model = Model(connection, raw.Source({}, {}))
+    model = Model(connection, Source({}, {}))
     if sql is None:
         model.create_all(comments=comments)
     else:
@@ -102,7 +103,7 @@ def create_lasting(connection: duckdb.DuckDBPyConnection) -> None:
     _create_frame(connection)
     store.create_tables(connection, store.every_table())
     views.create_views(connection, views.made_of(views.definitions()), comments=True)
-    facts = Facts(connection, [raw.Source({}, {})], WHOLE_TRACE, lambda _: None)
+    facts = Facts(connection, [Source({}, {})], WHOLE_TRACE, lambda _: None)
     facts.find([view.create for view in views.definitions().values()], NOTHING_SAID)
 
 

@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING, TypeVar
 from nsys_insight.errors import QueryError, TraceError
 from nsys_insight.facts.file import FactsFile
 from nsys_insight.facts.store import NOTHING_SAID, Facts, create_schemas
-from nsys_insight.ingest import database, raw
-from nsys_insight.ingest.attach import is_unreadable_cell, parquet_files
+from nsys_insight.ingest import bad_rows, database, raw
+from nsys_insight.ingest.attach import is_damaged, is_unreadable_cell, parquet_files
 from nsys_insight.ingest.identify import Kind
 from nsys_insight.ingest.scope import WHOLE_TRACE
 from nsys_insight.ingest.several import catalogs
+from nsys_insight.ingest.waiting import left_running
 from nsys_insight.ingest.ways import Ways
 from nsys_insight.model import views
 from nsys_insight.session import build, sandbox
-from nsys_insight.session.answer import store
+from nsys_insight.session.answer import HAS_ZONE, store, without_zone
 from nsys_insight.session.several import unite
 from nsys_insight.sql.names import mentioned
-from nsys_insight.sql.quoting import literal
-from nsys_insight.sql.statements import failed
+from nsys_insight.sql.quoting import identifier, literal
+from nsys_insight.sql.statements import as_select, failed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -33,14 +34,19 @@ if TYPE_CHECKING:
     from nsys_insight.ingest.files import File
     from nsys_insight.ingest.limits import Limits
     from nsys_insight.ingest.scope import Scope
+    from nsys_insight.ingest.source import Source
     from nsys_insight.session.answer import Batch, Columns
     from nsys_insight.sql.statements import Statement
 
 T = TypeVar("T")
+Table = tuple[str, "Columns"]  # a result's name, and its columns
 
 
 class Connection:
-    """Runs queries over one file or several in one scope, and lets them reach nothing else (see `sandbox`)."""
+    """Runs queries over one file or several in one scope, and lets them reach nothing else (see `sandbox`).
+
+    `left_out` says what rows of the files cannot be true, once a query has met one.
+    """
 
     def __init__(  # noqa: PLR0913 - what a connection is made of
         self,
@@ -51,10 +57,12 @@ class Connection:
         use_cache: bool | None,
         timeout_s: float | None = None,
         ncu: Path | None = None,
+        note: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Open the files in the first way that works.
 
-        `ncu` is a file that `ncu import` wrote, to be read beside a single trace.
+        `note` is told what is left out of the files. `ncu` is a file that `ncu import` wrote, to be read beside a
+        single trace.
 
         Raises:
             TraceError: None does.
@@ -71,18 +79,25 @@ class Connection:
         self._loaded: dict[str, set[str]] = {}
         self._definitions: dict[tuple[str, bool], str] = {}
         self._as_exported = False
+        self._looks = self._is_ready = False
+        self._note = note
+        self.left_out = ""
         self._open()
+
+    def interrupt(self) -> None:
+        """Stop what runs."""
+        self.duckdb.interrupt()
 
     def load(self) -> None:
         """Read big exports into DuckDB first, where many questions follow."""
         if not self._as_exported and self._ways.copy():
             self._open()
 
-    def table(self, query: str, options: FactOptions = NOTHING_SAID, *, line: int = 0) -> tuple[str, Columns]:
+    def table(self, query: str, options: FactOptions = NOTHING_SAID, *, line: int = 0, ours: bool = False) -> Table:
         """Run a query over the model's views; return its result's table, with its columns' names and types.
 
         The facts that it reads, such as `steps`, are found as the `options` say. `line` is where the query begins in
-        what the user wrote, for messages.
+        what the user wrote, for messages; with `ours`, the user wrote none of it.
 
         Raises:
             UsageError: Steps are to be told by an NVTX range that is not there.
@@ -91,7 +106,36 @@ class Connection:
         """
         name = f"internal.answer_{next(self._numbers)}"
         # The query begins on the second line of what DuckDB sees.
-        return name, self._run(query, lambda: store(self.duckdb, name, query), line - 1, options)
+        return name, self._run(query, lambda: store(self.duckdb, name, query), line - 1, options, ours=ours)
+
+    def report(
+        self, query: str, notes: Sequence[str], options: FactOptions, *, ours: bool
+    ) -> tuple[Table, list[list[str]]]:
+        """Run a report's query as `table` does, and its notes: queries for sentences, over views and its `answer`.
+
+        Raises:
+            As `table`.
+        """
+        name = f"internal.answer_{next(self._numbers)}"
+
+        def run() -> tuple[Table, list[list[str]]]:
+            columns = store(self.duckdb, name, query)
+            said = [self._noted(note, name) for note in notes]
+            return (name, columns), [[text for (text,) in rows if text] for rows in said]
+
+        return self._run(query, run, -1, options, *notes, ours=ours)
+
+    def _noted(self, note: str, answer: str) -> list[tuple[str]]:
+        import duckdb
+
+        try:
+            rows: list[tuple[str]] = self.duckdb.execute(
+                f"WITH answer AS (FROM {answer}) SELECT * FROM ({note})"
+            ).fetchall()
+        except (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException) as error:
+            what = str(error).partition("\n")[0]
+            raise QueryError(f"a note of the report failed: {what}", "nsys-insight packs check FILE") from None
+        return rows
 
     def stream(self, query: str, size: int, *, line: int = 0) -> tuple[Columns, Iterator[Batch]]:
         """Run a query and give its columns, and its rows in pieces of `size` while it still runs.
@@ -103,15 +147,19 @@ class Connection:
 
         def start() -> tuple[Columns, Batch]:
             # Not on a cursor, which does not see the connection's temporary tables and macros.
-            columns = [(name, kind) for name, kind, *_ in self.duckdb.execute(f"DESCRIBE {query}").fetchall()]
-            return columns, self.duckdb.execute(query).fetchmany(size)
+            select = as_select(query)
+            columns = [(name, kind) for name, kind, *_ in self.duckdb.execute(f"DESCRIBE {select}").fetchall()]
+            if zoned := [identifier(name) for name, kind in columns if HAS_ZONE in kind]:
+                texts = ", ".join(f"{name}::VARCHAR AS {name}" for name in zoned)
+                select = f"SELECT * REPLACE ({texts}) FROM (\n{select}\n)"
+            return [(name, without_zone(kind)) for name, kind in columns], self.duckdb.execute(select).fetchmany(size)
 
         columns, first = self._run(query, start, line)
         return columns, self._batches(first, size)
 
     def write_parquet(self, query: str, path: Path, *, line: int = 0) -> int:
         """Write a query's result while it runs as a Parquet file, to a `sandbox.handover`; return how many rows."""
-        copy = f"COPY (\n{query}\n) TO {literal(str(path))} (FORMAT parquet)"
+        copy = f"COPY (\n{as_select(query)}\n) TO {literal(str(path))} (FORMAT parquet)"
         return int(self._run(query, lambda: self.duckdb.execute(copy).fetchall(), line - 1)[0][0])
 
     def define(self, statement: Statement) -> None:
@@ -124,45 +172,45 @@ class Connection:
         )
         self._definitions[own] = statement.sql
 
-    def sentences(self, query: str, table: str, options: FactOptions) -> list[str]:
-        """Run a pack's note: a query for sentences, over the views and the table that it calls `answer`."""
-        of_answer = f"WITH answer AS (FROM {table}) SELECT * FROM (\n{query}\n)"
-        rows = self._run(query, lambda: self.duckdb.execute(of_answer).fetchall(), -1, options)
-        return [text for (text,) in rows if text]
-
-    def _run(
+    def _run(  # noqa: PLR0913 - what is run, and what is said of it
         self,
         sql: str,
         run: Callable[[], T],
         line: int,
         options: FactOptions = NOTHING_SAID,
+        *more: str,
+        ours: bool = False,
         check: Callable[[str], None] = sandbox.check,
     ) -> T:
-        """Run what `sql` asks, in the way that is open or one that gets over what stops it there."""
+        """Run what `sql` and `more` ask, in the way that is open or one that gets over what stops it there."""
+        import sqlite3
+
         import duckdb
 
-        check(sql)
+        def ready_and_run() -> T:
+            for each in (sql, *more):
+                self._prepare(each, options)
+            self._is_ready = True
+            return run()
+
+        for each in (sql, *more):
+            check(each)
         again = True
         while True:
+            self._is_ready = False
             try:
-                self._prepare(sql, options)
-                return self._bounded(self.duckdb, run)
+                return self._bounded(self, ready_and_run)
             except duckdb.OutOfMemoryException as error:
                 self._make_room(error)
             except (duckdb.InternalException, duckdb.FatalException) as error:
                 # DuckDB's own fault, seen once in hundreds of runs, makes its connection useless: ask once more anew.
                 if not again and not self._ways.cached:
-                    raise self._failed(error, line) from None
-                if not again:
-                    self._get_over(error)
-                else:
-                    self._ways.repeat()
+                    raise self._failed(error, line, ours=ours) from None
+                self._ways.repeat() if again else self._get_over(error)
                 again = False
-            except (duckdb.Error, UnicodeDecodeError) as error:
-                broken = self._ways.cached and isinstance(error, duckdb.IOException)
-                if not broken and not is_unreadable_cell(error):
-                    raise self._failed(error, line) from None
-                self._get_over(error)
+            except (duckdb.Error, sqlite3.Error, UnicodeDecodeError) as error:
+                if not self._may_get_over(error):
+                    raise self._failed(error, line, ours=ours or not self._is_ready) from None
             self._open()
 
     def _batches(self, first: Batch, size: int) -> Iterator[Batch]:
@@ -172,7 +220,7 @@ class Connection:
         try:
             while batch:
                 yield batch
-                batch = self._bounded(self.duckdb, lambda: self.duckdb.fetchmany(size))
+                batch = self._bounded(self, lambda: self.duckdb.fetchmany(size))
         except duckdb.OutOfMemoryException as error:
             raise self._out_of_memory(error) from None
         except (duckdb.Error, UnicodeDecodeError) as error:
@@ -180,6 +228,8 @@ class Connection:
 
     def _open(self) -> None:
         """Try the ways that are left. The connection of one that failed stays: answers it gave can still be read."""
+        import sqlite3
+
         import duckdb
 
         while True:
@@ -200,10 +250,14 @@ class Connection:
                     self.duckdb.execute(definition)
             except duckdb.OutOfMemoryException as error:
                 self._make_room(error)
-            except (duckdb.Error, UnicodeDecodeError) as error:
+            except (duckdb.Error, sqlite3.Error, UnicodeDecodeError) as error:
                 self._get_over(error)
             else:
                 return
+
+    def _lasts(self) -> bool:
+        """Whether facts are kept for the next session: those of a part of a trace, or without bad rows, are not."""
+        return self._use_cache is not False and self.scope == WHOLE_TRACE and not self._looks
 
     def _facts_file(self) -> AbstractSet[str]:
         """Put the facts of a big trace into a file; return which of them are known from before."""
@@ -211,27 +265,44 @@ class Connection:
         if export is None:
             return frozenset()
         try:
-            file = FactsFile(self.duckdb, export, lasting=self._use_cache is not False and self.scope == WHOLE_TRACE)
+            file = FactsFile(self.duckdb, export, lasting=self._lasts())
         except OSError:
             return frozenset()
         self._files.append(file)
         return file.kept
 
     def close(self) -> None:
-        """Close the connection; what was found about a big trace stays in the cache folder."""
+        """Close the connection; what was found about a big trace stays in the cache folder.
+
+        A query that cannot be stopped holds it: then the end of the process closes it.
+        """
+        if left_running:
+            return
         self.duckdb.close()
         for file in self._files:
             file.keep(self._facts.to_keep if file == self._files[-1] else frozenset())
 
-    def _build(self, sources: Sequence[raw.Source], kept: AbstractSet[str]) -> None:
+    def _build(self, sources: Sequence[Source], kept: AbstractSet[str]) -> None:
         """Begin the model over each source; that of a single one is in the connection's own catalog."""
         views.create_macros(self.duckdb)
         create_schemas(self.duckdb, "internal")
+        sources = [bad_rows.screened(self.duckdb, source) for source in sources]
+        if self._looks:
+            sources = self._without_bad_rows(sources)
         self._models = [
             build.Model(self.duckdb, source, catalog=catalog, scope=self.scope, as_exported=self._as_exported)
             for source, catalog in zip(sources, catalogs(len(sources)), strict=True)
         ]
         self._facts = Facts(self.duckdb, sources, self.scope, self._create_model, kept)
+
+    def _without_bad_rows(self, sources: Sequence[Source]) -> list[Source]:
+        looked = [bad_rows.looked_at(self.duckdb, source, raw.contract()) for source in sources]
+        labels = [f"{file.label}: " if len(self.files) > 1 else "" for file in self.files]
+        said = "; ".join(label + text for label, (_, texts) in zip(labels, looked, strict=True) for text in texts)
+        if said and said != self.left_out:
+            self._note(said)
+        self.left_out = said
+        return [source for source, _ in looked]
 
     def _prepare(self, sql: str, options: FactOptions) -> None:
         """Make ready what a query reads: facts, then the views that show them."""
@@ -254,7 +325,7 @@ class Connection:
         """Find the facts that a query reads and views of the user's own may read, unless they have been."""
         queries = [sql, *self._definitions.values()]
         if any(map(views.facts_read, queries)):
-            self._bounded(self.duckdb, lambda: self._facts.find(queries, options))
+            self._facts.find(queries, options)
 
     def _show_as_exported(self) -> None:
         """Give the tables of the schema `raw` with all that the files have; a cached copy holds only what is read."""
@@ -264,7 +335,7 @@ class Connection:
         self._open()
 
     @property
-    def _sources(self) -> list[raw.Source]:
+    def _sources(self) -> list[Source]:
         return [model.source for model in self._models]
 
     def _out_of_memory(self, error: Exception) -> QueryError:
@@ -283,18 +354,40 @@ class Connection:
         self._ways.limits = wider
         self._ways.repeat()
 
-    def _failed(self, error: Exception, line: int) -> QueryError:
+    def _failed(self, error: Exception, line: int, *, ours: bool = False) -> QueryError:
+        if ours:
+            what = str(error).partition("\n")[0]
+            return QueryError(f"this cannot be answered: {what}", "nsys-insight info shows what the trace holds")
         tables = [f"raw.{table}" for source in self._sources for table in source.columns]
-        ours = "schema_name = 'main' AND database_name = current_database()"
-        named = f"SELECT DISTINCT column_name FROM duckdb_columns() WHERE {ours} ORDER BY ALL"
+        here = "schema_name = 'main' AND database_name = current_database()"
+        named = f"SELECT DISTINCT column_name FROM duckdb_columns() WHERE {here} ORDER BY ALL"
         columns = [name for (name,) in self.duckdb.cursor().execute(named).fetchall()]
         return failed(error, line=line, names=(*views.documented(internal=False), *tables), columns=columns)
+
+    def _may_get_over(self, error: Exception) -> bool:
+        """Tell whether to try once more what failed: in the next way, or without rows that cannot be true."""
+        import duckdb
+
+        broken = self._ways.cached and isinstance(error, duckdb.IOException)
+        if broken or is_unreadable_cell(error):
+            self._get_over(error)
+        elif is_damaged(error):
+            raise self._unreadable(error) from None
+        elif self._looks or not bad_rows.may_have_met(error):
+            return False
+        else:
+            self._looks = True
+            self._ways.repeat()
+        return True
 
     def _get_over(self, error: Exception) -> None:
         """Raise, unless the next way may do better."""
         if not self._ways.get_over(error):
-            which = ", ".join(str(file.path) for file in self.files[:3])
-            raise TraceError(
-                f"{which} cannot be read: {str(error).partition(chr(10))[0]}",
-                "export it again: nsys export --type sqlite -o trace.sqlite trace.nsys-rep",
-            ) from None
+            raise self._unreadable(error) from None
+
+    def _unreadable(self, error: Exception) -> TraceError:
+        which = ", ".join(str(file.path) for file in self.files[:3])
+        return TraceError(
+            f"{which} cannot be read: {str(error).partition(chr(10))[0]}",
+            "export it again: nsys export --type sqlite -o trace.sqlite trace.nsys-rep",
+        )

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from nsys_insight.ingest.waiting import Interruptible
     from nsys_insight.sql.statements import Statement
 
 T = TypeVar("T")
@@ -164,7 +165,7 @@ class Runner:
         self.seconds = seconds
         self._pool = ThreadPoolExecutor(1)
 
-    def __call__(self, connection: duckdb.DuckDBPyConnection, run: Callable[[], T]) -> T:
+    def __call__(self, connection: Interruptible, run: Callable[[], T]) -> T:
         """Run it and return what it returns.
 
         Raises:

@@ -86,7 +86,9 @@ class Session:
         self._ncu_said = False
         self.ncu = None if several else for_trace(self.path, Path(ncu) if ncu else None, lasting=lasting)
         limits = suited([file.path for file in files], memory, threads)
-        self._connection = Connection(files, scope, limits, use_cache=use_cache, timeout_s=timeout_s, ncu=self.ncu)
+        self._connection = Connection(
+            files, scope, limits, use_cache=use_cache, timeout_s=timeout_s, ncu=self.ncu, note=note
+        )
 
     def scope(  # noqa: PLR0913 - the parts of a scope, by keyword
         self,
@@ -128,12 +130,9 @@ class Session:
         self._say_which_ncu(statement)
         options = FactOptions(step_options.checked(given), values.get("min_gap_ns"))
         with progress.at(f"answering {pack.name}"):
-            table, columns = self._connection.table(statement, options)
-            notes = [
-                (name, text)
-                for name, note in pack.notes.items()
-                for text in self._connection.sentences(bind(note, values), table, options)
-            ]
+            queries = [bind(note, values) for note in pack.notes.values()]
+            (table, columns), said = self._connection.report(statement, queries, options, ours=bool(pack.topic))
+        notes = [(name, text) for name, texts in zip(pack.notes, said, strict=True) for text in texts]
         return Answer(
             connection=self._connection.duckdb,
             table=table,
@@ -177,23 +176,26 @@ class Session:
 
     def rows(self, query: str, steps: StepOptions = AUTO) -> list[Any]:
         """Answer an SQL query as rows with their cells as attributes; steps are found as the options say."""
-        answer = self._answer(*self._connection.table(query, FactOptions(steps)))
+        answer = self._answer(*self._connection.table(query, FactOptions(steps), ours=True))
         return named([column.name for column in answer.columns], answer.rows())
 
     def dicts(self, query: str, steps: StepOptions = AUTO) -> list[dict[str, Any]]:
         """Answer an SQL query as rows of cells by column."""
-        return self._answer(*self._connection.table(query, FactOptions(steps))).dicts()
+        return self._answer(*self._connection.table(query, FactOptions(steps), ours=True)).dicts()
 
     def load(self) -> None:
         """Read a big export into DuckDB first, which pays from a dozen questions on; see `ingest.ways.Ways.copy`."""
         self._connection.load()
 
     def about(self) -> dict[str, Any]:
-        """What an answer says of the trace: the file's name, or those of several, and the scope."""
-        scope = self._scope.given
+        """What an answer says of the trace: the file's name, or those of several, the scope, and what is left out."""
+        about: dict[str, Any] = {"file": self.path.name}
         if len(self.paths) > 1:
-            return {"files": [path.name for path in self.paths], "scope": scope}
-        return {"file": self.path.name, "scope": scope}
+            about = {"files": [path.name for path in self.paths]}
+        about["scope"] = self._scope.given
+        if self._connection.left_out:
+            about["left_out"] = self._connection.left_out
+        return about
 
     def refuse_several(self, message: str, hint: str) -> None:
         """Refuse what is of one trace.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.ingest.raw import Source
+    from nsys_insight.ingest.source import Source
 
 _FEW = 8
 

@@ -22,4 +22,6 @@ def literal(value: object) -> str:
         return str(value)
     if isinstance(value, float):
         return f"{value!r}::DOUBLE"
-    return "'" + str(value).replace("'", "''") + "'"
+    text = "'" + str(value).replace("'", "''") + "'"
+    # DuckDB's parser takes a NUL for the end.
+    return "(" + text.replace("\0", "' || chr(0) || '") + ")" if "\0" in text else text

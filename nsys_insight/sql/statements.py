@@ -44,6 +44,10 @@ def split(text: str, values: dict[str, Any] | None = None) -> list[Statement]:
     """
     import duckdb
 
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise QueryError("the SQL has bytes that are not UTF-8", "save it as UTF-8: iconv -t UTF-8") from None
     values = values or {}
     used = parameters(text)
     if missing := used - values.keys():
@@ -84,6 +88,12 @@ def one_query(text: str) -> str:
             "one SELECT is asked at a time", 'nsys-insight sql trace.sqlite "SELECT * FROM kernels LIMIT 5"'
         )
     return found[0].sql
+
+
+def as_select(query: str) -> str:
+    """Write a statement that answers and is no SELECT, such as DESCRIBE, as one."""
+    first = re.match(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(DESCRIBE|DESC|SUMMARIZE|SHOW)\b", query, re.IGNORECASE | re.DOTALL)
+    return f"SELECT * FROM (\n{query}\n)" if first else query
 
 
 def value_of(text: str) -> Any:

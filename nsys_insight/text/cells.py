@@ -24,7 +24,8 @@ def printable(text: str) -> str:
 
 def start_of(text: str, width: int) -> str:
     """Return the longest beginning of `text` that fits into `width` cells."""
-    end = min(len(text), max(width, 0))
+    width = max(width, 0)
+    end = min(len(text), width)
     while width_of(text[:end]) > width:
         end -= 1
     return text[:end]
@@ -32,7 +33,8 @@ def start_of(text: str, width: int) -> str:
 
 def end_of(text: str, width: int) -> str:
     """Return the longest end of `text` that fits into `width` cells."""
-    begin = max(len(text) - max(width, 0), 0)
+    width = max(width, 0)
+    begin = max(len(text) - width, 0)
     while width_of(text[begin:]) > width:
         begin += 1
     return text[begin:]

@@ -97,8 +97,9 @@ class Repeat:
         for rhythm in anchors:
             if rhythm.kind == "D2H":
                 return rhythm, True
-        longest = max(rhythm.waited_ns for rhythm in anchors)
-        waited = [rhythm for rhythm in anchors if 2 * rhythm.waited_ns >= longest]
+        # Where operations of a stream overlap, the GPU waits less than no time.
+        longest = max(0, *(rhythm.waited_ns for rhythm in anchors))
+        waited = [rhythm for rhythm in anchors if 2 * max(rhythm.waited_ns, 0) >= longest]
         return min(waited, key=lambda rhythm: rhythm.first_pos), False
 
     @property

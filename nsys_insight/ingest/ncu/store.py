@@ -10,6 +10,7 @@ from nsys_insight import outputs
 from nsys_insight.errors import TraceError, UsageError, cannot_write
 from nsys_insight.ingest import cache_entries, cache_folder, database, raw
 from nsys_insight.ingest.ncu.pages import Launch, merge, read
+from nsys_insight.ingest.source import Source
 from nsys_insight.sql.quoting import identifier, literal
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def is_store(path: Path) -> bool:
         return False
 
 
-def attach(connection: duckdb.DuckDBPyConnection, store: Path, source: raw.Source) -> raw.Source:
+def attach(connection: duckdb.DuckDBPyConnection, store: Path, source: Source) -> Source:
     """Return a trace's source with the tables of a store added.
 
     Raises:
@@ -148,7 +149,7 @@ def attach(connection: duckdb.DuckDBPyConnection, store: Path, source: raw.Sourc
     if not all(columns.values()) or not database.has_tables_only(connection, "ncu"):
         raise TraceError(f"{store} is no file that ncu import wrote", "nsys-insight ncu import FILE.ncu-rep")
     relations = {table: f"ncu.main.{identifier(table)}" for table in TABLES}
-    return raw.Source(source.relations | relations, source.columns | columns, source.extents)
+    return Source(source.relations | relations, source.columns | columns, source.extents)
 
 
 def _check(implementation: str | None) -> None:

@@ -25,6 +25,6 @@ COMMENT ON COLUMN api_calls.call_group IS 'What it is for: launch, graph launch,
 COMMENT ON COLUMN api_calls.api IS 'runtime (cuda…), driver (cu…) or other';
 COMMENT ON COLUMN api_calls.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN api_calls.thread_id IS 'Operating system''s thread id';
-COMMENT ON COLUMN api_calls.correlation_id IS 'Joins with what the call caused on the GPU, together with process_id; negative for a call inside another one of the same id, which is the one to join';
+COMMENT ON COLUMN api_calls.correlation_id IS 'Joins with what the call caused on the GPU, together with process_id; NULL for a call inside another one of the same id, which is the one to join';
 COMMENT ON COLUMN api_calls.return_value IS '0 is success; else CUDA''s error number';
 COMMENT ON COLUMN api_calls.callchain_id IS 'Backtrace of the call, when it was captured';

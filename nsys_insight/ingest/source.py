@@ -1,0 +1,38 @@
+"""An opened trace: where its rows are, and how rows are told that cannot be true."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nsys_insight.ingest.extents import Extents
+
+Window = tuple[int, int]
+# From 1897 to 2043 where times are of the epoch.
+ANY_TIME: Window = (-(1 << 61), 1 << 61)
+
+
+@dataclass(frozen=True)
+class Screen:
+    """How rows are told that cannot be true: their times are in the `window`; `looked` if all were looked at."""
+
+    window: Window = ANY_TIME
+    looked: bool = False
+
+
+@dataclass(frozen=True)
+class Source:
+    """An opened trace: where each raw table's rows are, which columns they have, and where big tables begin and end.
+
+    `file` is the SQLite export that is scanned in place; None where the rows are elsewhere. `screen` tells rows that
+    cannot be true.
+    """
+
+    relations: dict[str, str]
+    columns: dict[str, set[str]]
+    extents: Extents = field(default_factory=dict)
+    file: Path | None = None
+    screen: Screen = field(default_factory=Screen)

@@ -1,0 +1,24 @@
+"""What the rows of nsys's tables are called in sentences."""
+
+from __future__ import annotations
+
+_ROWS = {
+    "StringIds": "names",
+    "CUPTI_ACTIVITY_KIND_KERNEL": "kernels",
+    "CUPTI_ACTIVITY_KIND_RUNTIME": "API calls",
+    "CUPTI_ACTIVITY_KIND_MEMCPY": "copies",
+    "CUPTI_ACTIVITY_KIND_MEMSET": "memsets",
+    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": "graph launches",
+    "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": "waits",
+    "CUDA_GPU_MEMORY_USAGE_EVENTS": "memory events",
+    "NVTX_EVENTS": "NVTX ranges",
+    "GPU_METRICS": "GPU metrics",
+    "OSRT_API": "calls of the operating system",
+    "PROFILER_OVERHEAD": "times of the profiler",
+    "DIAGNOSTIC_EVENT": "messages of nsys",
+}
+
+
+def rows_of(table: str) -> str:
+    """What a table holds, such as kernels."""
+    return _ROWS.get(table, f"rows of {table}")

@@ -1,0 +1,140 @@
+"""How commands end when something about them is wrong: in one sentence, with an exit code, and soon."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+import pytest
+
+LONG = "SELECT levenshtein(repeat('a', 300000), repeat('b', 299999)) AS d"
+MODULE = [sys.executable, "-m", "nsys_insight"]
+
+
+def run(*arguments, **options):
+    given = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+    done = subprocess.run([*MODULE, *map(str, arguments)], timeout=60, check=False, **given)
+    assert b"Traceback" not in (done.stderr or b"")
+    return done
+
+
+@pytest.fixture
+def trace(sample):
+    return sample("decode_eager")
+
+
+@pytest.fixture
+def copied(trace, tmp_path):
+    return shutil.copy(trace, tmp_path / "t.sqlite")
+
+
+class TestWhatCannotBeStopped:
+    def test_a_timeout_ends_it(self, trace):
+        started = time.monotonic()
+        done = run("sql", trace, LONG, "--timeout", "1s")
+        assert done.returncode == 1
+        assert b"stopped after 1 s" in done.stderr
+        assert time.monotonic() - started < 30
+
+    @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+    def test_a_signal_ends_it(self, trace, number, code):
+        started = subprocess.Popen(
+            [*MODULE, "sql", str(trace), LONG], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        time.sleep(4)
+        started.send_signal(number)
+        assert started.wait(30) == code
+
+    def test_a_pipe_in_the_place_of_a_journal(self, copied):
+        os.mkfifo(f"{copied}-journal")
+        done = run("top", copied)
+        assert done.returncode == 3
+        assert b"is no regular file" in done.stderr or b"is not a regular file" in done.stderr
+
+
+class TestStreams:
+    @pytest.mark.parametrize("arguments", [["top"], ["top", "--format", "csv"], ["diagnose"]])
+    def test_nobody_has_room_for_the_answer(self, trace, arguments):
+        with open("/dev/full", "wb") as full:  # noqa: PTH123 - a device
+            done = run(arguments[0], trace, *arguments[1:], stdout=full)
+        assert done.returncode == 1
+        assert b"the answer cannot be written" in done.stderr
+
+    @pytest.mark.parametrize("closed", [">&-", "<&-", "2>&-", ">&- <&- 2>&-"])
+    def test_streams_that_are_closed(self, trace, closed):
+        done = subprocess.run(f"{sys.executable} -m nsys_insight top {trace} {closed}", shell=True, check=False)
+        assert done.returncode == 0
+
+
+class TestFiles:
+    def test_damage_is_of_the_trace(self, copied):
+        content = bytearray(copied.read_bytes())
+        third = len(content) // 3
+        for at in range(third, third + 200_000, 4096):
+            content[at : at + 64] = b"\xff" * 64
+        copied.write_bytes(content)
+        assert run("launches", copied).returncode == 3
+
+    def test_a_name_that_is_not_utf_8(self, trace, tmp_path):
+        path = os.fsencode(tmp_path) + b"/bad\xff.sqlite"
+        shutil.copy(trace, path)
+        done = subprocess.run([*map(os.fsencode, MODULE), b"top", path], capture_output=True, check=False)
+        assert done.returncode == 3
+        assert b"not UTF-8" in done.stderr
+
+    def test_a_long_name(self, trace, tmp_path):
+        assert run("top", shutil.copy(trace, tmp_path / f"{'n' * 241}.sqlite")).returncode == 0
+
+    def test_a_nul_in_kernel_names(self, copied):
+        with closing(sqlite3.connect(copied)) as database, database:
+            database.execute("UPDATE StringIds SET value = value || char(0) || 'x' WHERE id > 5")
+        assert run("diff", copied, copied).returncode == 0
+
+    @pytest.mark.parametrize("sql", ["DELETE FROM StringIds", "DROP TABLE StringIds"])
+    def test_no_strings(self, copied, sql):
+        with closing(sqlite3.connect(copied)) as database, database:
+            database.execute(sql)
+        assert run("ncu", "plan", copied).returncode == 3
+
+
+class TestSql:
+    @pytest.mark.parametrize("sql", ["SELECT to_timestamp(0) AS t", "SELECT [to_timestamp(0)] AS t", "SELECT now()"])
+    @pytest.mark.parametrize("fmt", ["table", "csv"])
+    def test_times_with_a_zone(self, trace, sql, fmt):
+        assert run("sql", trace, sql, "--format", fmt).returncode == 0
+
+    @pytest.mark.parametrize("sql", ["DESCRIBE kernels", "SUMMARIZE SELECT start_ns FROM kernels", "SHOW TABLES"])
+    @pytest.mark.parametrize("fmt", ["csv", "jsonl", "parquet"])
+    def test_what_is_no_select(self, trace, tmp_path, sql, fmt):
+        assert run("sql", trace, sql, "-o", tmp_path / f"x.{fmt}").returncode == 0
+
+    def test_that_is_not_utf_8(self, trace, tmp_path):
+        (tmp_path / "x.sql").write_bytes(b"SELECT '\xff'")
+        done = run("sql", trace, "-f", tmp_path / "x.sql")
+        assert done.returncode == 1
+        assert b"not UTF-8" in done.stderr
+
+
+class TestFlags:
+    @pytest.mark.parametrize(
+        "flags",
+        [["top", "--memory=-1GB"], ["top", "--limit", "9" * 20], ["check", "--max", "launches_per_token=nan"]],
+        ids=str,
+    )
+    def test_numbers_that_are_none(self, trace, flags):
+        done = run(flags[0], trace, *flags[1:])
+        assert done.returncode == 2
+        assert done.stderr.startswith(b"error: ")
+
+    def test_a_flag_is_declared_once(self):
+        assert run("convert", "--help").stdout.count(b"--to ") == 1
+
+    @pytest.mark.parametrize("columns", ["1", "4"])
+    def test_terminals_of_few_columns(self, trace, columns):
+        assert run("diagnose", trace, env={**os.environ, "COLUMNS": columns}).returncode == 0
