@@ -115,3 +115,9 @@ def test_answers_from_the_file_are_those_from_memory(sample, cache, monkeypatch)
     filed = {report: ask(sample("churn"), report) for report in reports}
     monkeypatch.setattr(ways, "_BIG", 10**12)
     assert {report: ask(sample("churn"), report) for report in reports} == filed
+
+
+def test_where_no_cache_folder_can_be_written_to_the_answer_is_the_same(sample, cache, monkeypatch):
+    first = ask(sample("decode_eager"), "idle")
+    monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", "/proc/nsys-insight")
+    assert ask(sample("decode_eager"), "idle") == first

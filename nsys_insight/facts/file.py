@@ -26,24 +26,33 @@ class FactsFile:
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, export: Path, *, lasting: bool) -> None:
-        """Attach them; they go when the process ends, unless `keep` is called. Without `lasting` nothing is looked up.
+        """Attach them; they go when the process ends, unless `keep` is called.
+
+        Without `lasting`, or where no cache folder can be written to, nothing is kept and nothing is looked up.
 
         Raises:
             OSError: There is no folder for them.
         """
         self._export, self._lasting = export, lasting
         self._files = ExitStack()
-        self._folder = cache_folder.folder(lasting=lasting)
-        self._path = self._files.enter_context(cache_folder.working(self._folder / "facts.duckdb"))
+        try:
+            self._make(lasting=lasting)
+        except OSError:
+            self._lasting = False
+            self._make(lasting=False)
         for name, path in (("facts", self._path), ("internal", self._path.with_name("internal.duckdb"))):
             connection.execute(f"ATTACH {literal(str(path))} AS {name}")
         self.kept = frozenset[str]()
-        self._source = self._kept_before() if lasting else None
+        self._source = self._kept_before() if self._lasting else None
         if self._source:
             connection.execute(f"ATTACH {literal(str(self._source))} AS kept (READ_ONLY)")
             self.kept = frozenset(_names(connection, "table", "kept"))
             for table in self.kept:
                 connection.execute(f"CREATE VIEW facts.{table} AS FROM kept.{table}")
+
+    def _make(self, *, lasting: bool) -> None:
+        self._folder = cache_folder.folder(lasting=lasting)
+        self._path = self._files.enter_context(cache_folder.working(self._folder / "facts.duckdb"))
 
     def keep(self, tables: AbstractSet[str]) -> None:
         """Leave tables of facts in the cache folder, when the connection is closed; what was kept before stays."""
