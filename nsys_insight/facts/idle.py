@@ -71,6 +71,8 @@ def _look(connection: duckdb.DuckDBPyConnection, start: int, end: int) -> None:
         return connection.execute(statement).fetchnumpy()
 
     late = rows("late", start, end)
+    if not len(late["line_start"]):
+        return
     order = np.argsort(late["line_start"], kind="stable")
     late = {name: values[order] for name, values in late.items()}
     calls = Calls.of(**rows("calls", start, int(late["line_end"].max())))
