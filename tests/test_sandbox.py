@@ -203,6 +203,7 @@ def test_a_hostile_query_is_refused_and_leaves_everything_as_it_is(opened, query
 
 @pytest.mark.parametrize("query", ENDLESS)
 def test_an_endless_query_is_stopped_and_the_next_one_answers(query, sample, tmp_path, monkeypatch):
+    (tmp_path / "spill").mkdir()  # as whoever asks for the folder makes it
     monkeypatch.setattr(database, "spill_folder", lambda: str(tmp_path / "spill"))
     monkeypatch.setattr(sandbox, "SPILL", "20MB")
     with nsys_insight.open(sample("churn"), timeout_s=1, memory="100MB") as trace:
