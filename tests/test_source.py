@@ -94,10 +94,6 @@ class TestWhatIsRead:
         assert identify(path) is Kind.SQLITE
         assert content(folder) == before
 
-    def test_a_name_that_is_not_utf8(self, folder):
-        path = make_sqlite(folder / "plain.sqlite").rename(folder / os.fsdecode(b"trace-\xff.sqlite"))
-        assert identify(path) is Kind.SQLITE
-
     def test_table_names_that_are_not_utf8(self, folder):
         path = make_sqlite(folder / "trace.sqlite", (*EXPORT_TABLES, "odd_name"))
         path.write_bytes(path.read_bytes().replace(b"odd_name", b"odd_nam\xff"))
@@ -105,6 +101,12 @@ class TestWhatIsRead:
 
 
 class TestWhatIsRefused:
+    def test_a_name_that_is_not_utf8_which_duckdb_does_not_open(self, folder):
+        path = make_sqlite(folder / "plain.sqlite").rename(folder / os.fsdecode(b"trace-\xff.sqlite"))
+        with pytest.raises(TraceError) as refused:
+            identify(path)
+        assert "not UTF-8" in refused.value.message.encode(errors="replace").decode()
+
     @pytest.mark.parametrize(
         ("name", "head", "said"),
         [
