@@ -85,7 +85,6 @@ def _diagnosed(trace: Session, steps: StepOptions) -> Diagnosis:
     return Diagnosis(
         status=_standing(wall["verdict"], sum(share.wall_pct for share in shares if share.is_busy), answers, findings),
         verdict=_verdict(wall["verdict"], findings, trace),
-        named=tuple(part for part, row in parts.items() if row["verdict"]),
         per=per,
         wall_ns=wall["time_ns"],
         tokens_per_s=1e9 / wall["time_ns"] if wall["time_ns"] and per != "trace" else None,

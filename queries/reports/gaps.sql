@@ -104,13 +104,14 @@ named AS (
         CASE
             WHEN host IS NULL THEN NULL
             WHEN a.kind = 'profiler' THEN 'profiler'
-            WHEN a.kind = 'api' AND (n.call_group = 'sync' OR n.call_group = 'copy' AND n.name NOT LIKE '%Async%') THEN 'blocked'
+            WHEN a.kind = 'api' AND (n.call_group = 'sync' OR b.correlation_id IS NOT NULL) THEN 'blocked'
             WHEN a.kind = 'api' AND n.call_group IN ('alloc', 'free') THEN 'allocation'
             ELSE 'starved'
         END AS cause,
         CASE a.kind WHEN 'profiler' THEN 0 WHEN 'api' THEN 1 ELSE 2 END AS turn
     FROM _gap_activity AS a
     LEFT JOIN _api_names AS n USING (name_id)
+    LEFT JOIN _blocking_copies AS b ON b.process_id = a.process_id AND b.correlation_id = a.correlation_id
 ),
 during AS MATERIALIZED (
     SELECT
