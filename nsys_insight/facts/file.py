@@ -33,7 +33,10 @@ class FactsFile:
         Raises:
             OSError: There is no folder for them.
         """
+        import duckdb
+
         self._export, self._lasting = export, lasting
+        self._key = cache_folder.key(export, duckdb.__version__, _definitions())
         self._files = ExitStack()
         try:
             self._make(lasting=lasting)
@@ -84,17 +87,13 @@ class FactsFile:
         files = sorted(self._folder.glob(f"{self._key}-facts-*.duckdb"), reverse=True)
         return next(filter(cache_entries.use, files), None)
 
-    @property
-    def _key(self) -> str:
-        import duckdb
-
-        return cache_folder.key(self._export, duckdb.__version__, _definitions())
-
 
 @cache
 def _definitions() -> str:
     """Stand for all that says what facts are: facts that were found otherwise are not to be used."""
-    files = [*queries_folder().rglob("*.sql"), *(package_folder() / "facts").rglob("*.py")]
+    folders = [queries_folder() / name for name in ("catalog", "facts", "model")]
+    files = [file for folder in folders for file in folder.rglob("*.*")]
+    files += (package_folder() / "facts").rglob("*.py")
     return cache_folder.digest(*(path.read_bytes() for path in sorted(files)), *macro_statements())
 
 
