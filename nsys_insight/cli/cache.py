@@ -12,11 +12,11 @@ from typing import Annotated
 import typer
 
 from nsys_insight.cli import terminal
-from nsys_insight.cli.flags import Flags, checked_format
+from nsys_insight.cli.flags import Flags, FormatOption, checked_format
 from nsys_insight.cli.run import show
+from nsys_insight.cli.settings import HELP
 from nsys_insight.errors import UsageError
 from nsys_insight.ingest import cache_entries, cache_folder
-from nsys_insight.render import FORMATS
 from nsys_insight.session.answer import Column, of_rows
 from nsys_insight.text.units import scale_for
 
@@ -34,14 +34,14 @@ _SECONDS = {"h": 60 * 60, "d": 24 * 60 * 60}
 app = typer.Typer(
     help="List what the cache folder holds of which trace, or empty it. It is never needed for correctness.",
     invoke_without_command=True,
-    context_settings={"help_option_names": ["--help", "-h"]},
+    context_settings=HELP,
 )
 
 
 @app.callback()
 def _list(
     context: typer.Context,
-    fmt: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "table",
+    fmt: FormatOption = "table",
 ) -> None:
     if context.invoked_subcommand is not None:
         return

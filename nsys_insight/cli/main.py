@@ -13,7 +13,8 @@ import typer
 
 from nsys_insight.cli import ending, streams, terminal
 from nsys_insight.cli.progress_line import progress_line
-from nsys_insight.cli.registry import HELP, Commands
+from nsys_insight.cli.registry import Commands
+from nsys_insight.cli.settings import HELP
 from nsys_insight.errors import Exit, InsightError, UsageError
 from nsys_insight.packs.user_packs import use_folder
 from nsys_insight.version import __version__
