@@ -7,6 +7,9 @@ CREATE MACRO tid_of(global_id) AS global_id & 16777215;
 -- inside other calls (nsys_insight/ingest/raw.py).
 CREATE MACRO call_of(correlation_id, process_id) AS correlation_id * 16777216 + process_id;
 
+-- One number for a thread, in the same way.
+CREATE MACRO thread_of(thread_id, process_id) AS process_id << 24 | thread_id;
+
 -- Clocks of host and GPU are fitted to each other, so an event may end before it starts: then it lasted no time at all.
 -- What was recorded stays in start_ns and end_ns. No end, no duration.
 CREATE MACRO duration(start_ns, end_ns) AS CASE WHEN end_ns < start_ns THEN 0 ELSE end_ns - start_ns END;

@@ -67,19 +67,19 @@ WITH ranges AS MATERIALIZED (
         greatest(start_ns, coalesce(end_ns, (SELECT max(greatest(start_ns, coalesce(end_ns, start_ns))) + 1 FROM nvtx_ranges))) AS close_ns,
         dense_rank() OVER (ORDER BY name, style) AS group_id
     FROM (
-        SELECT path AS name, 'push/pop' AS style, range_id, process_id << 24 | thread_id AS thread, start_ns, end_ns, duration_ns
+        SELECT path AS name, 'push/pop' AS style, range_id, thread_of(thread_id, process_id) AS thread, start_ns, end_ns, duration_ns
         FROM nvtx_nesting
         WHERE $by = 'path'
         UNION ALL
         SELECT
             CASE WHEN domain = '' THEN name ELSE domain || ':' || name END,
-            'push/pop', range_id, process_id << 24 | thread_id, start_ns, end_ns, duration(start_ns, end_ns)
+            'push/pop', range_id, thread_of(thread_id, process_id), start_ns, end_ns, duration(start_ns, end_ns)
         FROM _nvtx_stacks
         WHERE $by = 'name'
         UNION ALL
         SELECT
             CASE WHEN domain = '' THEN name ELSE domain || ':' || name END,
-            style, NULL, process_id << 24 | thread_id, start_ns, end_ns, duration_ns
+            style, NULL, thread_of(thread_id, process_id), start_ns, end_ns, duration_ns
         FROM nvtx_ranges
         WHERE style = 'start/end'
     )
@@ -91,7 +91,7 @@ launched AS (
     SELECT o.start_ns, o.end_ns, o.duration_ns, o.is_kernel, a.thread, a.start_ns AS api_start_ns
     FROM (SELECT start_ns, end_ns, duration_ns, kind = 'kernel' AS is_kernel, process_id, correlation_id FROM gpu_ops) AS o
     JOIN (
-        SELECT process_id << 24 | thread_id AS thread, start_ns, process_id, correlation_id
+        SELECT thread_of(thread_id, process_id) AS thread, start_ns, process_id, correlation_id
         FROM api_calls
         WHERE call_group IN ('launch', 'graph launch', 'copy', 'memset')
     ) AS a ON a.process_id = o.process_id AND a.correlation_id = o.correlation_id
@@ -167,7 +167,7 @@ hosts AS (
 ),
 places AS MATERIALIZED (
     SELECT
-        process_id << 24 | thread_id AS thread, start_ns, range_id,
+        thread_of(thread_id, process_id) AS thread, start_ns, range_id,
         lead(start_ns) OVER (PARTITION BY process_id, thread_id ORDER BY start_ns) - start_ns AS host_ns
     FROM nvtx_places
 ),

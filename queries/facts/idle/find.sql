@@ -6,8 +6,8 @@ CREATE OR REPLACE TABLE internal.idle_found AS FROM _idle_gaps;
 CREATE OR REPLACE TABLE internal.idle_held AS
 SELECT thread, greatest(start_ns, coalesce(running_end_ns, start_ns)) AS start_ns, end_ns
 FROM (
-    SELECT process_id << 24 | thread_id AS thread, start_ns, end_ns, max(end_ns) OVER (
-        PARTITION BY process_id << 24 | thread_id ORDER BY start_ns, end_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    SELECT thread_of(thread_id, process_id) AS thread, start_ns, end_ns, max(end_ns) OVER (
+        PARTITION BY thread_of(thread_id, process_id) ORDER BY start_ns, end_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS running_end_ns
     FROM _host_activity
     WHERE kind = 'profiler'
@@ -82,7 +82,7 @@ SELECT
         ELSE 3
     END::UTINYINT AS host
 FROM (FROM _host_activity WHERE kind = 'api' AND end_ns > start_ns) AS a
-JOIN internal.idle_lanes AS l ON l.thread = a.process_id << 24 | a.thread_id
+JOIN internal.idle_lanes AS l ON l.thread = thread_of(a.thread_id, a.process_id)
 WHERE a.end_ns > l.from_ns AND a.start_ns < l.to_ns;
 
 DROP TABLE internal.idle_held;

@@ -3,7 +3,7 @@
 CREATE VIEW _idle_gaps AS
 WITH launch_calls AS (
     SELECT
-        call_of(correlation_id, process_id) AS call, process_id << 24 | thread_id AS thread, start_ns AS call_ns,
+        call_of(correlation_id, process_id) AS call, thread_of(thread_id, process_id) AS thread, start_ns AS call_ns,
         end_ns AS returned_ns
     FROM _host_activity
     WHERE kind = 'api'
