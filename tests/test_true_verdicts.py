@@ -16,15 +16,19 @@ def said(trace, folder):
 # The host -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("each", [10_000_000, 400_000])
-def test_few_launches_with_cpu_work_before_each_are_host_bound_and_no_graph_saves_that(each, tmp_path):
-    # Four launches of 70 µs a step; between them the host works for so long.
+def few_launches(each):
+    """Four launches of 70 µs a step; after each of them the host works for so long."""
     trace = Trace()
     host = trace.thread()
     for _ in range(6):
         for name in ("load", "solve", "reduce", "store"):
             host.launch(f"{name}(float *)", api=70_000, runs=50_000).idle(each)
-    text = said(trace, tmp_path)
+    return trace
+
+
+@pytest.mark.parametrize("each", [10_000_000, 400_000])
+def test_few_launches_with_cpu_work_before_each_are_host_bound_and_no_graph_saves_that(each, tmp_path):
+    text = said(few_launches(each), tmp_path)
     assert "host-bound" in text
     assert "The GPU waits while the CPU works" in text
     assert "CUDA graph" not in text
@@ -51,6 +55,40 @@ def test_without_steps_no_graph_is_advised(tmp_path):
     text = said(trace, tmp_path)
     assert "Launch fewer and larger kernels" in text
     assert "CUDA graph" not in text
+
+
+def reading_back(launches):
+    """Steps of so many small kernels, whose result of a few bytes the host reads back."""
+    trace = Trace()
+    host = trace.thread()
+    for _ in range(30):
+        for name in range(launches):
+            host.launch(f"kernel{'abcdefghijklmnopqrst'[name]}(float *)", runs=8_000, api=4_000)
+        host.copy("D2H", 8, runs=1_000, blocking=True).idle(40_000)
+    return trace
+
+
+def test_one_launch_a_step_is_no_cuda_graph(tmp_path):
+    text = said(reading_back(1), tmp_path)
+    assert "1 launch call of 4 µs a step" in text
+    assert "Launch fewer and larger kernels" in text
+    assert "Capture the step in a CUDA graph" not in text
+
+
+def test_what_is_counted_once_is_said_in_the_singular(tmp_path):
+    text = said(reading_back(1), tmp_path)
+    assert "1 read a step" in text
+    for wrong in ("1 launch calls", "1 reads", "1 calls", "1 copies", "1 waits"):
+        assert wrong not in text.replace("21 ", "")
+
+
+@pytest.mark.parametrize("make", [lambda: few_launches(400_000), lambda: reading_back(1), lambda: reading_back(12)])
+def test_classify_and_diagnose_give_one_verdict(make, tmp_path):
+    with open_trace(make().write(tmp_path / "trace.sqlite")) as opened:
+        verdict = opened.diagnose().verdict
+        assert opened.answer("classify").dicts()[0]["verdict"] == verdict
+        if "mixed" not in verdict:
+            assert {row["verdict"] for row in opened.answer("classify-steps").dicts()} == {verdict}
 
 
 # Start-up -------------------------------------------------------------------------------------------------------------

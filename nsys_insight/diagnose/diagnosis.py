@@ -84,7 +84,7 @@ def _diagnosed(trace: Session, steps: StepOptions) -> Diagnosis:
     findings = ranked(found)
     return Diagnosis(
         status=_standing(wall["verdict"], sum(share.wall_pct for share in shares if share.is_busy), answers, findings),
-        verdict=_verdict(wall["verdict"], findings, trace),
+        verdict=wall["verdict"] or (_LOST if _launches(trace) else "nothing ran on a GPU"),
         named=tuple(part for part, row in parts.items() if row["verdict"]),
         per=per,
         wall_ns=wall["time_ns"],
@@ -153,15 +153,6 @@ def ranked(found: list[Finding]) -> tuple[Finding, ...]:
         leader = next((member for member in members if not member.overlaps), members[0])
         leaders.append(replace(leader, also=tuple(member for member in members if member is not leader)))
     return tuple(sorted(leaders, key=weight))[:AT_MOST]
-
-
-def _verdict(bound: str | None, findings: Sequence[Finding], trace: Session) -> str:
-    """What bounds the run: as `classify` says, but where the GPU waits for the host, told from waiting for launches."""
-    if bound is None:
-        return _LOST if _launches(trace) else "nothing ran on a GPU"
-    if any(one.name == "cpu-work" for finding in findings for one in (finding, *finding.also)):
-        return bound.replace("launch-bound", "host-bound")
-    return bound
 
 
 def _launches(trace: Session) -> int:

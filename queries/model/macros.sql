@@ -123,5 +123,9 @@ CREATE MACRO count_text(number) AS CASE
     ELSE format('{:.2g}', number::DOUBLE)
 END;
 
+-- The same with what is counted: 1 launch call; 196 launch calls; 3 copies.
+CREATE MACRO counted_text(number, one, many := NULL) AS
+    count_text(number) || ' ' || CASE count_text(number) WHEN '1' THEN one ELSE coalesce(many, one || 's') END;
+
 -- An operation in a sentence: a kernel by the name of its function, a copy as it is called.
 CREATE MACRO operation_text(name) AS CASE WHEN name LIKE '%(%' THEN kernel_base_name(name) ELSE name END;
