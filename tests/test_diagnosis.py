@@ -201,6 +201,7 @@ FIRES = {
     "outside-steps": starting_late,
     "profiler-overhead": planted.profiled,
     "capture-problem": starting_late,
+    "hot-kernels": planted.deep_queue,
 }
 SILENT = {
     "launch-bound": [healthy, planted.communicating, thinking, unrepeated],
@@ -223,6 +224,7 @@ SILENT = {
     "outside-steps": [healthy, planted.launch_bound],
     "profiler-overhead": [planted.launch_bound, healthy],
     "capture-problem": [healthy, planted.launch_bound],
+    "hot-kernels": [planted.launch_bound, whole_graphs],
 }
 
 

@@ -6,11 +6,31 @@ import pytest
 from opening import open_trace
 from synthetic import Trace
 
+import nsys_insight
+from nsys_insight.ingest.ncu import store
+from nsys_insight.ingest.ncu.pages import Launch, Metric
 
-def said(trace, folder):
+SM = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+DRAM = "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"
+MEMORY = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
+
+
+def diagnosed(trace, folder, measured=None):
+    """Diagnose, beside what ncu says of launches of 512 blocks of 128 threads: their names, and their metrics."""
+    path = trace.write(folder / "trace.sqlite")
+    launches = [
+        Launch("r", number, 1, "app", name, 1, 7, 0, "9.0", (512, 1, 1), (128, 1, 1),
+               {metric: Metric(value, "%") for metric, value in metrics.items()})
+        for number, (name, metrics) in enumerate((measured or {}).items())
+    ]  # fmt: skip
+    ncu = store.write(launches, folder / "trace.ncu.duckdb") if launches else None
+    with nsys_insight.open(path, ncu=ncu) as opened:
+        return opened.diagnose()
+
+
+def said(trace, folder, measured=None):
     """Give the diagnosis in one line."""
-    with open_trace(trace.write(folder / "trace.sqlite")) as opened:
-        return " ".join(opened.diagnose().text(None).split())
+    return " ".join(diagnosed(trace, folder, measured).text(None).split())
 
 
 # The host -------------------------------------------------------------------------------------------------------------
@@ -191,3 +211,71 @@ def test_a_share_without_steps_is_of_the_trace(tmp_path):
     text = said(trace, tmp_path)
     assert "% of the trace" in text
     assert "of the step" not in text
+
+
+# Kernels that hold the time -------------------------------------------------------------------------------------------
+
+
+def power_iteration():
+    """Steps of a matrix-vector product that takes 60 % of the wall; for the rest the host writes files."""
+    trace = Trace().gpu()
+    host = trace.thread()
+    for _ in range(8):
+        host.launch("gemv2T_kernel_val(double)", runs=6_000_000, grid=(512, 1, 1))
+        host.launch("norm(double)", runs=2_000, grid=(512, 1, 1)).idle(10_000_000)
+    return trace
+
+
+def test_a_kernel_that_holds_most_of_the_wall_is_named_also_where_the_host_bounds_the_run(tmp_path):
+    text = said(power_iteration(), tmp_path)
+    assert "host-bound" in text.partition(";")[0]
+    assert "gemv2T_kernel_val: 59.9 % of the wall, 100 % of kernel time, 1 call of 6 ms a step" in text
+    assert "memory-bound by its name" in text
+    assert "How far from their roof was not measured" in text
+    assert "batch vectors into one matrix product" in text
+
+
+def test_what_ncu_measured_says_how_far_a_kernel_is_from_its_roof(tmp_path):
+    found = {one.name: one for one in diagnosed(
+        power_iteration(), tmp_path, {"gemv2T_kernel_val(double)": {SM: 10, MEMORY: 42.5, DRAM: 42.5}}
+    ).findings}  # fmt: skip
+    kernels = found["hot-kernels"]
+    # A roof of DRAM is 85 % of its peak, so half of it is used.
+    assert "memory-bound by ncu" in kernels.evidence
+    assert "50.0 % of what DRAM can give" in kernels.evidence
+    assert kernels.recoverable_ns == pytest.approx(3_000_000, rel=0.01)
+    assert "not measured" not in kernels.evidence
+
+
+def test_a_kernel_at_its_roof_is_not_to_be_tuned(tmp_path):
+    text = said(power_iteration(), tmp_path, {"gemv2T_kernel_val(double)": {SM: 10, MEMORY: 84, DRAM: 84}})
+    assert "gemv2T_kernel_val is near its roof: only less work helps" in text
+    assert "Profile gemv2T_kernel_val" not in text
+    assert "what bounds the kernels" not in text
+
+
+def solver(names):
+    """Steps of so many kernels of 100 µs each, which keep the GPU busy."""
+    trace = Trace().gpu()
+    host = trace.thread()
+    for _ in range(8):
+        for name in names:
+            host.launch(f"{name}(float *)", runs=100_000, grid=(4096, 1, 1))
+    return trace
+
+
+def test_a_run_that_the_gpu_bounds_is_told_its_kernels_first(tmp_path):
+    found = diagnosed(solver([f"solve_{name}" for name in "abcdefghijklmnop"]), tmp_path)
+    assert found.verdict == "GPU-bound"
+    assert found.findings[0].name == "hot-kernels"
+    assert "And" not in found.findings[0].evidence  # the first three, at 6 % each
+
+
+def test_kernels_that_hold_little_are_not_named(tmp_path):
+    assert "hold the time" not in said(reading_back(12), tmp_path)
+
+
+def test_a_collective_holds_no_time_of_its_own(tmp_path):
+    text = said(solver(["gemm", "ncclDevKernel_AllReduce_Sum_f16_RING_LL"]), tmp_path)
+    assert "gemm: 50.0 % of the wall" in text
+    assert "AllReduce_Sum_f16_RING_LL: " not in text

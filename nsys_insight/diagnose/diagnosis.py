@@ -81,7 +81,7 @@ def _diagnosed(trace: Session, steps: StepOptions) -> Diagnosis:
     wall = parts.pop("wall", {"verdict": None, "time_ns": None})
     top = "SELECT name, sum(kernel_time_pct) AS pct FROM _steady_shapes GROUP BY name ORDER BY pct DESC, name LIMIT 1"
     kernel = next(iter(trace.dicts(top, steps)), None)
-    findings = ranked(found)
+    findings = ranked(found, first="kernels" if wall["verdict"] == "GPU-bound" else None)
     return Diagnosis(
         status=_standing(wall["verdict"], sum(share.wall_pct for share in shares if share.is_busy), answers, findings),
         verdict=wall["verdict"] or (_LOST if _launches(trace) else "nothing ran on a GPU"),
@@ -121,19 +121,21 @@ def _finding(rule: FindingRule, row: dict[str, Any], trace: Session, steps: Step
         name=rule.name, title=rule.title, severity=severity, family=rule.family,
         recoverable_ns=row["recoverable_ns"], wall_pct=share, of=rule.of, overlaps=rule.overlaps,
         place=row["place"], evidence=row["evidence"],
-        meaning=rule.meaning, action=rule.action, caveat=rule.caveat,
+        meaning=rule.meaning, action=row.get("action") or rule.action, caveat=rule.caveat,
         report=rule.report, command=_command(rule.report, trace, steps),
     )  # fmt: skip
 
 
-def ranked(found: list[Finding]) -> tuple[Finding, ...]:
+def ranked(found: list[Finding], first: str | None = None) -> tuple[Finding, ...]:
     """Drop what is too little, put the findings of a family under the weightiest, and order them by what can be won.
 
-    A remedy whose time is that of others comes after the problems of its severity.
+    A remedy whose time is that of others comes after the problems of its severity. The family `first` is what the
+    verdict is about, and comes before all others.
     """
 
     def weight(finding: Finding) -> tuple[Any, ...]:
         return (
+            finding.family != first,
             finding.recoverable_ns is None,
             SEVERITIES.index(finding.severity),
             finding.overlaps,
