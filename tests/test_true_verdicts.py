@@ -213,6 +213,79 @@ def test_a_share_without_steps_is_of_the_trace(tmp_path):
     assert "of the step" not in text
 
 
+# Unified memory -------------------------------------------------------------------------------------------------------
+
+
+def unified(*, prefetched=False, faults=False):
+    """Steps of a kernel of 1 ms for which 400 µs of pages move; then the host reads them, page by page, for 1 ms."""
+    trace = Trace().gpu()
+    host = trace.thread()
+    for _ in range(8):
+        with host.nvtx("step"):
+            begun = host.now + 10_000
+            host.launch("add(float *)", at=begun, queue=1_000, runs=1_000_000, grid=(4096, 1, 1))
+            for page in range(4):
+                at = begun + 50_000 + 200_000 * page
+                host.migrate(
+                    "UM H2D", 2 << 20, at=at, runs=100_000, cause="User prefetch" if prefetched else "Page fault"
+                )
+                if faults:
+                    host.page_faults(at=at, runs=150_000, count=512, device=0)
+            host.sync("device")
+            for _page in range(4):
+                host.idle(250_000).migrate("UM D2H", 2 << 20, at=host.now, runs=10_000)
+                if faults:
+                    host.page_faults(at=host.now)
+    return trace
+
+
+def test_migrations_are_told_with_the_range_and_the_kernel_that_waits_for_them(tmp_path):
+    text = said(unified(), tmp_path)
+    assert "Unified memory moves while the program runs: up to 440 µs a step" in text
+    assert "4 migrations to the GPU (8.0 MiB), 4 migrations to the host (8.0 MiB) a step take 440 µs" in text
+    assert "[add in step]" in text
+    assert "cudaMemPrefetchAsync" in text
+
+
+def test_unified_memory_needs_no_pinned_memory_and_its_gaps_are_no_dependencies(tmp_path):
+    text = said(unified(), tmp_path)
+    assert "host-bound" in text.partition(";")[0]
+    for wrong in ("pinned memory", "dependencies", "no call in the trace", "unknown memory"):
+        assert wrong not in text
+
+
+def test_page_faults_are_counted_and_last_longer_than_the_copies(tmp_path):
+    found = {one.name: one for one in diagnosed(unified(faults=True), tmp_path).findings}["unified-memory"]
+    assert found.recoverable_ns == pytest.approx(4 * 150_000)
+    assert "16,384 GPU page faults, 32 CPU page faults in all" in found.evidence
+
+
+def test_what_is_prefetched_is_not_to_be_prefetched(tmp_path):
+    found = {one.name: one for one in diagnosed(unified(prefetched=True), tmp_path).findings}["unified-memory"]
+    assert found.recoverable_ns == pytest.approx(4 * 10_000)
+    assert "migrations to the GPU" not in found.evidence
+    assert "8.0 MiB besides are prefetched" in found.evidence
+
+
+def test_explicit_copies_are_no_unified_memory(tmp_path):
+    assert "Unified memory" not in said(power_iteration(), tmp_path)
+
+
+def test_the_report_has_what_was_planted(tmp_path):
+    with open_trace(unified(faults=True).write(tmp_path / "trace.sqlite")) as opened:
+        rows = {(row["event"], row["cause"]): row for row in opened.answer("unified-memory").dicts()}
+    there, back = rows["UM H2D", "page fault"], rows["UM D2H", "page fault"]
+    assert (there["name"], there["nvtx_path"], there["calls"], there["size_bytes"]) == (
+        "add(float *)",
+        "step",
+        32,
+        64 << 20,
+    )
+    assert (there["total_ns"], there["in_kernels_ns"]) == (32 * 100_000, 32 * 100_000)
+    assert (back["name"], back["nvtx_path"], back["in_kernels_ns"]) == (None, "step", 0)
+    assert (rows["GPU page faults", None]["faults"], rows["CPU page faults", None]["faults"]) == (32 * 512, 32)
+
+
 # Kernels that hold the time -------------------------------------------------------------------------------------------
 
 

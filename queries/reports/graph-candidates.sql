@@ -104,7 +104,7 @@ parts AS (
         m.*,
         w.waiting_ns / m.steps / g.gpus AS waiting_ns,
         w.apart_ns / m.steps / g.gpus AS long_gap_ns,
-        ((SELECT coalesce(sum(idle_ns), 0) FROM step_idle WHERE host IN ('CPU work', 'API calls')) - w.apart_ns)
+        ((SELECT coalesce(sum(idle_ns), 0) FROM step_idle WHERE host IN ('CPU work', 'API calls', 'managed memory')) - w.apart_ns)
             / m.steps / g.gpus / nullif(m.single_launches, 0) AS cpu_per_launch_ns
     FROM means AS m, waiting AS w, (SELECT greatest(count(DISTINCT gpu_id), 1) AS gpus FROM step_gpus) AS g
     WHERE m.steps > 0

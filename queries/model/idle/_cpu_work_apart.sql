@@ -8,7 +8,7 @@ WITH steady AS (
 waiting AS (
     SELECT
         sum(idle_ns) FILTER (cause = 'starved' OR host = 'launch call under way') AS all_ns,
-        sum(idle_ns) FILTER (host IN ('CPU work', 'API calls')) AS cpu_ns
+        sum(idle_ns) FILTER (host IN ('CPU work', 'API calls', 'managed memory')) AS cpu_ns
     FROM step_idle
 ),
 -- Long gaps of the steady steps whose next operation the host launched late; so few that finding its call costs little.
@@ -41,7 +41,7 @@ launched AS (
 everywhere AS (
     SELECT
         coalesce(sum(idle_ns) FILTER (cause = 'starved' OR host = 'launch call under way'), 0) AS all_ns,
-        coalesce(sum(idle_ns) FILTER (host = 'CPU work'), 0) AS cpu_ns,
+        coalesce(sum(idle_ns) FILTER (host IN ('CPU work', 'managed memory')), 0) AS cpu_ns,
         greatest(count(DISTINCT gpu_id), 1) AS gpus
     FROM gpu_idle
     WHERE NOT EXISTS (FROM steady)
