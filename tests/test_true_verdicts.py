@@ -172,7 +172,11 @@ def test_a_program_without_launches_ran_nothing(tmp_path):
         ("perf event paranoid level is 4. Change the paranoid level to 2 to enable CPU IP sample collection.", False),
         ("Unified Memory cannot be traced on devices that don't support peer-to-peer transfers.", False),
         ("CUDA device 0: Unified Memory trace is not supported.", False),
+        ("GPU metrics: insufficient privilege, see https://developer.nvidia.com/ERR_NVGPUCTRPERM.", False),
+        ("Dxgkrnl ETW events were lost.", False),
+        ("NVTX events were dropped.", False),
         ("CUPTI buffer overflow: CUDA events were dropped.", True),
+        ("CUDA profiling might have not been started correctly.", True),
     ],
 )
 def test_what_no_number_here_reads_is_no_loss(message, lost, tmp_path):
