@@ -179,6 +179,16 @@ def whole_graphs():
     return planted.planted(trace, loop)
 
 
+def migrating():
+    """Steps of a kernel for which pages of unified memory move."""
+    trace = Trace().gpu()
+    host = trace.thread()
+    for _ in range(8):
+        host.launch("add(float *)", runs=1_000_000, grid=(4096, 1, 1)).sync("device").idle(100_000)
+        host.migrate("UM H2D", 2 << 20, at=host.now - 600_000, runs=100_000)
+    return trace
+
+
 # What must be found, and what must not be.
 FIRES = {
     "launch-bound": planted.launch_bound,
@@ -201,6 +211,8 @@ FIRES = {
     "outside-steps": starting_late,
     "profiler-overhead": planted.profiled,
     "capture-problem": starting_late,
+    "hot-kernels": planted.deep_queue,
+    "unified-memory": migrating,
 }
 SILENT = {
     "launch-bound": [healthy, planted.communicating, thinking, unrepeated],
@@ -223,6 +235,8 @@ SILENT = {
     "outside-steps": [healthy, planted.launch_bound],
     "profiler-overhead": [planted.launch_bound, healthy],
     "capture-problem": [healthy, planted.launch_bound],
+    "hot-kernels": [planted.launch_bound, whole_graphs],
+    "unified-memory": [healthy, pageable],
 }
 
 

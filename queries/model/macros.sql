@@ -36,6 +36,10 @@ END;
 -- Whether an NVTX range is called warm-up.
 CREATE MACRO is_warm_up_name(name) AS regexp_matches(name, '(?i)(^|[^a-z])warm(ing)?[ _-]?up');
 
+-- What a message of nsys is about that has nothing to do with kernels, copies and calls of CUDA.
+CREATE MACRO _other_data() AS
+    '(?i)paranoid|backtrace|CPU (IP|kernel|sampl)|context switch|perf event|sampling|thread state|unified memory|GPU metric|GPU counter|ERR_NVGPUCTRPERM|ftrace|syscall|OS runtime|OpenGL|Vulkan|DX1[12]|Direct3D|WDDM|ETW|OpenACC|OpenMP|cuDNN|cuBLAS|NVTX|MPI|UCX|\bNIC\b|InfiniBand|NVENC|NVDEC|video';
+
 -- nsys says 'Host-to-Device'; everybody else says H2D.
 CREATE MACRO copy_kind_word(label) AS
     replace(replace(replace(replace(replace(replace(label, 'Unified ', 'UM '), 'Host', 'H'), 'Device', 'D'), 'Array', 'A'), 'Peer', 'P'), '-to-', '2');
@@ -125,6 +129,10 @@ CREATE MACRO count_text(number) AS CASE
     WHEN abs(number) >= 0.95 THEN format('{:.1f}', number::DOUBLE)
     ELSE format('{:.2g}', number::DOUBLE)
 END;
+
+-- The same with what is counted: 1 launch call; 196 launch calls; 3 copies.
+CREATE MACRO counted_text(number, one, many := NULL) AS
+    count_text(number) || ' ' || CASE count_text(number) WHEN '1' THEN one ELSE coalesce(many, one || 's') END;
 
 -- An operation in a sentence: a kernel by the name of its function, a copy as it is called.
 CREATE MACRO operation_text(name) AS CASE WHEN name LIKE '%(%' THEN kernel_base_name(name) ELSE name END;

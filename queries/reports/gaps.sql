@@ -14,7 +14,7 @@ thread that launched the operation after it, up to the end of that launch call: 
 calls), a call of the operating system (captured with -t osrt), or CPU work outside all of these. It is 'launch latency'
 if most of the gap came after the launch call had returned; 'launched before the gap' if the call had returned before the
 gap began: then the host was not late, the operation waited on the GPU (for another stream, or for the next node of its
-graph); 'launch call under way' if the call had begun before the gap and not returned; and 'profiler: …' if the profiler
+graph); 'launch call under way' if the call had begun before the gap and not returned; 'managed memory' if pages of unified memory were moved next, which no call asks for: the host touched them; and 'profiler: …' if the profiler
 itself held the thread up for half of the gap."""
 reading = """
 CPU work: the program does something else before it launches (sampling, tokenising, Python): do it later, on another
@@ -78,6 +78,7 @@ launched AS MATERIALIZED (
         c.process_id, c.thread_id, c.start_ns AS call_start_ns,
         least(c.end_ns, g.end_ns) AS until_ns,
         CASE
+            WHEN a.name LIKE 'UM % copy' AND c.start_ns IS NULL THEN 'managed memory'
             WHEN c.end_ns <= g.running_end_ns OR (a.process_id, a.correlation_id) = (b.process_id, b.correlation_id)
                 THEN 'launched before the gap'
             WHEN c.start_ns < g.running_end_ns THEN 'launch call under way'
@@ -142,7 +143,7 @@ explanations AS (
     UNION ALL
     SELECT gap_id, 'launch latency', 'starved', end_ns - greatest(until_ns, start_ns) FROM late
     UNION ALL
-    SELECT gap_id, in_time, 'dependency', duration_ns FROM launched WHERE in_time IS NOT NULL
+    SELECT gap_id, in_time, CASE in_time WHEN 'managed memory' THEN 'starved' ELSE 'dependency' END, duration_ns FROM launched WHERE in_time IS NOT NULL
 ),
 explained AS (
     SELECT gap_id, host, cause, host_ns

@@ -147,7 +147,7 @@ idle AS (
             WHEN part = 'sync' THEN 'other_wait'
             WHEN part = 'copy' AND host IS NOT NULL THEN 'blocking_copy'
             WHEN part = 'allocation' THEN 'allocation'
-            WHEN part = 'launch' AND host = 'CPU work' THEN 'cpu_work'
+            WHEN part = 'launch' AND host IN ('CPU work', 'managed memory') THEN 'cpu_work'
             WHEN part = 'launch' AND host = 'API calls' THEN 'other_call'
             WHEN part = 'launch' THEN 'launch_call'
         END AS code,

@@ -178,9 +178,10 @@ found(place, rank, section, metric, value, detail) AS (
         wholes || ' graphs ran as a whole: this share of GPU time is not broken down into kernels'
     FROM graphs WHERE wholes > 0
     UNION ALL
-    SELECT CASE severity WHEN 'error' THEN 60 ELSE 61 END, -count(*), 'diagnostics', severity || 's', count(*),
+    -- Those that lost what CUDA did come first.
+    SELECT CASE WHEN is_cuda_loss THEN 59 WHEN severity = 'error' THEN 60 ELSE 61 END, -count(*), 'diagnostics', severity || 's', count(*),
         left(regexp_replace(trim(message), '\s+', ' ', 'g'), 300)
-    FROM diagnostics WHERE severity IN ('error', 'warning') GROUP BY severity, message
+    FROM diagnostics WHERE severity IN ('error', 'warning') GROUP BY severity, message, is_cuda_loss
     UNION ALL
     SELECT 62, 0, 'diagnostics', 'profiler_overhead_ns', sum(duration_ns),
         'host time that the profiler took: it is not the application''s'

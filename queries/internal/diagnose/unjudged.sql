@@ -24,6 +24,7 @@ FROM (
     UNION ALL
     SELECT 5, 'what bounds the kernels', '--gpu-metrics-devices=all, or ncu: nsys-insight ncu plan'
     FROM missing WHERE metric = 'gpu_metric_samples' AND EXISTS (FROM parts WHERE part = 'gpu' AND wall_pct >= 50)
+        AND coalesce((SELECT sum(kernel_time_pct) FROM classify_kernels_report WHERE evidence = 'ncu'), 0) < 50
     UNION ALL
     SELECT 6, 'what the CPU works at', '-t cuda,nvtx,osrt --sample=process-tree'
     FROM missing WHERE metric = 'os_calls' AND EXISTS (FROM host_report WHERE code = 'cpu_work' AND wall_pct >= 10)

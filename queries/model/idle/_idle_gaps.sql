@@ -13,6 +13,7 @@ between_operations AS (
         g.gpu_id, g.running_end_ns AS start_ns, g.start_ns AS end_ns, c.thread, c.call_ns, c.returned_ns,
         coalesce(c.call IS NOT NULL AND g.is_read IS NOT NULL, false) AS is_copy,
         CASE
+            WHEN g.is_migration AND c.call_ns IS NULL THEN 'managed memory'
             WHEN g.is_same_call THEN 'same launch call'
             WHEN c.call_ns IS NULL THEN 'not in the trace'
             WHEN c.returned_ns <= g.running_end_ns THEN 'launched before'
@@ -21,7 +22,9 @@ between_operations AS (
             ELSE 'late'
         END AS host
     FROM (
-        SELECT r.*, b.is_read
+        SELECT
+            r.*, b.is_read,
+            coalesce((r.start_ns, r.call) IN (SELECT (start_ns, call) FROM _migrations), false) AS is_migration
         FROM _gpu_reach AS r
         LEFT JOIN _blocking_copies AS b ON call_of(b.correlation_id, b.process_id) = r.call
         WHERE r.start_ns > r.running_end_ns
@@ -45,5 +48,10 @@ COMMENT ON COLUMN _idle_gaps.end_ns IS 'When the next operation started';
 COMMENT ON COLUMN _idle_gaps.thread IS 'Thread that launched it: its process id times 16,777,216, and its thread id';
 COMMENT ON COLUMN _idle_gaps.call_ns IS 'When it entered the launch call';
 COMMENT ON COLUMN _idle_gaps.returned_ns IS 'When the call returned';
+<<<<<<< HEAD
 COMMENT ON COLUMN _idle_gaps.is_copy IS 'Whether the call is one of `_blocking_copies`';
 COMMENT ON COLUMN _idle_gaps.host IS 'late; or why the host was not: same launch call, launched before, launch call under way, blocking copies (the call is a copy into pageable memory of the host, and was under way), not in the trace, before the first operation, after the last operation';
+=======
+COMMENT ON COLUMN _idle_gaps.is_copy IS 'Whether the call is a blocking copy, or one to the host into pageable memory, which blocks whatever its name says';
+COMMENT ON COLUMN _idle_gaps.host IS 'late; or why the host was not: same launch call, launched before, launch call under way, managed memory (pages moved without a call), blocking copies (the call is a copy into pageable memory of the host, and was under way), not in the trace, before the first operation, after the last operation';
+>>>>>>> wt-true1
