@@ -109,3 +109,78 @@ def test_the_tanh_gelu_is_known_whole(chain, tmp_path):
 def test_a_gelu_without_its_half_is_another_function(tmp_path):
     chain = GELUS["HF's new"][1:]
     assert "GELU in pieces" not in {row["pattern"] for row in found(program(chain), tmp_path)}
+
+
+# Across what no chain goes --------------------------------------------------------------------------------------------
+
+
+def joined(rows):
+    """The chains that may be fused and have both kinds of kernels."""
+    return [row for row in rows if row["verdict"] != "NO" and {"add", "tanh"} <= set(row["chain"].split(" → "))]
+
+
+CHAIN = ["mul", "add", "tanh", "mul"]
+
+
+def test_a_chain_within_one_thread_and_range_is_found(tmp_path):
+    assert joined(found(program(CHAIN), tmp_path))
+
+
+def test_never_across_host_threads(tmp_path):
+    trace = Trace()
+    host, other = trace.thread(), trace.thread(tid=101)
+    for _ in range(8):
+        with host.nvtx("step"):
+            for _ in range(3):
+                host.launch("gemm_up(float *)", runs=6_000).idle(5_000)
+                for name in CHAIN[:2]:
+                    host.launch(KERNELS[name], runs=2_000).idle(5_000)
+                other.now = host.now
+                for name in CHAIN[2:]:
+                    other.launch(KERNELS[name], runs=2_000).idle(5_000)
+                host.now = other.now
+            host.copy("D2H", 8, blocking=True)
+    rows = found(trace, tmp_path)
+    assert joined(rows) == []
+    assert "different host threads launch them" in {row["reason"] for row in rows}
+
+
+def in_ranges(names, *, blocks=1):
+    """Steps in whose ranges two kernels each are launched."""
+    trace = Trace()
+    host = trace.thread()
+    for number in range(8):
+        with host.nvtx(f"step {number}"):
+            for block in range(blocks):
+                host.launch("gemm_up(float *)", runs=6_000).idle(5_000)
+                for name, chain in zip(names, (CHAIN[:2], CHAIN[2:]), strict=True):
+                    with host.nvtx(name.replace("#", str(block))):
+                        for kernel in chain:
+                            host.launch(KERNELS[kernel], runs=2_000).idle(5_000)
+            host.copy("D2H", 8, blocking=True)
+    return trace
+
+
+@pytest.mark.parametrize("names", [("forward", "backward"), ("backward", "optimizer")])
+def test_never_across_the_parts_of_a_step(names, tmp_path):
+    rows = found(in_ranges(names, blocks=2), tmp_path)
+    assert joined(rows) == []
+    assert f"they are in different NVTX ranges ({names[0]}, {names[1]})" in {row["reason"] for row in rows}
+
+
+@pytest.mark.parametrize("names", [("layer_#", "layer_1#"), ("aten::mul, seq = 1", "aten::tanh, seq = 2")])
+def test_layers_and_operators_are_no_parts_of_a_step(names, tmp_path):
+    assert joined(found(in_ranges(names, blocks=2), tmp_path))
+
+
+@pytest.mark.parametrize("kernel", ["inductor", "split-k", "layout"])
+def test_never_through_the_kernels_of_a_compiler_or_a_library(kernel, tmp_path):
+    rows = found(program(["mul", "add", kernel, "tanh", "mul"]), tmp_path)
+    assert joined(rows) == []
+    assert not any(KERNELS[kernel] in row["chain"] or "inductor" in row["chain"] for row in rows)
+
+
+def test_never_across_cpu_work(tmp_path):
+    rows = found(program(CHAIN, between=lambda host, at: host.idle(300_000) if at == 2 else None), tmp_path)
+    assert joined(rows) == []
+    assert "0.3 ms of CPU time are in between" in {row["reason"] for row in rows}

@@ -113,9 +113,9 @@ def _edges(stream: OpStream) -> list[Chain]:
         if at + 1 in stream.parted:
             continue
         tokens = (stream.ops[at].token, stream.ops[at + 1].token)
-        if families[at] == "gemm" and families[at + 1] in POINTWISE:
+        if families[at] == "gemm" and families[at + 1] in POINTWISE and stream.fusable(at + 1):
             found["epilogue", *tokens].append((at, at + 1))
-        if families[at] in POINTWISE and families[at + 1] == "gemm":
+        if families[at] in POINTWISE and stream.fusable(at) and families[at + 1] == "gemm":
             found["prologue", *tokens].append((at, at + 1))
     return [Chain(stream, tuple(places), edge=edge) for (edge, *_), places in found.items()]
 
@@ -127,7 +127,7 @@ def _across(stream: OpStream, segments: Sequence[tuple[int, int]]) -> list[Chain
         if last - begin > LONGEST:
             continue
         if after == end:
-            veto = f"the host waits in between ({stream.parted[after]})"
+            veto = stream.parted[after]
         elif after == end + 1 and (why := _parts(stream, end)):
             veto = why
         else:
