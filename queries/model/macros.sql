@@ -40,6 +40,9 @@ CREATE MACRO is_warm_up_name(name) AS regexp_matches(name, '(?i)(^|[^a-z])warm(i
 CREATE MACRO _other_data() AS
     '(?i)paranoid|backtrace|CPU (IP|kernel|sampl)|context switch|perf event|sampling|thread state|unified memory|GPU metric|GPU counter|ERR_NVGPUCTRPERM|ftrace|syscall|OS runtime|OpenGL|Vulkan|DX1[12]|Direct3D|WDDM|ETW|OpenACC|OpenMP|cuDNN|cuBLAS|NVTX|MPI|UCX|\bNIC\b|InfiniBand|NVENC|NVDEC|video';
 
+-- Whether an NVTX range is of one operator of a framework, such as aten::copy_.
+CREATE MACRO is_operator_name(name) AS regexp_matches(name, '^(aten|prims?|autograd|torch|c10d)::|\b(op_id|seq) = [0-9]');
+
 -- nsys says 'Host-to-Device'; everybody else says H2D.
 CREATE MACRO copy_kind_word(label) AS
     replace(replace(replace(replace(replace(replace(label, 'Unified ', 'UM '), 'Host', 'H'), 'Device', 'D'), 'Array', 'A'), 'Peer', 'P'), '-to-', '2');

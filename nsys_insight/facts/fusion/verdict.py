@@ -38,8 +38,6 @@ def _refusal(chain: Chain, recurrence: float) -> str | None:
         return f"only {100 * recurrence:.0f} % of the steps have the kernels in this order"
     if others := other_orders(chain):
         return f"the kernels come in another order too, {others} times a step"
-    if all(kernel.provenance == "Inductor" for kernel in chain.kernels):
-        return "already fused: Inductor made these kernels and kept them apart"
     if crossing := _crosses_blocks(chain):
         return f"{crossing} reduces across blocks, and what follows needs all of its result"
     return None

@@ -10,6 +10,6 @@ WITH named AS (
 )
 SELECT thread_id, start_ns, end_ns, name, coalesce($wanted, pattern) AS pattern
 FROM named
-WHERE $wanted IS NULL AND NOT regexp_matches(name, '^(aten|prims?|autograd|torch|c10d)::|\b(op_id|seq) = [0-9]')
+WHERE $wanted IS NULL AND NOT is_operator_name(name)
         AND NOT is_warm_up_name(name)
     OR pattern = $wanted OR name GLOB replace($wanted, '[', '[[]')
