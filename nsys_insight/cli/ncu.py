@@ -19,6 +19,7 @@ from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.ingest.identify import REPORT_SUFFIXES, is_parquet_folder
 from nsys_insight.ingest.ncu import store
 from nsys_insight.render import FORMATS, HUMAN_FORMATS
+from nsys_insight.text.secrets import MASK
 
 if TYPE_CHECKING:
     from nsys_insight.ncu.measured import Measured
@@ -129,6 +130,11 @@ def _refuse_strangers(given: tuple[str, ...], recorded: tuple[str, ...], *, trus
     if not recorded:
         raise UsageError(
             "the trace does not say how the program was started", "nsys-insight ncu plan --run TRACE -- PROGRAM"
+        )
+    if any(MASK in word for word in recorded):
+        raise UsageError(
+            f"{MASK} stands for a secret in the program's command line, which cannot be run as it is shown",
+            f"put the secret in its place: nsys-insight ncu plan --run TRACE -- {shlex.join(recorded)}",
         )
     if not trust or not (sys.stdin.isatty() and sys.stderr.isatty()):
         at = "" if not trust else "; --trust-trace holds on a terminal only"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.ncu import captured
 from nsys_insight.sql.quoting import literal
+from nsys_insight.text.secrets import MASK
 
 if TYPE_CHECKING:
     from nsys_insight.session.answer import Answer
@@ -108,6 +109,8 @@ def make(  # noqa: PLR0913 - what can be asked for
     app, folder = captured.app(trace)
     if folder:
         notes.append(f"the program ran in {folder}")
+    if any(MASK in word for word in app):
+        notes.append(f"{MASK} stands for what looks like a secret in the program's command line: put it in its place")
     if not app:
         notes.append("the trace does not say how the program was started: put its command line for YOUR_PROGRAM")
     return Plan(tuple(options), answer, sections, count, tuple(notes), app)
