@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
@@ -125,6 +124,8 @@ def _refuse_strangers(given: tuple[str, ...], recorded: tuple[str, ...], *, trus
     Raises:
         UsageError: No program is given, and the trace's own is not to be run, or unknown.
     """
+    from nsys_insight.ncu.plan import shell
+
     if given:
         return
     if not recorded:
@@ -134,13 +135,13 @@ def _refuse_strangers(given: tuple[str, ...], recorded: tuple[str, ...], *, trus
     if any(MASK in word for word in recorded):
         raise UsageError(
             f"{MASK} stands for a secret in the program's command line, which cannot be run as it is shown",
-            f"put the secret in its place: nsys-insight ncu plan --run TRACE -- {shlex.join(recorded)}",
+            f"put the secret in its place: nsys-insight ncu plan --run TRACE -- {shell(recorded)}",
         )
     if not trust or not (sys.stdin.isatty() and sys.stderr.isatty()):
         at = "" if not trust else "; --trust-trace holds on a terminal only"
         raise UsageError(
             f"the program to run is one that the trace names, and a trace may name any{at}",
-            f"look at it, and give it: nsys-insight ncu plan --run TRACE -- {shlex.join(recorded)}",
+            f"look at it, and give it: nsys-insight ncu plan --run TRACE -- {shell(recorded)}",
         )
 
 

@@ -17,6 +17,8 @@ from nsys_insight.sql.quoting import literal
 from nsys_insight.text.secrets import MASK
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nsys_insight.session.answer import Answer
     from nsys_insight.session.session import Session
 
@@ -258,6 +260,19 @@ def _nothing(trace: Session, kernels: tuple[str, ...], bound: str | None) -> Usa
     return UsageError(f"no kernel's name contains {' or '.join(map(repr, kernels))}", f"there are: {', '.join(names)}")
 
 
-def shell(command: list[str]) -> str:
-    """Write a command as a shell takes it."""
-    return shlex.join(command)
+def shell(command: Sequence[str]) -> str:
+    """Write a command as a shell takes it, and as it can be printed: what steers a terminal is an escape."""
+    return " ".join(map(_quoted, command))
+
+
+def _quoted(word: str) -> str:
+    if word.isprintable():
+        return shlex.quote(word)
+    # Bash, zsh and ksh know it, and POSIX since 2024. No argument holds a NUL.
+    return "$'" + "".join(map(_escaped, word.replace("\0", ""))) + "'"
+
+
+def _escaped(char: str) -> str:
+    if char in "\\'":
+        return f"\\{char}"
+    return char if char.isprintable() else "".join(f"\\{byte:03o}" for byte in char.encode())
