@@ -167,7 +167,7 @@ def _save_command() -> Callable[..., None]:
         size = f"{saved.count} steps" if saved.unit != "trace" else "the whole trace"
         terminal.note(f"{size} of {saved.label} are saved in {flags.output}")
 
-    without = ("explain", "fmt", "limit", "full_names", "no_color")
+    without = ("explain", "fmt", "limit", "full_names", "no_color", "csv_safe")
     return with_flags(run, SAVE_HELP, *step_flags(), without=without)
 
 

@@ -38,4 +38,5 @@ def convert_command() -> Callable[..., None]:
         _TEXT,
         flag("kind", str | None, "--as", help="duckdb, parquet or perfetto; by default as -o is named."),
         flag("force", bool, "--force", help="Overwrite what is there."),
+        without=("csv_safe",),
     )

@@ -50,6 +50,7 @@ class Flags:
     output: Path | None = None
     limit: int | None = None
     full_names: bool = False
+    csv_safe: bool = False
     explain: bool = False
     no_color: bool = False
     cache: bool | None = None
@@ -93,9 +94,12 @@ class Flags:
         """The format that is meant: by name, else by the suffix of the file.
 
         Raises:
-            UsageError: There is none of that name.
+            UsageError: There is none of that name, or `--csv-safe` is given and it is another than CSV.
         """
-        return checked_format(self.fmt or (format_for(self.output) if self.output else "table"))
+        fmt = checked_format(self.fmt or (format_for(self.output) if self.output else "table"))
+        if self.csv_safe and fmt != "csv":
+            raise UsageError(f"--csv-safe is about CSV, and this is {fmt}", "add --format csv")
+        return fmt
 
 
 DEFAULTS = Flags()
@@ -228,6 +232,7 @@ def _scope() -> list[inspect.Parameter]:
 
 def _output() -> list[inspect.Parameter]:
     panel: dict[str, Any] = {"rich_help_panel": "Output"}
+    csv_safe = "In CSV, put ' before texts that a spreadsheet would take for formulas: = + - @ and so on."
     formats = f"One of {', '.join(FORMATS)}; by default what the suffix of -o says, else table."
     limit = f"Show this many rows; 0 is all. Tables show {DEFAULT_LIMIT} by default, files and machine formats all."
     return [
@@ -235,6 +240,7 @@ def _output() -> list[inspect.Parameter]:
         flag("output", Path | None, "--output", "-o", help="Write to this file.", **panel),
         flag("limit", int | None, "--limit", "-n", help=limit, min=0, max=_MOST_ROWS, **panel),
         flag("full_names", bool, "--full-names", help="Show names exactly as the trace has them.", **panel),
+        flag("csv_safe", bool, "--csv-safe", help=csv_safe, **panel),
         flag("explain", bool, "--explain", help="Print the SQL and the views it reads, and do not run it.", **panel),
         flag("no_color", bool, "--no-color", help="No colours; NO_COLOR says the same.", **panel),
     ]

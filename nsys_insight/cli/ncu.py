@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
@@ -19,6 +18,7 @@ from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.ingest.identify import REPORT_SUFFIXES, is_parquet_folder
 from nsys_insight.ingest.ncu import store
 from nsys_insight.render import HUMAN_FORMATS
+from nsys_insight.text.secrets import MASK
 
 if TYPE_CHECKING:
     from nsys_insight.ncu.measured import Measured
@@ -124,17 +124,24 @@ def _refuse_strangers(given: tuple[str, ...], recorded: tuple[str, ...], *, trus
     Raises:
         UsageError: No program is given, and the trace's own is not to be run, or unknown.
     """
+    from nsys_insight.ncu.plan import shell
+
     if given:
         return
     if not recorded:
         raise UsageError(
             "the trace does not say how the program was started", "nsys-insight ncu plan --run TRACE -- PROGRAM"
         )
+    if any(MASK in word for word in recorded):
+        raise UsageError(
+            f"{MASK} stands for a secret in the program's command line, which cannot be run as it is shown",
+            f"put the secret in its place: nsys-insight ncu plan --run TRACE -- {shell(recorded)}",
+        )
     if not trust or not (sys.stdin.isatty() and sys.stderr.isatty()):
         at = "" if not trust else "; --trust-trace holds on a terminal only"
         raise UsageError(
             f"the program to run is one that the trace names, and a trace may name any{at}",
-            f"look at it, and give it: nsys-insight ncu plan --run TRACE -- {shlex.join(recorded)}",
+            f"look at it, and give it: nsys-insight ncu plan --run TRACE -- {shell(recorded)}",
         )
 
 

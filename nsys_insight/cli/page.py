@@ -54,4 +54,4 @@ def page_command() -> Callable[..., None]:
         help="full, or agent: short Markdown for a coding agent.",
         show_default=False,
     )
-    return with_flags(run, _TEXT, own, *step_flags(), *map(flag_of, roofline.values()))
+    return with_flags(run, _TEXT, own, *step_flags(), *map(flag_of, roofline.values()), without=("csv_safe",))

@@ -127,6 +127,7 @@ def show(
             width=None if output else terminal.width(),
             color=terminal.color(wanted=not flags.no_color and not output),
             full_names=flags.full_names,
+            csv_safe=flags.csv_safe,
         )
         sys.stdout.flush()
     for text in answer.notes:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight import outputs, progress
 from nsys_insight.errors import UsageError, cannot_write
-from nsys_insight.ingest import raw
+from nsys_insight.ingest import private, raw
 from nsys_insight.ingest.limits import Limits
 from nsys_insight.model import views
 from nsys_insight.session.build import create_lasting
@@ -25,10 +25,6 @@ _BY_SUFFIX = {
     ".pftrace": "perfetto",
     ".perfetto-trace": "perfetto",
 }
-# As in the view `capture`: what no answer shows.
-_PRIVATE = "ENVIRONMENT|HOST|USER|DEVICE_DISPLAY_NAME"
-# The columns that hold ids of strings.
-_STRINGS = {"demangledName", "shortName", "mangledName", "nameId", "textId"}
 KINDS = ("duckdb", "parquet", "perfetto")
 
 
@@ -102,7 +98,8 @@ def _write_folder(trace: Session, output: Path) -> None:
         (built / "raw").mkdir(parents=True)
         _raw_tables(trace, built / "raw")
         for view in views.documented(internal=False):
-            trace.stream(Statement(f"SELECT * FROM {view}")).write_parquet(built / f"{view}.parquet")
+            used = f" WHERE name_id IN ({private.strings_used('raw', raw.contract())})" if view == "strings" else ""
+            trace.stream(Statement(f"SELECT * FROM {view}{used}")).write_parquet(built / f"{view}.parquet")
         if output.exists():
             shutil.copytree(built, output, dirs_exist_ok=True)
         else:
@@ -112,23 +109,12 @@ def _write_folder(trace: Session, output: Path) -> None:
 def _raw_tables(trace: Session, folder: Path) -> dict[str, Path]:
     files = {table: folder / f"{table}.parquet" for table in raw.contract()}
     for table, file in files.items():
-        trace.stream(Statement(f"SELECT * FROM raw.{identifier(table)}{_handed_over(table)}")).write_parquet(file)
+        trace.stream(Statement(_handed_over(table))).write_parquet(file)
     return files
 
 
 def _handed_over(table: str) -> str:
-    """SQL for the rows of a raw table that may be given to others.
-
-    nsys records the environment, the host and the user of a program, also as strings that nothing refers to.
-    """
-    if table in ("META_DATA_CAPTURE", "META_DATA_EXPORT", "EXPORT_META_DATA"):
-        return f" WHERE NOT regexp_matches(name, {literal(_PRIVATE)})"
-    if table != "StringIds":
-        return ""
-    uses = [
-        f"SELECT {identifier(column)} FROM raw.{identifier(other)}"
-        for other, columns in raw.contract().items()
-        for column in columns
-        if column in _STRINGS
-    ]
-    return f" WHERE id IN ({' UNION ALL '.join(uses)})"
+    """SQL for the rows of a raw table that are given to others."""
+    if table in private.SETTINGS:
+        return f"SELECT name, value FROM facts.captured WHERE origin = {literal(table)}"
+    return f"SELECT * FROM raw.{identifier(table)}{private.handed_over(table, 'raw', raw.contract())}"

@@ -6,13 +6,13 @@ import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.render.markdown import prose
+from nsys_insight.render.markdown import code, prose
 from nsys_insight.session.answer import Answer, Column, of_rows
 from nsys_insight.text.cells import printable, wrap
 from nsys_insight.text.kernel_names import fit, readable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from nsys_insight.diagnose.result import DiagnosisResult, Finding, Share
 
@@ -37,6 +37,8 @@ COLUMNS = (
 )
 # The first findings are written at length, the others in short, so that all of them fit a screen.
 AT_LENGTH = 2
+# Of what Markdown says of a finding, what holds no name of the trace.
+_OURS = ("severity", "do", "unless")
 _JOIN = "\N{NO-BREAK SPACE}"
 _PARTS = {"copy": "copies", "communication": "communication"}
 _WAITS = {
@@ -104,12 +106,12 @@ def greeting(diagnosis: DiagnosisResult, width: int) -> str:
     return "".join(f"{line}\n" for words in lines for line in _wrapped(words, width))
 
 
-def markdown(diagnosis: DiagnosisResult, limit: int | None = None) -> str:
-    """Write the same as Markdown."""
+def markdown(diagnosis: DiagnosisResult, limit: int | None = None, *, quote: Callable[[str], str] = prose) -> str:
+    """Write the same as Markdown; `quote` is what sentences go through that may hold names of the trace."""
     first, *others = headline(diagnosis)
-    lines = [f"## {prose(printable(first))}", "", *(f"{prose(printable(line))}  " for line in others), ""]
+    lines = [f"## {quote(printable(first))}", "", *(f"{quote(printable(line))}  " for line in others), ""]
     if said := standing(diagnosis):
-        lines += [prose(printable(said)), ""]
+        lines += [quote(printable(said)), ""]
     for rank, finding in enumerate(diagnosis.findings[: limit or len(diagnosis.findings)], 1):
         cost = gain(finding, diagnosis.per)
         lines += [f"### {rank}. {finding.title}{': ' + cost if cost else ''}", ""]
@@ -120,9 +122,11 @@ def markdown(diagnosis: DiagnosisResult, limit: int | None = None) -> str:
             "do": finding.action,
             "unless": finding.caveat,
         }
-        lines += [f"- {name}: {prose(printable(fact))}" for name, fact in facts.items() if fact]
-        lines += [f"- also: {prose(printable(one.evidence))} (`{printable(one.command)}`)" for one in finding.also]
-        lines += [f"- see: `{printable(finding.command)}`", ""]
+        lines += [
+            f"- {name}: {(prose if name in _OURS else quote)(printable(fact))}" for name, fact in facts.items() if fact
+        ]
+        lines += [f"- also: {quote(printable(one.evidence))} ({code(printable(one.command))})" for one in finding.also]
+        lines += [f"- see: {code(printable(finding.command))}", ""]
     if diagnosis.unjudged:
         lines += ["Not to be told from this trace:", ""]
         lines += [f"- {prose(printable(one.what))}: {prose(printable(one.how))}" for one in diagnosis.unjudged]

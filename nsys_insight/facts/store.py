@@ -38,13 +38,20 @@ class FactOptions:
 NOTHING_SAID = FactOptions()
 # The facts that more than one statement finds, by the folder of `queries/facts` that has these.
 _KINDS = {
+    "captured": frozenset({"captured"}),
     "idle": frozenset({"idle_time", "idle_calls"}),
     "gaps": frozenset({"listed_gaps", "listed_operations", "listed_activity"}),
     "steps": frozenset({"steps", "step_calls", "step_method"}),
     "fusion": frozenset({"fusions", "fusion_kernels", "fusion_step"}),
 }
 # What the user is told that is being found, where the name does not say it.
-_WORDS = {"idle": "idle time", "fusion": "fusion candidates", "gpu_reach": "GPU activity", "inner_calls": "API calls"}
+_WORDS = {
+    "idle": "idle time",
+    "fusion": "fusion candidates",
+    "gpu_reach": "GPU activity",
+    "inner_calls": "API calls",
+    "captured": "settings",
+}
 _KIND_OF = {table: kind for kind, tables in _KINDS.items() for table in tables}
 
 
@@ -160,6 +167,10 @@ class Facts:
             from nsys_insight.facts import gaps
 
             gaps.fill(self._connection, self._sources[0], self._scope, options.min_gap_ns, prepare)
+        elif kind == "captured":
+            from nsys_insight.facts import captured
+
+            captured.fill(self._connection, self._parts, prepare)
         elif kind == "idle":
             from nsys_insight.facts import idle
 

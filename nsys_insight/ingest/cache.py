@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight import progress
 from nsys_insight.errors import TraceError
-from nsys_insight.ingest import attach, bad_rows, cache_entries, cache_folder, database, raw, row_search
+from nsys_insight.ingest import attach, bad_rows, cache_entries, cache_folder, database, private, raw, row_search
 from nsys_insight.ingest.database import DEFAULT
 from nsys_insight.ingest.sqlite_file import opened, uri
 from nsys_insight.ingest.waiting import wait_for
@@ -16,7 +16,7 @@ from nsys_insight.ingest.words import rows_of
 from nsys_insight.sql.quoting import identifier, literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     import duckdb
@@ -39,7 +39,7 @@ def entry(file: Path, *, lasting: bool = True) -> Path:
     """
     import duckdb
 
-    key = cache_folder.key(file, repr(raw.contract()), duckdb.__version__)
+    key = cache_folder.key(file, repr(raw.contract()), private.WITHOUT, duckdb.__version__)
     return cache_folder.folder(lasting=lasting) / f"{key}.duckdb"
 
 
@@ -97,13 +97,13 @@ def _build(
         try:
             connection.execute(f"ATTACH {literal(str(path))} AS built")
             source = attach.attach_sqlite(connection, file) if in_place else None
+            made: dict[str, dict[str, str]] = {}
             with progress.at(f"reading {file.name}") as task:
                 if source is not None:
                     for table, types in _present(file, source.columns, task):
                         select = ", ".join(raw.cell(name, kind) for name, kind in types.items())
-                        connection.execute(
-                            f"CREATE TABLE built.{identifier(table)} AS SELECT {select} FROM {source.relations[table]}"
-                        )
+                        _create(connection, table, f"SELECT {select} FROM {source.relations[table]}", made)
+                        made[table] = types
                 else:
                     _copy(connection, file, task)
                 connection.execute("DETACH built")
@@ -138,10 +138,13 @@ def discard(database: Path) -> None:
 
 
 def _present(file: Path, columns: dict[str, set[str]], task: progress.Task) -> Iterator[tuple[str, dict[str, str]]]:
-    """Give the part of the contract that a file has, table by table, and say which is being copied."""
+    """Give the part of the contract that a file has, table by table, and say which is being copied.
+
+    Strings come last: those are copied to which the others refer.
+    """
     present = {
         table: {name: kind for name, kind in types.items() if name in columns[table]}
-        for table, types in raw.contract().items()
+        for table, types in sorted(raw.contract().items(), key=lambda item: item[0] == "StringIds")
         if columns.get(table, set()) & set(types)
     }
     cells = _cells(file, present)
@@ -150,6 +153,12 @@ def _present(file: Path, columns: dict[str, set[str]], task: progress.Task) -> I
         task.text, task.percent = f"reading {rows_of(table)}", 100 * done / every
         yield table, types
         done += cells[table]
+
+
+def _create(connection: duckdb.DuckDBPyConnection, table: str, rows: str, made: Mapping[str, dict[str, str]]) -> None:
+    """Create a table of the attached database `built`, where others were made, without what is private."""
+    kept = private.handed_over(table, "built", made)
+    connection.execute(f"CREATE TABLE built.{identifier(table)} AS FROM ({rows}){kept}")
 
 
 def _cells(file: Path, tables: dict[str, dict[str, str]]) -> dict[str, int]:
@@ -166,6 +175,7 @@ def _copy(connection: duckdb.DuckDBPyConnection, file: Path, task: progress.Task
     import adbc_driver_manager
     import adbc_driver_sqlite
 
+    made: dict[str, dict[str, str]] = {}
     try:
         with (
             adbc_driver_sqlite.connect(uri(file)) as database,
@@ -177,9 +187,8 @@ def _copy(connection: duckdb.DuckDBPyConnection, file: Path, task: progress.Task
                     statement.set_sql_query(_sqlite_select(table, types))
                     stream, _ = statement.execute_query()
                     connection.register("arrow", stream)
-                    connection.execute(
-                        f"CREATE TABLE built.{identifier(table)} AS SELECT {_typed(types)} FROM arrow WHERE is_row = 1"
-                    )
+                    _create(connection, table, f"SELECT {_typed(types)} FROM arrow WHERE is_row = 1", made)
+                    made[table] = types
                     connection.unregister("arrow")
     except adbc_driver_manager.Error as error:
         raise TraceError(

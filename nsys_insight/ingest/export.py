@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight import outputs
 from nsys_insight.errors import ToolError, UsageError
-from nsys_insight.ingest import cache_entries, cache_folder, nsys
+from nsys_insight.ingest import cache_entries, cache_folder, nsys, private
 from nsys_insight.ingest.identify import Kind, identify, is_export, settled
 
 if TYPE_CHECKING:
@@ -68,11 +68,12 @@ def exported(report: Path, *, note: Note = _silent, progress: Progress | None = 
         if not (cache_entries.use(target) and is_export(target)):
             with cache_entries.making(target, "SQLite export", report) as path:
                 _run(tool, report, path, progress or _silent)
+                private.forget(path)
             note(f"exported {report} with nsys {tool.version}")
         return target
 
     try:
-        cache, key = cache_folder.folder(lasting=lasting), cache_folder.key(report)
+        cache, key = cache_folder.folder(lasting=lasting), cache_folder.key(report, private.WITHOUT)
         tools = nsys.installed()
         if not tools:
             # Made when there still was an nsys, or on another machine with the same home folder.

@@ -11,7 +11,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import TraceError
-from nsys_insight.ingest import cache_entries, cache_folder, tables_only
+from nsys_insight.ingest import cache_entries, cache_folder, private, tables_only
 from nsys_insight.ingest.sqlite_file import opened
 from nsys_insight.text.near import meant, near
 
@@ -144,10 +144,11 @@ def _at_rest(path: Path, note: Callable[[str], None], *, lasting: bool) -> Path:
     if header[18:20] != b"\x02\x02" and not journals:
         return path
     keys = [cache_folder.key(Path(f"{real}{suffix}")) for suffix in journals]
-    target = cache_folder.folder(lasting=lasting) / f"{cache_folder.key(real, *keys)}.sqlite"
+    target = cache_folder.folder(lasting=lasting) / f"{cache_folder.key(real, *keys, private.WITHOUT)}.sqlite"
     if not (cache_entries.use(target) and is_export(target)):
         with cache_entries.making(target, "SQLite copy", path) as copy:
             _copy_at_rest(real, copy, journals)
+            private.forget(copy)
     note(f"reading a copy of {path}: SQLite would write beside the file itself (it is in WAL mode, or has a journal)")
     return target
 
@@ -160,11 +161,12 @@ def _with_tables_only(path: Path, note: Callable[[str], None], *, lasting: bool)
             return path
     except sqlite3.DatabaseError as error:
         raise TraceError(f"{path} is a damaged SQLite file: {error}", _EXPORT_HINT) from error
-    target = cache_folder.folder(lasting=lasting) / f"{cache_folder.key(path, 'tables only')}.sqlite"
+    target = cache_folder.folder(lasting=lasting) / f"{cache_folder.key(path, 'tables only', private.WITHOUT)}.sqlite"
     left_out: list[str] = []
     if not (cache_entries.use(target) and is_export(target)):
         with cache_entries.making(target, "SQLite copy", path) as copy:
             left_out = tables_only.copy(path, copy)
+            private.forget(copy)
     note(f"reading a copy of {path} that has tables only: it has views or other things in it that nsys does not write")
     if left_out:
         note(f"{path} has views that are not read, over what is not in it or without end: {', '.join(left_out)}")

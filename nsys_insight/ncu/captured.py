@@ -59,7 +59,7 @@ def profiler_starts(trace: Session) -> bool:
 
 
 def app(trace: Session) -> tuple[tuple[str, ...], str]:
-    """The program's command line and folder as the capture recorded them; never its environment."""
+    """The program's command line, with its secrets masked, and folder as recorded; never its environment."""
     found = trace.dicts(
         """SELECT name, value FROM capture
            WHERE regexp_matches(name, '^PROCESS_0:(COMMAND|ARGUMENT_\\d+|WORKING_DIR)$')""",

@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.ncu import captured
 from nsys_insight.sql.quoting import literal
+from nsys_insight.text.secrets import MASK
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nsys_insight.session.answer import Answer
     from nsys_insight.session.session import Session
 
@@ -108,6 +111,8 @@ def make(  # noqa: PLR0913 - what can be asked for
     app, folder = captured.app(trace)
     if folder:
         notes.append(f"the program ran in {folder}")
+    if any(MASK in word for word in app):
+        notes.append(f"{MASK} stands for what looks like a secret in the program's command line: put it in its place")
     if not app:
         notes.append("the trace does not say how the program was started: put its command line for YOUR_PROGRAM")
     return Plan(tuple(options), answer, sections, count, tuple(notes), app)
@@ -125,8 +130,8 @@ def _options(trace: Session, scope: str, targets: list[dict[str, Any]], sections
         notes.append("the program calls cudaProfilerStart: launches are counted from there, as in the trace")
     if waiting := [target["short_name"] for target in targets if target["family"] == "comm"]:
         notes.append(
-            f"{', '.join(waiting)} communicates: replayed alone it waits for its peers forever (deadlock); profile it with"
-            " --replay-mode application, or leave it out"
+            f"{', '.join(waiting)} communicates: replayed alone it waits for its peers forever (deadlock); profile it"
+            " with --replay-mode application, or leave it out"
         )
     if any(target["graph_node_id"] for target in targets):
         options += ["--graph-profiling", "node"]
@@ -269,6 +274,19 @@ def _nothing(trace: Session, kernels: tuple[str, ...], bound: str | None) -> Usa
     return UsageError(f"no kernel's name contains {' or '.join(map(repr, kernels))}", f"there are: {', '.join(names)}")
 
 
-def shell(command: list[str]) -> str:
-    """Write a command as a shell takes it."""
-    return shlex.join(command)
+def shell(command: Sequence[str]) -> str:
+    """Write a command as a shell takes it, and as it can be printed: what steers a terminal is an escape."""
+    return " ".join(map(_quoted, command))
+
+
+def _quoted(word: str) -> str:
+    if word.isprintable():
+        return shlex.quote(word)
+    # Bash, zsh and ksh know it, and POSIX since 2024. No argument holds a NUL.
+    return "$'" + "".join(map(_escaped, word.replace("\0", ""))) + "'"
+
+
+def _escaped(char: str) -> str:
+    if char in "\\'":
+        return f"\\{char}"
+    return char if char.isprintable() else "".join(f"\\{byte:03o}" for byte in char.encode())

@@ -12,6 +12,7 @@ from nsys_insight.packs import command_line
 from nsys_insight.packs.built_in import built_in
 from nsys_insight.packs.topics import by_topic
 from nsys_insight.session.answer import of_rows
+from nsys_insight.text.cells import printable
 from nsys_insight.text.quantities import value
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def _facts(info: Report) -> list[str]:
         facts.append(f"captured: {value('capture_ns', said['capture_ns']['value'])}, {said['capture_ns']['detail']}")
     if "nsys_version" in said:
         facts.append(f"nsys {said['nsys_version']['detail']}")
-    return [fact for fact in facts if fact]
+    return [printable(fact) for fact in facts if fact]
 
 
 def _figures(per_token: Report) -> list[Figure]:

@@ -49,6 +49,7 @@ def write(  # noqa: PLR0913 - the one entry to all formats; what follows the sta
     width: int | None = None,
     color: bool = False,
     full_names: bool = False,
+    csv_safe: bool = False,
 ) -> None:
     """Write an answer to a text stream or a file.
 
@@ -60,6 +61,7 @@ def write(  # noqa: PLR0913 - the one entry to all formats; what follows the sta
         width: Cells in a line of a table; None means as many as it takes, and then nothing is shortened.
         color: Whether a table may contain ANSI escapes.
         full_names: Show names in a table or Markdown exactly as the trace has them, however long.
+        csv_safe: Put an apostrophe before what a spreadsheet would take for a formula in CSV.
 
     Raises:
         UsageError: if the file cannot be written, or Parquet would go to a terminal.
@@ -72,7 +74,10 @@ def write(  # noqa: PLR0913 - the one entry to all formats; what follows the sta
                     return
                 # Line ends are the formats' own affair, not the platform's.
                 with made.open("w", encoding="utf-8", newline="") as stream:
-                    write(answer, stream, fmt, limit=limit, width=width, color=color, full_names=full_names)
+                    write(
+                        answer, stream, fmt,
+                        limit=limit, width=width, color=color, full_names=full_names, csv_safe=csv_safe,
+                    )  # fmt: skip
         elif fmt == "parquet":
             from nsys_insight.render import parquet
 
@@ -85,10 +90,14 @@ def write(  # noqa: PLR0913 - the one entry to all formats; what follows the sta
             from nsys_insight.render import markdown
 
             markdown.write(answer, to, limit, full_names=full_names)
-        else:
-            from nsys_insight.render import csv_, json_, jsonl
+        elif fmt == "csv":
+            from nsys_insight.render import csv_
 
-            {"csv": csv_, "json": json_, "jsonl": jsonl}[fmt].write(answer, to, limit)
+            csv_.write(answer, to, limit, safe=csv_safe)
+        else:
+            from nsys_insight.render import json_, jsonl
+
+            {"json": json_, "jsonl": jsonl}[fmt].write(answer, to, limit)
     except OSError as error:
         if not isinstance(to, Path):
             raise

@@ -1,9 +1,10 @@
-"""CSV: a header and raw values; NULL is an empty field."""
+"""CSV: a header and raw values; NULL is an empty field. A spreadsheet takes some texts for formulas: see `write`."""
 
 from __future__ import annotations
 
 import csv
 import json
+import re
 from typing import TYPE_CHECKING, Any, TextIO
 
 from nsys_insight.render.plain import plain
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 
 _AS_THEY_ARE = frozenset({"BIGINT", "INTEGER", "VARCHAR"})
+# How texts begin that spreadsheets take for formulas; some do so for wide characters too, and behind spaces.
+_FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
 
 
 class _UnixLines:
@@ -29,21 +32,29 @@ class _UnixLines:
         self._stream.write(line.removesuffix("\r\n") + "\n")
 
 
-def write(answer: Answer, stream: TextIO, limit: int | None) -> None:
-    """Write a line for each row, fetching the rows in pieces."""
+def write(answer: Answer, stream: TextIO, limit: int | None, *, safe: bool = False) -> None:
+    """Write a line for each row, fetching the rows in pieces.
+
+    With `safe`, an apostrophe stands before each text that a spreadsheet would take for a formula.
+    """
     writer = csv.writer(_UnixLines(stream), lineterminator="\r\n")
-    writer.writerow(column.name for column in answer.columns)
+    writer.writerow(_no_formula(column.name) if safe else column.name for column in answer.columns)
     # Most columns go as they are; to ask each cell what it is takes twice as long as to write it.
-    others = [place for place, column in enumerate(answer.columns) if column.type not in _AS_THEY_ARE]
+    as_they_are = _AS_THEY_ARE - {"VARCHAR"} if safe else _AS_THEY_ARE
+    others = [place for place, column in enumerate(answer.columns) if column.type not in as_they_are]
     for batch in answer.batches(limit=limit):
-        writer.writerows(_converted(row, others) for row in batch) if others else writer.writerows(batch)
+        writer.writerows(_converted(row, others, safe=safe) for row in batch) if others else writer.writerows(batch)
 
 
-def _converted(row: tuple[Any, ...], places: list[int]) -> list[Any]:
+def _converted(row: tuple[Any, ...], places: list[int], *, safe: bool) -> list[Any]:
     cells = list(row)
     for place in places:
-        cells[place] = _text(cells[place])
+        cells[place] = _no_formula(_text(cells[place])) if safe else _text(cells[place])
     return cells
+
+
+def _no_formula(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
 
 
 def _text(value: Any) -> Any:

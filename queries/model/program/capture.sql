@@ -1,14 +1,7 @@
--- Reports carry the whole environment of the profiled process, and whose machine it was; that belongs into no answer.
+-- Reports carry the whole environment of the profiled process, and whose machine it was; that belongs into no answer, nor do
+-- keys that were given as arguments.
 CREATE VIEW capture AS
-SELECT name, value
-FROM (
-    SELECT name, value FROM raw.META_DATA_EXPORT
-    UNION ALL
-    SELECT name, value FROM raw.EXPORT_META_DATA
-    UNION ALL
-    SELECT name, value FROM raw.META_DATA_CAPTURE
-)
-WHERE NOT regexp_matches(name, 'ENVIRONMENT|HOST|USER|DEVICE_DISPLAY_NAME')
+SELECT name, value FROM facts.captured
 UNION ALL
 SELECT 'CAPTURE_START_NS', startTime::VARCHAR FROM raw.ANALYSIS_DETAILS
 UNION ALL
@@ -18,6 +11,6 @@ SELECT 'CAPTURE_DURATION_NS', duration::VARCHAR FROM raw.ANALYSIS_DETAILS
 UNION ALL
 SELECT 'CAPTURE_START_UTC', utcTime FROM raw.TARGET_INFO_SESSION_START_TIME;
 
-COMMENT ON VIEW capture IS 'How the trace was captured and exported, as nsys recorded it, without the process''s environment, host and user.';
+COMMENT ON VIEW capture IS 'How the trace was captured and exported, as nsys recorded it, without the process''s environment, host and user; *** stands for what looks like a secret in a command line.';
 COMMENT ON COLUMN capture.name IS 'nsys''s name of the setting';
 COMMENT ON COLUMN capture.value IS 'Its value';

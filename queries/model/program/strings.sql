@@ -1,7 +1,9 @@
+-- nsys keeps whole environments as strings: NAME=value, NAME=value, with zeros between.
 CREATE VIEW strings AS
 SELECT id AS name_id, value AS name
-FROM raw.StringIds;
+FROM raw.StringIds
+WHERE NOT coalesce(contains(value, chr(0)) AND regexp_matches(value, '^[A-Za-z_][^=]*='), false);
 
-COMMENT ON VIEW strings IS 'Every string that the trace stores once and refers to by id.';
+COMMENT ON VIEW strings IS 'Every string that the trace stores once and refers to by id, but for environments.';
 COMMENT ON COLUMN strings.name_id IS 'The id by which events refer to the string';
 COMMENT ON COLUMN strings.name IS 'The string';

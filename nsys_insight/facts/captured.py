@@ -1,0 +1,59 @@
+"""The settings of a capture as they may be shown: not whose machine it was, nor the keys in a command line."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from nsys_insight.ingest import several
+from nsys_insight.ingest.private import is_private
+from nsys_insight.paths import query
+from nsys_insight.sql.quoting import literal
+from nsys_insight.text.secrets import masked, masked_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import duckdb
+
+    Setting = tuple[str, str | None, str | None]  # the raw table, the name, the value
+
+_ARGUMENT = re.compile(r"(PROCESS_\d+):(?:COMMAND|ARGUMENT_(\d+))")
+
+
+def fill(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], prepare: Callable[[str], None]) -> None:
+    """Fill `facts.captured`.
+
+    Args:
+        connection: Where the model is.
+        parts: The catalogs in which the traces have theirs.
+        prepare: Creates the relations that a statement names.
+    """
+    find = query("facts/captured/find").strip().rstrip(";")
+    prepare(find)
+    for part in parts:
+        with several.inside(connection, part):
+            rows = shown(connection.execute(find).fetchall())
+            values = ", ".join(f"({', '.join(map(_literal, row))})" for row in rows)
+            if values:
+                connection.execute(f"INSERT INTO facts.captured VALUES {values}")
+
+
+def shown(settings: Sequence[Setting]) -> list[Setting]:
+    """Leave out what is private of settings, and mask what looks like a secret."""
+    kept = [setting for setting in settings if setting[1] is None or not is_private(setting[1])]
+    lines: dict[str, list[tuple[int, int]]] = {}  # of a process: the arguments' numbers, and where they stand
+    for at, (_, name, value) in enumerate(kept):
+        if value is not None and (argument := _ARGUMENT.fullmatch(name or "")):
+            lines.setdefault(argument[1], []).append((int(argument[2] or -1), at))
+    values = [None if value is None else masked(value) for _, _, value in kept]
+    for line in lines.values():
+        places = [at for _, at in sorted(line)]
+        words = masked_words([kept[at][2] or "" for at in places])
+        for at, word in zip(places, words, strict=True):
+            values[at] = word
+    return [(origin, name, value) for (origin, name, _), value in zip(kept, values, strict=True)]
+
+
+def _literal(cell: str | None) -> str:
+    return literal(cell) if cell is not None else "NULL"

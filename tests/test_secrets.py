@@ -1,0 +1,199 @@
+"""What looks like a secret is not shown, and no copy of a trace has what nsys records of a machine and its user."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from synthetic import Trace
+
+import nsys_insight
+from nsys_insight.ingest import private
+from nsys_insight.text.secrets import MASK, is_random, masked, masked_words
+
+REPOSITORY = Path(__file__).parents[1]
+# Nobody's keys, of the right form.
+KEY = "sk-" + "a1B2c3D4e5F6g7H8"
+KEYS = [
+    KEY, "hf_" + "Q7w8E9r0T1y2U3i4", "ghp_" + "x9Y8z7" * 6, "AKIA" + "Q3W4E5R6T7Y8U9I0", "nvapi-" + "Zx9-Cv8_Bn7Mm6Qq5",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N", "xoxb-" + "123456789012-abcDEF",
+    "glpat-" + "a1b2c3d4e5f6g7h8i9j0", "AIza" + "SyA1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q", "aGVsbG8gd29ybGQgMTIzNDU2Nzg5M=",
+    "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_key_is_known_by_its_form_wherever_it_stands(key):
+    for words in ([key], [f"--x={key}"], ["--header", f"Authorization: Bearer {key}"], ["sh", "-c", f"run {key} now"]):
+        assert key not in " ".join(masked_words(words))
+        assert MASK in " ".join(masked_words(words))
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        (["--api-key", "abc"], ["--api-key", MASK]),
+        (["--hf_token=abc"], [f"--hf_token={MASK}"]),
+        (["--password", "12345"], ["--password", MASK]),
+        (["DB_PASSWORD=a b"], [f"DB_PASSWORD={MASK} b"]),
+        (["AWS_SECRET_ACCESS_KEY=a/b"], [f"AWS_SECRET_ACCESS_KEY={MASK}"]),
+        (["-c", "os.environ['HF_TOKEN'] = 'abc'"], ["-c", f"os.environ['HF_TOKEN'] = '{MASK}'"]),
+        (["sh", "-c", "run --secret 'a b' --n 1"], ["sh", "-c", f"run --secret '{MASK}' --n 1"]),
+        (["https://me:pw@host/x?token=abc&n=1"], [f"https://{MASK}@host/x?token={MASK}&n=1"]),
+        (["postgres://me:pw@host/db"], [f"postgres://{MASK}@host/db"]),
+    ],
+)
+def test_a_value_that_is_called_a_secret_is_one(line, shown):
+    assert masked_words(line) == shown
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["python3", "decode.py", "--layers", "4", "--tokens", "32", "--max-new-tokens=128", "--token-count", "5"],
+        ["--pad-token", "<pad>", "--eos_token=</s>", "--bos-token", "50256", "--token", "7", "--tokenizer", "gpt2"],
+        ["--model", "Meta-Llama-3.1-8B-Instruct-AWQ-INT4", "--key-cache", "int8", "--kv-dtype=fp8_e4m3"],
+        ["--api-key", "$API_KEY", "--token", "${TOKEN}", "--password", "", "--use-auth-token", "true"],
+        ["--config", "/srv/app/configs/llama_3_70b_tp8_fp16.yaml", "--seed", "12345678901234567890123"],
+        ["user@host", "git@github.com:owner/name.git", "--signal=15", "--design", "x", "--keyboard", "us"],
+        ["--id", "d92473dd-e711-2517-7a44-d11dd7a88c16"],
+    ],
+)
+def test_what_is_none_stays(line):
+    assert masked_words(line) == line
+
+
+def test_kernel_names_do_not_look_random(sample):
+    for name in ("churn", "decode_eager"):
+        with nsys_insight.open(sample(name)) as trace:
+            names = [row.name for row in trace.rows("SELECT DISTINCT name FROM kernels")]
+        assert names
+        assert [masked(each) for each in names] == names
+    assert not is_random("SupportsPmuCountersOfTheGpu")
+
+
+def test_a_mask_is_where_the_secret_is_and_nowhere_else():
+    assert masked("token=a banana") == f"token={MASK} banana"
+
+
+def test_the_words_of_ten_megabytes_are_looked_at_in_bounded_time():
+    for text in (
+        "-" * 10**6,
+        "secret" * 10**5,
+        "a-" * 10**6 + "key",
+        "x://" * 10**5 + "@",
+        "token:" * 10**5,
+        "aB3" * 10**6,
+    ):
+        masked(text, random=True)
+
+
+# What is shown of a trace ---------------------------------------------------------------------------------------------
+
+ARGUMENTS = [
+    "--api-key",
+    "opensesame",
+    f"--key={KEY}",
+    "--tokens",
+    "32",
+    "https://me:opensesame@host/x",
+    "--password=opensesame",
+]
+SECRETS = ("opensesame", KEY, Trace.SECRET)
+
+
+@pytest.fixture
+def secretive(tmp_path):
+    """Give a trace with keys in its command line, and with an environment, a host and a user in all places for them."""
+    trace = Trace()
+    trace.thread().launch("k(float *)", runs=5_000)
+    trace.row("META_DATA_CAPTURE", name="PROCESS_0:COMMAND", value="python3")
+    for number, argument in enumerate(ARGUMENTS):
+        trace.row("META_DATA_CAPTURE", name=f"PROCESS_0:ARGUMENT_{number}", value=argument)
+    for name in ("EXPORT_HOST", "EXPORT_USER", "DEVICE_DISPLAY_NAME", "PROCESS_0:USER_NAME"):
+        trace.row("META_DATA_CAPTURE", name=name, value=Trace.SECRET)
+    for name in ("DeviceEnvironment", "Hostname"):
+        trace.row("TARGET_INFO_SYSTEM_ENV", name=name, value=Trace.SECRET, devStateName="", nameEnum=1)
+    path = trace.write(tmp_path / "secretive.sqlite")
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        database.execute("DELETE FROM META_DATA_CAPTURE WHERE name LIKE 'PROCESS_0:%' AND value IN ('app', './app')")
+        database.execute(
+            "INSERT INTO StringIds VALUES (999999, ?)", (f"USER={Trace.SECRET}\0HOME=/home/{Trace.SECRET}\0",)
+        )
+    return path
+
+
+def ran(*command):
+    words = [sys.executable, "-m", "nsys_insight", *map(str, command)]
+    done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["info"], ["info", "--format", "json"], ["report"], ["report", "--template", "agent"], ["ncu", "plan"],
+        ["ncu", "plan", "--format", "json"], ["ncu", "plan", "--command-only"], ["ncu", "plan", "--run"],
+        ["ncu", "plan", "--run", "--trust-trace"], ["sql", "-n", "0", "FROM capture"],
+        ["sql", "-n", "0", "FROM capture UNION ALL SELECT 'x', name FROM strings"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_keys_in_the_command_line_are_not_shown(secretive, command):
+    words = [command[0], secretive, *command[1:]] if command[0] != "ncu" else [*command[:2], secretive, *command[2:]]
+    code, out, err = ran(*words)
+    assert not [secret for secret in SECRETS if secret in out + err]
+    assert "--api-key" in out
+    assert "32" in out, "what is none is shown"
+    assert code == (2 if "--run" in command else 0), err
+
+
+def test_the_page_shows_none(secretive, tmp_path):
+    assert ran("report", secretive, "-o", tmp_path / "page.html")[0] == 0
+    page = (tmp_path / "page.html").read_text()
+    assert not [secret for secret in SECRETS if secret in page]
+    assert f"--api-key {MASK}" in page
+
+
+@pytest.mark.parametrize("to", ["trace.duckdb", "folder", "timeline.pftrace"])
+def test_a_conversion_hands_none_over(secretive, tmp_path, to):
+    target = tmp_path / to
+    assert ran("convert", secretive, "-o", target)[0] == 0
+    files = [file for file in target.rglob("*") if file.is_file()] if target.is_dir() else [target]
+    assert files
+    for file in files:
+        assert not [secret for secret in SECRETS if secret.encode() in file.read_bytes()], file
+    if to != "timeline.pftrace":
+        with nsys_insight.open(secretive) as before, nsys_insight.open(target) as after:
+            for view in ("capture", "kernels", "info"):
+                answers = [
+                    trace.answer(view).dicts() if view == "info" else trace.dicts(f"FROM {view} ORDER BY ALL")
+                    for trace in (before, after)
+                ]
+                assert answers[0] == answers[1], view
+
+
+@pytest.mark.parametrize("change", ["", "CREATE VIEW odd AS SELECT 1 AS a", "PRAGMA journal_mode = WAL"])
+def test_the_cache_holds_none(secretive, cache_folder_of_its_own, change):
+    """Neither the DuckDB copy, nor the SQLite copy of a file that is not read in place."""
+    with contextlib.closing(sqlite3.connect(secretive)) as database:
+        database.execute(change)
+    code, out, err = ran("info", secretive, "--cache")
+    assert code == 0, err
+    assert "python3 --api-key" in out
+    kept = [file for file in cache_folder_of_its_own.rglob("*") if file.is_file()]
+    assert [file for file in kept if file.suffix in (".duckdb", ".sqlite")]
+    for file in kept:
+        assert Trace.SECRET.encode() not in file.read_bytes(), file
+    assert Trace.SECRET.encode() in secretive.read_bytes(), "the trace is as it was"
+
+
+def test_an_export_of_our_own_forgets_them(secretive):
+    private.forget(secretive)
+    assert Trace.SECRET.encode() not in secretive.read_bytes()
+    with nsys_insight.open(secretive) as trace:
+        assert trace.rows("SELECT count(*) AS n FROM kernels")[0].n == 1
