@@ -140,10 +140,11 @@ class TestBuilding:
         )
         with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
             work = cache_folder.Path(process.stdout.readline().strip())
-            age(work, 120)
-            with cache_folder.building(entry(".duckdb")) as path:
-                path.write_text("")
-            assert work.is_dir()
+            for seconds in (120, 3 * 24 * 60 * 60):
+                age(work, seconds)
+                with cache_folder.building(entry(".duckdb")) as path:
+                    path.write_text("")
+                assert work.is_dir()
 
             process.kill()
             process.wait()

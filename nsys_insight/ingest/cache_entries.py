@@ -12,7 +12,7 @@ import shutil
 import stat
 import sys
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -85,14 +85,15 @@ def making(target: Path, holds: str, *files: Path) -> Iterator[Path]:
     with cache_folder.working(target) as path:
         yield path
         path.chmod(0o600)
-        if _identity(target) != before and use(target):
-            return
         _make_room(target, path.stat().st_size, most)
         said = cache_about.beside(path)
         cache_about.write(about, said)
-        _hold(target, path)
-        said.replace(cache_about.beside(target))
-        path.replace(target)
+        # Two that made the same would replace each other's, and one of them would use a file that is there no more.
+        with cache_folder.alone(target.parent):
+            if _identity(target) == before or not use(target):
+                _hold(target, path)
+                said.replace(cache_about.beside(target))
+                path.replace(target)
 
 
 def use(entry: Path) -> bool:
@@ -222,18 +223,16 @@ def _let_go(entry: Path) -> None:
 def _unlinked(entry: Entry) -> bool:
     """Remove an entry that nobody uses; tell whether it is gone."""
     try:
-        if sys.platform == "win32":
-            entry.path.unlink()
-        else:
-            with entry.path.open("rb+") as stream:
-                locked = cache_folder.lock(stream.fileno())
+        with ExitStack() as held:
+            held.enter_context(cache_folder.alone(entry.path.parent))
+            if sys.platform != "win32":
+                locked = cache_folder.lock(held.enter_context(entry.path.open("rb+")).fileno())
                 if locked is False or (locked is None and time.time() - entry.used < _UNLOCKED_S):
                     return False
-                entry.path.unlink()
+            entry.path.unlink()
+            cache_about.beside(entry.path).unlink(missing_ok=True)
     except FileNotFoundError:
         pass
     except OSError:
         return False
-    with suppress(OSError):
-        cache_about.beside(entry.path).unlink(missing_ok=True)
     return True

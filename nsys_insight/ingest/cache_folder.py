@@ -24,6 +24,7 @@ _LOCK = ".lock"
 _DAY_S = 24 * 60 * 60
 # A builder needs a moment between making its working folder and locking it.
 _GRACE_S = 60
+_MOST_WAIT_S = 2
 
 
 def location() -> Path:
@@ -173,6 +174,26 @@ def lock(descriptor: int, *, shared: bool = False) -> bool | None:
     return True
 
 
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Let no other process that asks for this do the block at the same time, for the moment that it takes.
+
+    Where locks do not work, or somebody does not end, the block is done all the same.
+    """
+    descriptor = None
+    try:
+        if sys.platform != "win32":
+            with suppress(OSError):
+                descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+                ends = time.monotonic() + _MOST_WAIT_S
+                while lock(descriptor) is False and time.monotonic() < ends:
+                    time.sleep(0.001)
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
 def _sweep(parent: Path) -> None:
     for work in parent.glob(f"{_WORK_PREFIX}*"):
         with suppress(OSError):
@@ -189,7 +210,9 @@ def _is_abandoned(work: Path) -> bool:
     age = time.time() - work.stat().st_mtime
     if age < _GRACE_S:
         return False
-    if age > _DAY_S:
+    try:
+        with (work / _LOCK).open("rb+") as stream:
+            locked = lock(stream.fileno())
+    except FileNotFoundError:
         return True
-    with (work / _LOCK).open("rb+") as stream:
-        return lock(stream.fileno()) is True
+    return locked is True or (locked is None and age > _DAY_S)
