@@ -13,7 +13,7 @@ import stat
 import sys
 import time
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,19 +87,27 @@ def making(target: Path, holds: str, *files: Path) -> Iterator[Path]:
         path.chmod(0o600)
         _make_room(target, path.stat().st_size, most)
         said = cache_about.beside(path)
-        cache_about.write(about, said)
+        cache_about.write(replace(about, seal=cache_folder.seal(path)), said)
         # Two that made the same would replace each other's, and one of them would use a file that is there no more.
         with cache_folder.alone(target.parent):
-            if _identity(target) == before or not use(target):
+            if _identity(target) == before or not (_hold(target, target) and _is_sound(target)):
                 _hold(target, path)
                 said.replace(cache_about.beside(target))
                 path.replace(target)
 
 
 def use(entry: Path) -> bool:
-    """Mark an entry as used now, and keep it from being removed until the process ends; False if it is not there."""
+    """Mark an entry as used now, and keep it from being removed until the process ends; False if it is not there.
+
+    One that is not as it was made is none, and is removed.
+    """
     if not entry.is_file() or not _hold(entry, entry):
         return False
+    if not _is_sound(entry):
+        with cache_folder.alone(entry.parent):  # it may be replaced right now
+            if not _is_sound(entry):
+                discard(entry)
+                return False
     cache_folder.touch(entry)
     return True
 
@@ -181,6 +189,14 @@ def _files(folder: Path) -> list[Path]:
         return list(folder.iterdir())
     except OSError:
         return []
+
+
+def _is_sound(entry: Path) -> bool:
+    """Tell whether an entry is as it was made: see `cache_folder.seal` for how much of it is looked at."""
+    about = cache_about.read(entry)
+    with suppress(OSError):
+        return about is not None and about.seal == cache_folder.seal(entry)
+    return False
 
 
 def _last_used(status: os.stat_result) -> float:
