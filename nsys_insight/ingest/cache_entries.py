@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nsys_insight.errors import file_changed
 from nsys_insight.ingest import cache_about, cache_folder
 from nsys_insight.text.units import parse_bytes
 
@@ -79,11 +80,14 @@ def making(target: Path, holds: str, *files: Path) -> Iterator[Path]:
 
     Raises:
         OSError: The folder cannot be written to, the disk is full, or a file cannot be read.
+        TraceError: A file was changed meanwhile.
         UsageError: The size that is allowed is none.
     """
     most, about, before = most_bytes(target.parent), cache_about.about(holds, files), _identity(target)
     with cache_folder.working(target) as path:
         yield path
+        if cache_about.about(holds, files) != about:
+            raise file_changed(" or ".join(map(str, files)))
         path.chmod(0o600)
         _make_room(target, path.stat().st_size, most)
         said = cache_about.beside(path)

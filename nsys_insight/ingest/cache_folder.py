@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nsys_insight.paths import expanded
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import BinaryIO
@@ -33,7 +35,8 @@ def location() -> Path:
     """Return where the cache folder is, or will be."""
     chosen = os.environ.get(FOLDER_VARIABLE)
     if chosen:
-        return Path(chosen).expanduser().absolute()
+        path = expanded(chosen)
+        return path if chosen.startswith("~") else path.absolute()
     from platformdirs import user_cache_path
 
     return user_cache_path("nsys-insight", appauthor=False)
