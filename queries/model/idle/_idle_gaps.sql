@@ -48,10 +48,5 @@ COMMENT ON COLUMN _idle_gaps.end_ns IS 'When the next operation started';
 COMMENT ON COLUMN _idle_gaps.thread IS 'Thread that launched it: its process id times 16,777,216, and its thread id';
 COMMENT ON COLUMN _idle_gaps.call_ns IS 'When it entered the launch call';
 COMMENT ON COLUMN _idle_gaps.returned_ns IS 'When the call returned';
-<<<<<<< HEAD
 COMMENT ON COLUMN _idle_gaps.is_copy IS 'Whether the call is one of `_blocking_copies`';
-COMMENT ON COLUMN _idle_gaps.host IS 'late; or why the host was not: same launch call, launched before, launch call under way, blocking copies (the call is a copy into pageable memory of the host, and was under way), not in the trace, before the first operation, after the last operation';
-=======
-COMMENT ON COLUMN _idle_gaps.is_copy IS 'Whether the call is a blocking copy, or one to the host into pageable memory, which blocks whatever its name says';
 COMMENT ON COLUMN _idle_gaps.host IS 'late; or why the host was not: same launch call, launched before, launch call under way, managed memory (pages moved without a call), blocking copies (the call is a copy into pageable memory of the host, and was under way), not in the trace, before the first operation, after the last operation';
->>>>>>> wt-true1
