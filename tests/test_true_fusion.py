@@ -8,6 +8,7 @@ from synthetic import Trace
 
 VECTOR = "void at::native::vectorized_elementwise_kernel<(int)4, at::native::"
 BROAD = "void at::native::elementwise_kernel<(int)128, (int)2, void at::native::gpu_kernel_impl_nocast<at::native::"
+REDUCE = "void at::native::reduce_kernel<(int)512, (int)1, at::native::ReduceOp<float, at::native::"
 # How PyTorch calls what it runs: x - y is an add with a factor of -1.
 KERNELS = {
     "add": f"{BROAD}CUDAFunctor_add<float>>(at::TensorIteratorBase &)>(int, T3)",
@@ -17,8 +18,8 @@ KERNELS = {
     "mul scalar": f"{VECTOR}AUnaryFunctor<float, float, float, at::native::binary_internal::MulFunctor<float>>>(int)",
     "div": f"{BROAD}BinaryFunctor<float, float, float, at::native::binary_internal::DivFunctor<float>>>(int, T3)",
     "pow": f"{VECTOR}<unnamed>::pow_tensor_scalar_kernel_impl<float, float>(at::TensorIteratorBase &, T2)>(int)",
-    "mean": "void at::native::reduce_kernel<(int)512, (int)1, at::native::ReduceOp<float, at::native::MeanOps<float>>>(T3)",
-    "var": "void at::native::reduce_kernel<(int)512, (int)1, at::native::ReduceOp<float, at::native::WelfordOps<float>>>(T3)",
+    "mean": f"{REDUCE}MeanOps<float>>>(T3)",
+    "var": f"{REDUCE}WelfordOps<float>>>(T3)",
     "rsqrt": f"{VECTOR}rsqrt_kernel_cuda(at::TensorIteratorBase &)>(int, T2, T3)",
     "sqrt": f"{VECTOR}sqrt_kernel_cuda(at::TensorIteratorBase &)>(int, T2, T3)",
     "tanh": f"{VECTOR}tanh_kernel_cuda(at::TensorIteratorBase &)>(int, T2, T3)",
@@ -29,7 +30,7 @@ KERNELS = {
 }
 
 
-def program(chain, *, between=lambda host, at: None, steps=8, blocks=3, api=4_000, think=5_000, runs=2_000):
+def program(chain, *, between=lambda *_: None, steps=8, blocks=3, api=4_000, think=5_000, runs=2_000):
     """Steps of blocks of a product and the chain; `between` happens before the chain's kernel number `at`."""
     trace = Trace()
     host = trace.thread()
@@ -89,7 +90,7 @@ def test_what_does_not_centre_is_no_layer_norm(chain, tmp_path):
 
 
 def test_an_rms_norm_is_still_one_with_and_without_a_residual(tmp_path):
-    chain = "pow mean add rsqrt mul mul".split()
+    chain = ["pow", "mean", "add", "rsqrt", "mul", "mul"]
     assert whole(found(program(chain), tmp_path), 6)["pattern"] == "RMSNorm"
     assert whole(found(program(["add", *chain]), tmp_path), 7)["pattern"] == "residual + RMSNorm"
 
@@ -184,3 +185,11 @@ def test_never_across_cpu_work(tmp_path):
     rows = found(program(CHAIN, between=lambda host, at: host.idle(300_000) if at == 2 else None), tmp_path)
     assert joined(rows) == []
     assert "0.3 ms of CPU time are in between" in {row["reason"] for row in rows}
+
+
+def test_cpu_time_between_two_launches_is_no_saving_of_the_low_bound(tmp_path):
+    # All that a fused kernel surely saves of the host's time are three launch calls of 4 µs, in each of three blocks.
+    row = whole(found(program(CHAIN, think=50_000), tmp_path), 4)
+    assert row["host_low_ns"] <= 3 * 3 * 4_000
+    assert row["saved_low_ns"] <= 3 * 3 * 4_000
+    assert row["saved_high_ns"] >= 3 * 3 * 54_000 - 1

@@ -133,8 +133,8 @@ def _judged(
     alone = timeline.period()
     found = []
     for chain, gained in gains[: max(10, min(CHAINS, PLAYED // len(timeline.events)))]:
-        low, high = (max(0.0, alone - timeline.period(change)) for change in (gained.low, gained.high))
+        low, high = sorted(alone - timeline.period(change) for change in (gained.low, gained.high))
         recurs = recurrence(chain, others, typical)
-        word, reason = verdict(chain, wall, max(low, high), recurs)
-        found.append(Candidate(chain, gained, word, reason, recurs, min(low, high), max(low, high)))
+        word, reason = verdict(chain, wall, (low, high), recurs)
+        found.append(Candidate(chain, gained, word, reason, recurs, low, max(0.0, high)))
     return sorted(found, key=lambda candidate: candidate.order)
