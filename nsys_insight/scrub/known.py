@@ -7,9 +7,11 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.facts.captured import command_lines
 from nsys_insight.ingest import private
 from nsys_insight.ingest.sqlite_file import uri
 from nsys_insight.sql.quoting import identifier
+from nsys_insight.text.secrets import masked, masked_words
 
 if TYPE_CHECKING:
     import sqlite3
@@ -27,6 +29,8 @@ _HOME = re.compile(r"^/(?:home|Users|u)(?:/\w)?/([\w.-]+)|^[A-Z]:\\Users\\([^\\]
 _VARIABLE = re.compile(r"(?:^|\0)[A-Za-z_][^=\0]*=")
 # A variable's value is looked for if it is that long and has a letter; a shorter one is a word of many texts.
 LEAST = 8
+_LEAST_OF_SECRETS = 5
+_ADDRESS = re.compile(r"://(?:[^\s/@]*@)?([A-Za-z][\w-]*(?:\.[\w-]+)+)")
 # Tables whose rows are what the program did: processes in them are its own.
 _EVENTS = (
     "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_MEMCPY",
@@ -39,9 +43,10 @@ _NAMES = ("demangledName", "shortName", "mangledName")
 class Known:
     """What to look for.
 
-    `users` and `hosts` are names, `values` those of environment variables, `folder` the program's own, `roots` the
-    first folders of paths that are known to be paths, `others` what processes are called that are not the program's,
-    `kernels` the names of kernels, `streams` the ids of strings that are what the program printed.
+    `users` and `hosts` are names, `values` those of environment variables and secret arguments, `folder` the program's
+    own, `roots` the first folders of paths that are known to be paths, `others` what processes are called that are not
+    the program's, `kernels` and `calls` the names of kernels and API calls, `streams` the ids of strings that are what
+    the program printed.
     """
 
     users: set[str] = field(default_factory=set)
@@ -51,6 +56,7 @@ class Known:
     roots: set[str] = field(default_factory=set)
     others: set[str] = field(default_factory=set)
     kernels: set[str] = field(default_factory=set)
+    calls: set[str] = field(default_factory=set)
     streams: set[int] = field(default_factory=set)
 
 
@@ -74,18 +80,29 @@ def is_environment(text: str) -> bool:
 
 def _read(database: sqlite3.Connection) -> Known:
     found = Known()
-    for name, value in _settings(database):
+    secrets: list[str] = []
+
+    def collect(secret: str) -> str:
+        secrets.append(secret)
+        return secret
+
+    settings = list(_settings(database))
+    for name, value in settings:
         if name.endswith(":WORKING_DIR"):
             found.folder = found.folder or _own_folder(value)
         _look(found, name, value)
     for name, value in _variables(database):
         _look(found, name, value)
+        masked(f"{name}={value}", stand_in=collect)
         if len(value) >= LEAST and not value.isdecimal() and re.search(r"[A-Za-z]", value):
             found.values.add(value)
         for path in re.findall(r"(?<![\w/.])/[^\s:;,\"']+", value):
             found.roots.add(path.split("/")[1])
             if home := _HOME.match(path):
                 found.users.add(home[1] or home[2])
+    for line in command_lines(settings).values():
+        masked_words([settings[at][1] for at in line], stand_in=collect)
+    found.values |= {secret for secret in secrets if len(secret) >= _LEAST_OF_SECRETS}
     for names in (found.users, found.hosts):
         names -= {name for name in names if len(name) < 3 or name.lower() in _ANYBODY or name.isdecimal()}
     found.hosts |= {host.partition(".")[0] for host in found.hosts if not host[0].isdecimal()} - _ANYBODY
@@ -95,6 +112,7 @@ def _read(database: sqlite3.Connection) -> Known:
 
 
 def _look(found: Known, name: str, value: str) -> None:
+    found.hosts.update(_ADDRESS.findall(value))
     word = value.strip("\"'")
     if not re.fullmatch(r"[\w.@+-]+", word):
         return
@@ -149,8 +167,9 @@ def _read_processes(database: sqlite3.Connection, found: Known) -> None:
     found.others = {name for name, _ in called if isinstance(name, str) and name} - of_own if own else set()
     ids = {id_ for column in _NAMES for (id_,) in rows(database, "CUPTI_ACTIVITY_KIND_KERNEL", column, distinct=True)}
     found.kernels = {text for id_ in ids if isinstance(text := strings.get(id_), str) and text}
-    calls = {id_ for (id_,) in rows(database, "CUPTI_ACTIVITY_KIND_RUNTIME", "nameId", distinct=True)}
-    found.others -= found.kernels | {strings.get(id_) for id_ in calls}
+    ids = {id_ for (id_,) in rows(database, "CUPTI_ACTIVITY_KIND_RUNTIME", "nameId", distinct=True)}
+    found.calls = {text for id_ in ids if isinstance(text := strings.get(id_), str) and text}
+    found.others -= found.kernels | found.calls
     printed = rows(database, "ProcessStreams", "filenameId", "contentId")
     found.streams = {id_ for pair in printed for id_ in pair if isinstance(id_, int)}
 

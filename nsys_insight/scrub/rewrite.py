@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 # The first folders of paths on any machine; a name such as /encoder/layer.0/MatMul is no path.
 _ROOTS = frozenset(
     """Applications Library System Users Volumes afs apps bin boot cluster common data dev etc global gpfs home lib
-    lib32 lib64 lustre media mnt net nfs opt p private proc project projects pscratch root run sbin scratch snap software
-    srv sys tmp u usr var work workspace""".split()  # noqa: SIM905 - easier to read than a list
+    lib32 lib64 lustre media mnt net nfs opt p private proc project projects pscratch root run sbin scratch snap
+    software srv sys tmp u usr var work workspace""".split()  # noqa: SIM905 - easier to read than a list
 )
 _FILE = (
     r"\.(?:so[\d.]*|dll|exe|py[cdix]?|ipynb|sh|c|cc|cpp|cxx|h|hh|hpp|cu|cuh|ptx|cubin|f|f90|rs|go|jl|js|ts|lua|java|jar"
@@ -30,7 +30,9 @@ _FILE = (
 )
 _SUFFIX = re.compile(rf"{_FILE}\Z")
 _LIBRARY = re.compile(r"(?:lib|ld-)[\w.+-]*\.so[\d.]*|[\w.-]+\.dll|\[?(?:vdso|vsyscall|kernel\.kallsyms)\]?")
-_PATH = re.compile(r"(?<![\w./~\\-])/(?!/)[^\s\"'`<>|:;,()\[\]{}=&?*#\0]*[^\s\"'`<>|:;,()\[\]{}=&?*#\0.!]")
+_PATH = re.compile(
+    r"(?:(?<=file://)|(?<![\w./~\\-]))/(?!/)[^\s\"'`<>|:;,()\[\]{}=&?*#\0]*[^\s\"'`<>|:;,()\[\]{}=&?*#\0.!]"
+)
 _TILDE = re.compile(r"(?<![\w/~.])~[\w.-]*/[^\s\"'`<>|:;,()\0]+")
 _DRIVE = re.compile(r"(?<!\w)(?:[A-Za-z]:[\\/]|\\\\[\w.$-]+\\)[^\s\"'`<>|:;,*?\0]+")
 _HOST_OF_ADDRESS = re.compile(r"(?<=://)(?:[^\s/?#@\"'<>]*@)?(?P<host>\[[0-9a-fA-F:.]+\]|[^\s/?#:@\"'<>,;)]+)")
@@ -41,7 +43,6 @@ _MAC = re.compile(r"(?<![\w:-])(?:[0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}(?![\w:-])
 _UUID = re.compile(r"(?<![\w-])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?![\w-])")
 # What a library's build is known by, and what nsys names its debug symbols.
 _HASH = re.compile(r"[0-9a-fA-F]{30,}(?:\.debug)?")
-_SYMBOL = re.compile(r"::|[<(]|^_Z|^cu(?:da|dnn|blas)?[A-Z]")
 _VERSION = re.compile(r"(?i)(?:version|\bv|driver|release|\.so\.|-)\s*:?\s*\Z")
 _STAND_IN = re.compile(r"(?:user|host|address|mail|value|secret|process|folder|file)_\d+")
 # Texts up to this length are remembered with what they became.
@@ -94,7 +95,7 @@ class Rewriter:
         return None
 
     def _parts(self, text: str) -> str:
-        is_symbol = bool(_SYMBOL.search(text))
+        is_symbol = text in self._known.kernels or text in self._known.calls
         text = masked(text, stand_in=lambda secret: self._stand_in("secret", secret))
         if "@" in text:
             text = _EMAIL.sub(lambda found: self._stand_in("mail", found[0]), text)

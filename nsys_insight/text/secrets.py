@@ -138,14 +138,14 @@ def masked(text: str, *, random: bool = False, stand_in: Callable[[str], str] = 
     return "".join([*pieces, text[at:]])
 
 
-def masked_words(words: Sequence[str]) -> list[str]:
-    """A command line with a mask for each argument, or part of one, that looks like a secret."""
-    shown = [masked(word, random=True) for word in words]
+def masked_words(words: Sequence[str], *, stand_in: Callable[[str], str] = lambda _: MASK) -> list[str]:
+    """A command line with a mask, or a `stand_in`, for each argument, or part of one, that looks like a secret."""
+    shown = [masked(word, random=True, stand_in=stand_in) for word in words]
     for at, (word, value) in enumerate(pairwise(words), 1):
         if value.startswith("-") or _HARMLESS.fullmatch(value):
             continue
         if _WORD_FLAG.fullmatch(word) or (_KEY_FLAG.fullmatch(word) and not _NUMBER.fullmatch(value)):
-            shown[at] = MASK
+            shown[at] = stand_in(value)
     return shown
 
 
