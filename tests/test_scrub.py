@@ -116,7 +116,8 @@ def planted(tmp_path_factory):
     trace.thread(pid=900, name="slack-helper-io", process=SECRETS["other"])
     rows = {
         "PROCESS_0:COMMAND": "python3", "PROCESS_0:ARGUMENT_0": "/srv/app/train.py",
-        "PROCESS_0:ARGUMENT_1": "--password", "PROCESS_0:ARGUMENT_2": SECRETS["password"], "PROCESS_0:ARGUMENT_3": SECRETS["home"],
+        "PROCESS_0:ARGUMENT_1": "--password", "PROCESS_0:ARGUMENT_2": SECRETS["password"],
+        "PROCESS_0:ARGUMENT_3": SECRETS["home"],
         "PROCESS_0:ARGUMENT_4": f"http://{SECRETS['address']}:5000/x", "PROCESS_0:WORKING_DIR": "/srv/app",
         "PROCESS_0:USER_NAME": SECRETS["user"], "DEVICE_DISPLAY_NAME": SECRETS["host"],
         "PROCESS_0:ENVIRONMENT_VARIABLE": f'JOB="{SECRETS["value"]}"',
