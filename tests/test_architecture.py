@@ -31,7 +31,7 @@ FLOORS = """
     facts
     session
     render
-    diagnose compare convert ncu
+    diagnose compare convert ncu scrub
     page
     trace
     (package)

@@ -75,7 +75,6 @@ def test_the_names_are_in_the_reports(answers):
     names = {row["name"] for row in answers["top"].dicts()}
     known = [name for name in NAMES.values() if isinstance(name, str)]
     assert len(names & set(known)) > len(known) - 5
-    told = str([answer.rows() for answer in answers.values()])
     assert sum("IGNORE PREVIOUS" in str(answer.rows()) for answer in answers.values()) > 4
 
 

@@ -116,6 +116,12 @@ def _convert() -> Command:
     return convert_command()
 
 
+def _scrub() -> Command:
+    from nsys_insight.cli.scrub import scrub
+
+    return scrub
+
+
 def _export() -> Command:
     from nsys_insight.cli.small import export
 
@@ -186,6 +192,7 @@ COMMANDS = {
     "demo": Entry(_EXPLORE, "Run the main reports on a sample trace", _demo),
     "ncu": Entry(_NCU, "Which launch to profile, what ncu measured, and what to change", _ncu),
     "convert": Entry(_TRACES, "Hand a trace over: a DuckDB file, a Parquet folder, a timeline for Perfetto", _convert),
+    "scrub": Entry(_TRACES, "Write a copy to be given away: no environment, secrets, paths; the same numbers", _scrub),
     "export": Entry(_TRACES, "Export a report to SQLite with your nsys", _export),
     "cache": Entry(_TRACES, "List what the cache folder holds of which trace, or empty it", _cache),
 }

@@ -42,17 +42,21 @@ def fill(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], prepare: C
 def shown(settings: Sequence[Setting]) -> list[Setting]:
     """Leave out what is private of settings, and mask what looks like a secret."""
     kept = [setting for setting in settings if setting[1] is None or not is_private(setting[1])]
-    lines: dict[str, list[tuple[int, int]]] = {}  # of a process: the arguments' numbers, and where they stand
-    for at, (_, name, value) in enumerate(kept):
-        if value is not None and (argument := _ARGUMENT.fullmatch(name or "")):
-            lines.setdefault(argument[1], []).append((int(argument[2] or -1), at))
     values = [None if value is None else masked(value) for _, _, value in kept]
-    for line in lines.values():
-        places = [at for _, at in sorted(line)]
+    for places in command_lines([(name, value) for _, name, value in kept]).values():
         words = masked_words([kept[at][2] or "" for at in places])
         for at, word in zip(places, words, strict=True):
             values[at] = word
     return [(origin, name, value) for (origin, name, _), value in zip(kept, values, strict=True)]
+
+
+def command_lines(settings: Sequence[tuple[str | None, str | None]]) -> dict[str, list[int]]:
+    """Tell where among settings (name, value) the command line of each process is: the program, then its arguments."""
+    lines: dict[str, list[tuple[int, int]]] = {}
+    for at, (name, value) in enumerate(settings):
+        if value is not None and (argument := _ARGUMENT.fullmatch(name or "")):
+            lines.setdefault(argument[1], []).append((int(argument[2] or -1), at))
+    return {process: [at for _, at in sorted(line)] for process, line in lines.items()}
 
 
 def _literal(cell: str | None) -> str:

@@ -108,13 +108,16 @@ def is_export(path: Path) -> bool:
         return False
 
 
-def settled(path: Path, note: Callable[[str], None] = lambda _: None, *, lasting: bool = True) -> Path:
+def settled(
+    path: Path, note: Callable[[str], None] = lambda _: None, *, lasting: bool = True, whole: bool = False
+) -> Path:
     """Return an SQLite export that can be scanned in place: `path`, or a copy of it in the cache.
 
     nsys leaves a file at rest, with tables in it. One that was opened with another tool since may be in WAL mode, or
     have a journal beside it that is not yet worked in. SQLite would then write beside it, also when it only reads, and
     fail where it cannot. And one that has more than tables could have DuckDB evaluate what it says (`tables_only`).
-    Without `lasting`, the copy is a temporary one that goes with the process.
+    Without `lasting`, the copy is a temporary one that goes with the process. It is without what is private, unless the
+    `whole` is asked for.
 
     Raises:
         TraceError: The copy cannot be made.
@@ -127,7 +130,7 @@ def settled(path: Path, note: Callable[[str], None] = lambda _: None, *, lasting
                 f"{beside} is not a regular file, and SQLite would open it", "remove it, or copy the trace"
             )
     try:
-        path = _with_tables_only(_at_rest(path, note, lasting=lasting), note, lasting=lasting)
+        path = _with_tables_only(_at_rest(path, note, lasting=lasting, whole=whole), note, lasting=lasting, whole=whole)
     except OSError as error:
         raise TraceError(
             f"{path} cannot be read in place, nor be copied to the cache: {error.strerror}",
@@ -136,7 +139,7 @@ def settled(path: Path, note: Callable[[str], None] = lambda _: None, *, lasting
     return path
 
 
-def _at_rest(path: Path, note: Callable[[str], None], *, lasting: bool) -> Path:
+def _at_rest(path: Path, note: Callable[[str], None], *, lasting: bool, whole: bool) -> Path:
     real = Path(os.path.realpath(path))
     with real.open("rb") as stream:
         header = stream.read(100)
@@ -144,16 +147,17 @@ def _at_rest(path: Path, note: Callable[[str], None], *, lasting: bool) -> Path:
     if header[18:20] != b"\x02\x02" and not journals:
         return path
     keys = [cache_folder.key(Path(f"{real}{suffix}")) for suffix in journals]
-    target = cache_folder.folder(lasting=lasting) / f"{cache_folder.key(real, *keys, private.WITHOUT)}.sqlite"
+    target = cache_folder.folder(lasting=lasting) / f"{cache_folder.key(real, *keys, *_content(whole))}.sqlite"
     if not (cache_entries.use(target) and is_export(target)):
         with cache_entries.making(target, "SQLite copy", path) as copy:
             _copy_at_rest(real, copy, journals)
-            private.forget(copy)
+            if not whole:
+                private.forget(copy)
     note(f"reading a copy of {path}: SQLite would write beside the file itself (it is in WAL mode, or has a journal)")
     return target
 
 
-def _with_tables_only(path: Path, note: Callable[[str], None], *, lasting: bool) -> Path:
+def _with_tables_only(path: Path, note: Callable[[str], None], *, lasting: bool, whole: bool) -> Path:
     import sqlite3
 
     try:
@@ -161,16 +165,21 @@ def _with_tables_only(path: Path, note: Callable[[str], None], *, lasting: bool)
             return path
     except sqlite3.DatabaseError as error:
         raise TraceError(f"{path} is a damaged SQLite file: {error}", _EXPORT_HINT) from error
-    target = cache_folder.folder(lasting=lasting) / f"{cache_folder.key(path, 'tables only', private.WITHOUT)}.sqlite"
+    target = cache_folder.folder(lasting=lasting) / f"{cache_folder.key(path, 'tables only', *_content(whole))}.sqlite"
     left_out: list[str] = []
     if not (cache_entries.use(target) and is_export(target)):
         with cache_entries.making(target, "SQLite copy", path) as copy:
             left_out = tables_only.copy(path, copy)
-            private.forget(copy)
+            if not whole:
+                private.forget(copy)
     note(f"reading a copy of {path} that has tables only: it has views or other things in it that nsys does not write")
     if left_out:
         note(f"{path} has views that are not read, over what is not in it or without end: {', '.join(left_out)}")
     return target
+
+
+def _content(whole: bool) -> list[str]:  # noqa: FBT001 - as it is named by who asks
+    return [] if whole else [private.WITHOUT]
 
 
 def _head(path: Path) -> bytes:

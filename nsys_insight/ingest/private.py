@@ -25,7 +25,7 @@ _SYSTEM = ("Environment", "Hostname", "UserName")
 # The columns that hold ids of strings.
 _STRINGS = {"demangledName", "shortName", "mangledName", "nameId", "textId"}
 # An environment is also a string, to which no event refers: NAME=value, NAME=value, with zeros between.
-_BLOCK = "value GLOB '[A-Za-z_]*=*' AND instr(CAST(value AS BLOB), x'00') > 0"
+_BLOCK = "instr(CAST(value AS BLOB), x'3d') > 0 AND instr(CAST(value AS BLOB), x'00') > 0"
 
 
 def is_private(setting: str) -> bool:

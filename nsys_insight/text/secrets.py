@@ -9,7 +9,7 @@ from math import log2
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 MASK = "***"
 # How keys begin that services give out. What is in a group called `secret` is masked, else all of it.
@@ -114,7 +114,7 @@ def is_random(word: str) -> bool:
         return entropy(word) > 3
     digits = sum(char.isdecimal() for char in word)
     changes = sum(_class(one) != _class(other) for one, other in pairwise(word))
-    return digits >= 2 and changes >= len(word) / 4 and entropy(word) > 3.6
+    return digits >= 2 and changes >= len(word) / 3 and entropy(word) > 3.6
 
 
 def entropy(word: str) -> float:
@@ -122,27 +122,30 @@ def entropy(word: str) -> float:
     return -sum(count / len(word) * log2(count / len(word)) for count in Counter(word).values())
 
 
-def masked(text: str, *, random: bool = False) -> str:
-    """A text with a mask for what has the format or the name of a secret; if asked for, also for what looks random."""
+def masked(text: str, *, random: bool = False, stand_in: Callable[[str], str] = lambda _: MASK) -> str:
+    """A text without what has the format or the name of a secret, nor, if asked for, what looks random.
+
+    `stand_in` says what stands in the place of each.
+    """
     found = [*formats_in(text), *named_in(text), *(random_in(text) if random else ())]
     if not found:
         return text
     pieces, at = [], 0
     for _, start, end in sorted(found, key=lambda one: (one.start, -one.end)):
         if start >= at:
-            pieces += [text[at:start], MASK]
+            pieces += [text[at:start], stand_in(text[start:end])]
         at = max(at, end)
     return "".join([*pieces, text[at:]])
 
 
-def masked_words(words: Sequence[str]) -> list[str]:
-    """A command line with a mask for each argument, or part of one, that looks like a secret."""
-    shown = [masked(word, random=True) for word in words]
+def masked_words(words: Sequence[str], *, stand_in: Callable[[str], str] = lambda _: MASK) -> list[str]:
+    """A command line with a mask, or a `stand_in`, for each argument, or part of one, that looks like a secret."""
+    shown = [masked(word, random=True, stand_in=stand_in) for word in words]
     for at, (word, value) in enumerate(pairwise(words), 1):
         if value.startswith("-") or _HARMLESS.fullmatch(value):
             continue
         if _WORD_FLAG.fullmatch(word) or (_KEY_FLAG.fullmatch(word) and not _NUMBER.fullmatch(value)):
-            shown[at] = MASK
+            shown[at] = stand_in(value)
     return shown
 
 

@@ -1,0 +1,102 @@
+"""Scrubbing a trace: what is private is looked for, all of it rewritten, and what was written is judged."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from nsys_insight import outputs
+from nsys_insight.errors import QueryError, UsageError
+from nsys_insight.ingest.export import export
+from nsys_insight.ingest.identify import Kind, identify, settled
+from nsys_insight.scrub.copy import copy
+from nsys_insight.scrub.known import known as known_in
+from nsys_insight.scrub.left import left
+from nsys_insight.scrub.proof import differing
+from nsys_insight.scrub.rewrite import Rewriter, counted
+from nsys_insight.session.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from nsys_insight.session.answer import Answer
+
+
+class Scrubbed(NamedTuple):
+    """What was done: `left` is what still looks like a secret, `rewritten` how many of what are no more in the file.
+
+    `differing` are the reports that give other numbers since they tell kernels by their names, which are hashed.
+    """
+
+    left: Answer
+    rewritten: str
+    differing: list[str]
+
+
+def scrub(  # noqa: PLR0913 - what is rewritten, by keyword
+    trace: Path,
+    output: Path,
+    *,
+    names: bool = False,
+    key: str | None = None,
+    shift_times: bool = False,
+    force: bool = False,
+    note: Callable[[str], None] = lambda _: None,
+    progress: Callable[[int], None] | None = None,
+) -> Scrubbed:
+    """Write a trace without what is private to a SQLite file.
+
+    Args:
+        trace: A SQLite export, or a report, which is exported first: only nsys writes reports.
+        output: The file to write.
+        names: Hash the names of kernels.
+        key: What they are hashed with; None takes a key that nobody knows, so that names in two files do not match.
+        shift_times: Let the trace begin at 0, on the first day of 1970.
+        force: Write over a file that is there.
+        note: Called with what the user should know.
+        progress: Called with the percentage while nsys exports a report.
+
+    Raises:
+        UsageError: It is no SQLite export or report, or the output is there, or cannot be written.
+        QueryError: A report says something else of the file that was written; nothing is left of that.
+    """
+    kind = identify(trace)
+    if kind not in (Kind.SQLITE, Kind.REPORT):
+        raise UsageError(
+            f"{trace} is no SQLite export: what nsys wrote is scrubbed, and a conversion has less than half of it",
+            "name the .sqlite or the .nsys-rep that it was made of",
+        )
+    if output.suffix in (".nsys-rep", ".qdrep"):
+        raise UsageError(
+            "a report (.nsys-rep) can be written by nsys alone",
+            "scrub into a .sqlite, which is a trace too: -o shared.sqlite",
+        )
+    outputs.check(output, [trace])
+    if output.exists() and not force:
+        raise UsageError(f"{output} exists already", "choose another name, or add --force")
+    with tempfile.TemporaryDirectory(prefix="nsys-insight-") as folder:
+        source = trace
+        if kind is Kind.REPORT:
+            note("nsys alone writes reports (.nsys-rep), so a .sqlite is made, which is a trace too")
+            source = export(trace, Path(folder) / "trace.sqlite", note=note, progress=progress)
+        source = settled(source, note, lasting=False, whole=True)
+        with outputs.whole(output, [trace, source], force=force) as made:
+            return _scrub(source, made, names=names, key=key, shift_times=shift_times)
+
+
+def _scrub(source: Path, made: Path, *, names: bool, key: str | None, shift_times: bool) -> Scrubbed:
+    known = known_in(source)
+    with Session(source, use_cache=False) as before:
+        shift_ns = int(before.rows("SELECT coalesce(min(start_ns), 0)::BIGINT AS ns FROM wall")[0].ns)
+        rewriter = Rewriter(known, (key.encode() if key else os.urandom(32)) if names else None)
+        copy(source, made, rewriter, known, shift_ns if shift_times else None)
+        with Session(made, use_cache=False) as after:
+            differs = differing(before, after, shift_ns if shift_times else 0)
+    if differs and not names:
+        raise QueryError(
+            f"the scrubbed trace gives other numbers in {', '.join(differs)}: nothing is written",
+            "please report this with what the trace was captured with: nsys-insight info",
+        )
+    return Scrubbed(left(made, known), counted(rewriter.counts), differs)

@@ -1,0 +1,331 @@
+"""A scrubbed trace holds nothing of a machine and its user, and every report says the same of it."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from many_traces import everything
+
+import nsys_insight
+from nsys_insight.errors import QueryError, UsageError
+from nsys_insight.packs.built_in import built_in
+from nsys_insight.scrub import scrub as scrubbing
+from nsys_insight.scrub.known import Known
+from nsys_insight.scrub.rewrite import Rewriter
+from nsys_insight.scrub.scrub import scrub
+
+REPOSITORY = Path(__file__).parents[1]
+SAMPLES = sorted((REPOSITORY / "sample_traces").glob("*.sqlite"))
+# What may stand in any file of nsys, whatever the machine: CUDA's and the system's own words.
+COMMON = re.compile(r"[\d.,:; -]*|true|false|(?:x86_64|aarch64)\S*|(?:compute,utility|graphics)\S*|(?:en_US|C)\.UTF-?8")
+
+
+def ran(*command):
+    words = [sys.executable, "-m", "nsys_insight", "scrub", *map(str, command)]
+    done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+# An independent search -----------------------------------------------------------------------------------------------
+
+
+def environment(path):
+    """Find every environment variable of a trace in the bytes of its texts: by no code of scrub."""
+    found = {}
+    with contextlib.closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as database:
+        database.text_factory = bytes
+        tables = {name.decode() for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if "META_DATA_CAPTURE" in tables:
+            for (value,) in database.execute("SELECT value FROM META_DATA_CAPTURE WHERE name LIKE '%ENVIRONMENT%'"):
+                name, _, said = value.partition(b"=")
+                found[name] = said.strip(b'"')
+        texts = [value for (value,) in database.execute("SELECT value FROM StringIds") if value and b"\0" in value]
+        if "TARGET_INFO_SYSTEM_ENV" in tables:
+            said = database.execute("SELECT value FROM TARGET_INFO_SYSTEM_ENV WHERE name = 'DeviceEnvironment'")
+            texts += [value.replace(b";", b"\0") for (value,) in said]
+        for text in texts:
+            for variable in text.split(b"\0"):
+                name, is_one, said = variable.partition(b"=")
+                if is_one:
+                    found[name] = said
+    return found
+
+
+def left_of(variables, content):
+    """Give the values that are in the bytes of a file, but for words that any file has."""
+    return {
+        name: value
+        for name, value in variables.items()
+        if len(value) >= 8 and not COMMON.fullmatch(value.decode("utf-8", "replace")) and value in content
+    }
+
+
+def check(path, tmp_path):
+    target = tmp_path / "shared.sqlite"
+    before = path.read_bytes()
+    scrub(path, target)
+    assert path.read_bytes() == before
+    after = target.read_bytes()
+    variables = environment(path)
+    assert left_of(variables, after) == {}
+    for name in (b"USER", b"LOGNAME", b"HOSTNAME", b"HOME", b"SLURM_JOB_USER", b"SLURMD_NODENAME"):
+        value = variables.get(name, b"")
+        if len(value) > 4 and value not in (b"/root", b"/tmp"):
+            assert value not in after, name
+    assert environment(target) == {}
+    return variables
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_of_the_samples_nothing_is_left(path, tmp_path):
+    assert left_of(check(path, tmp_path), path.read_bytes()), "the search finds what is there"
+
+
+@pytest.mark.parametrize("name", ["cloverleaf.a100.nsys2024_5", "mordred.nsys2021_2", "power_iteration.t4.nsys2025_3",
+                                  "saxpy_mpi.a100.nsys2022_2"])  # fmt: skip
+def test_of_traces_of_strangers_nothing_is_left(shared, tmp_path, name):
+    path = shared / "foreign" / f"{name}.sqlite"
+    if not path.exists():
+        pytest.skip("needs the traces in ../shared/foreign")
+    assert len(left_of(check(path, tmp_path), path.read_bytes())) > 5, "the search finds what is there"
+
+
+# What a planted trace says, and where --------------------------------------------------------------------------------
+
+KEY = "hf_" + "Q7w8E9r0T1y2U3i4"
+SECRETS = {
+    "user": "jdoe42", "host": "gpu-node17", "mail": "jane.doe@corp.example", "password": "opensesame", "key": KEY,
+    "home": "/home/jdoe42/secret-project/data.bin", "library": "/opt/corp/lib/libfoo.so.1", "ip": "10.20.30.40",
+    "ip 6": "fe80::1ff:fe23:4567:890a", "mac": "52:54:00:12:34:56", "value": "project-xanadu-7",
+    "other": "slack-helper", "uuid": "5c9a5380-d76d-414b-3975-82bcaebbab73", "address": "tracking.corp.example",
+    "windows": r"C:\Users\jane\x.txt", "printed": "loss of xanadu", "bytes": "blob of jdoe42",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    """Give a trace with all of these in known and unknown tables, in columns of all types."""
+    trace = everything()
+    trace.thread(pid=900, name="slack-helper-io", process=SECRETS["other"])
+    rows = {
+        "PROCESS_0:COMMAND": "python3", "PROCESS_0:ARGUMENT_0": "/srv/app/train.py",
+        "PROCESS_0:ARGUMENT_1": "--password", "PROCESS_0:ARGUMENT_2": SECRETS["password"],
+        "PROCESS_0:ARGUMENT_3": SECRETS["home"],
+        "PROCESS_0:ARGUMENT_4": f"http://{SECRETS['address']}:5000/x", "PROCESS_0:WORKING_DIR": "/srv/app",
+        "PROCESS_0:USER_NAME": SECRETS["user"], "DEVICE_DISPLAY_NAME": SECRETS["host"],
+        "PROCESS_0:ENVIRONMENT_VARIABLE": f'JOB="{SECRETS["value"]}"',
+    }  # fmt: skip
+    for name, value in rows.items():
+        trace.row("META_DATA_CAPTURE", name=name, value=value)
+    said = [f"{what} is {value}" for what, value in SECRETS.items() if what not in ("other", "printed", "bytes")]
+    host = trace.thread(pid=100)
+    for text in (*said, *said, "/srv/app/train.py:12", "/encoder/layer.0/MatMul", "10 / 20", "version 10.1.243.0"):
+        with host.nvtx(text):
+            host.launch("void work<float>(float *)")
+    for text in said:
+        trace.diagnostic(text)
+    path = trace.write(tmp_path_factory.mktemp("planted") / "planted.sqlite")
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        everywhere = " and ".join(said)
+        database.execute("CREATE TABLE UNKNOWN (id INTEGER PRIMARY KEY, number INTEGER, data BLOB, plain, real REAL)")
+        database.execute("INSERT INTO UNKNOWN VALUES (1, ?, ?, ?, ?)", (everywhere,) * 4)
+        database.execute(
+            "INSERT INTO UNKNOWN VALUES (2, 7, ?, ?, 0.5)", (everywhere.encode(), b"\xff" + everywhere.encode())
+        )
+        database.execute("INSERT INTO UNKNOWN VALUES (3, NULL, x'00ff', CAST(x'6162ff63' AS TEXT), NULL)")
+        database.execute("INSERT INTO StringIds VALUES (990001, ?)", (f"USER=jdoe42\0JOB={SECRETS['value']}\0",))
+        database.execute("INSERT INTO StringIds VALUES (990002, ?)", (SECRETS["printed"],))
+        database.execute("CREATE TABLE ProcessStreams (globalPid INTEGER, filenameId INTEGER, contentId INTEGER)")
+        database.execute("INSERT INTO ProcessStreams VALUES (1, 990002, 990002)")
+        database.execute("CREATE TABLE ANALYSIS_FILE (filename TEXT, content TEXT)")
+        database.execute("INSERT INTO ANALYSIS_FILE VALUES ('/tmp/out.log', ?)", (SECRETS["printed"],))
+    return path
+
+
+@pytest.fixture(scope="module")
+def shared_one(planted, tmp_path_factory):
+    target = tmp_path_factory.mktemp("shared") / "shared.sqlite"
+    return target, scrub(planted, target)
+
+
+@pytest.mark.parametrize("what", SECRETS)
+def test_what_is_private_is_in_no_table(planted, shared_one, what):
+    if what != "bytes":
+        assert SECRETS[what].encode() in planted.read_bytes()
+    assert SECRETS[what].encode() not in shared_one[0].read_bytes()
+
+
+def test_what_is_not_private_stays(shared_one):
+    content = shared_one[0].read_bytes()
+    for text in (b"/program/train.py:12", b"/encoder/layer.0/MatMul", b"10 / 20", b"version 10.1.243.0", b"libfoo.so.1",
+                 b"void work<float>(float *)", b"python3"):  # fmt: skip
+        assert text in content, text
+
+
+def test_stand_ins_are_the_same_everywhere(planted, shared_one):
+    """Texts that are equal stay equal, those that differ stay different: in each table, and from table to table."""
+    query = "SELECT text FROM NVTX_EVENTS ORDER BY rowid"
+    with (
+        contextlib.closing(sqlite3.connect(planted)) as one,
+        contextlib.closing(sqlite3.connect(shared_one[0])) as other,
+    ):
+        before, after = (
+            [row[0] for row in database.execute(query)]
+            + [row[0] for row in database.execute("SELECT text FROM DIAGNOSTIC_EVENT ORDER BY rowid")]
+            for database in (one, other)
+        )
+        assert len(set(before)) == len(set(after)) == len(set(zip(before, after, strict=True)))
+        tables = [name for (name,) in one.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()]
+        for table in tables:
+            if not table.startswith("META_DATA") and not table.endswith("_ENV"):
+                count = f"SELECT count(*) FROM {table}"
+                assert one.execute(count).fetchone() == other.execute(count).fetchone(), table
+        assert other.execute("SELECT typeof(number), data, typeof(plain) FROM UNKNOWN WHERE id = 3").fetchone() == (
+            "null", b"", "text",
+        )  # fmt: skip
+        assert other.execute("SELECT number, real FROM UNKNOWN WHERE id = 2").fetchone() == (7, 0.5)
+
+
+def test_every_report_says_the_same_by_another_comparison(planted, shared_one):
+    """Column by column, in order: sums of numbers, which no sorting hides."""
+    with nsys_insight.open(planted, use_cache=False) as one, nsys_insight.open(shared_one[0], use_cache=False) as other:
+        compared = 0
+        for name in built_in():
+            if name == "fusion-candidate":
+                continue
+            before, after = (trace.run(name) for trace in (one, other))
+            assert before.shape == after.shape, name
+            for column in before.columns:
+                if before[column].dtype.is_numeric():
+                    compared += 1
+                    assert before[column].sum() == pytest.approx(after[column].sum(), rel=1e-9), (name, column)
+        assert compared > 100
+    assert shared_one[1].differing == []
+
+
+def test_nothing_is_written_where_a_report_differs(planted, tmp_path, monkeypatch):
+    def copy(source, target, *_):
+        with contextlib.closing(sqlite3.connect(target)) as database, database:
+            shutil.copyfile(source, target)
+            database.execute("DELETE FROM CUPTI_ACTIVITY_KIND_MEMCPY WHERE rowid = 1")
+
+    monkeypatch.setattr(scrubbing, "copy", copy)
+    with pytest.raises(QueryError, match=r"other numbers in .*copies"):
+        scrub(planted, tmp_path / "shared.sqlite")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_still_looks_like_a_secret_is_listed(tmp_path, planted):
+    trace = Path(shutil.copy(planted, tmp_path / "trace.sqlite"))
+    random = "aGVsbG8gd29ybGQgMTIzNDU2Nzg5"
+    with contextlib.closing(sqlite3.connect(trace)) as database, database:
+        database.execute("INSERT INTO NVTX_EVENTS (text, start, eventType, globalTid) VALUES (?, 1, 34, 1)", (random,))
+    code, out, err = ran(trace, "-o", tmp_path / "shared.sqlite", "--format", "csv")
+    assert code == 0, err
+    assert f"NVTX_EVENTS.text,looks random,{random},1" in out
+    assert "reports give the same numbers" in err
+
+
+def test_names_of_kernels_are_hashed(planted, tmp_path):
+    made = [scrub(planted, tmp_path / f"{number}.sqlite", names=True, key=key)
+            for number, key in enumerate(("a", "a", "b", None, None))]  # fmt: skip
+    # What tells kernels apart by what they are called cannot say the same.
+    assert set(made[0].differing) <= {"classify-kernels", "fusion", "fusion-candidate", "top", "roofline"}
+    names = []
+    for number in range(5):
+        assert b"void work<float>" not in (tmp_path / f"{number}.sqlite").read_bytes()
+        with nsys_insight.open(tmp_path / f"{number}.sqlite") as trace:
+            names.append(frozenset(row.name for row in trace.rows("SELECT DISTINCT name FROM kernels")))
+    with nsys_insight.open(planted) as trace:
+        assert {len(each) for each in names} == {len(trace.rows("SELECT DISTINCT name FROM kernels"))}
+    assert names[0] == names[1]
+    assert len(set(names)) == 4, "without a key of one's own they match nothing"
+
+
+def test_times_are_shifted_and_dates_are_none(planted, tmp_path):
+    later = everything().shifted(10**15).write(tmp_path / "later.sqlite")
+    for path in (planted, later):
+        scrub(path, tmp_path / "shared.sqlite", shift_times=True, force=True)
+        with nsys_insight.open(path) as one, nsys_insight.open(tmp_path / "shared.sqlite") as other:
+            before, after = (
+                trace.rows("SELECT min(start_ns) AS s, max(end_ns) AS e FROM wall")[0] for trace in (one, other)
+            )
+            assert (after.s, after.e) == (0, before.e - before.s)
+        assert b"2026-01-02" not in (tmp_path / "shared.sqlite").read_bytes()
+
+
+def test_an_odd_file_is_scrubbed_too(planted, tmp_path):
+    """With a view, in WAL mode, in UTF-16, with a table without row numbers."""
+    for number, change in enumerate(["CREATE VIEW odd AS SELECT value FROM StringIds", "PRAGMA journal_mode = WAL",
+                                     "CREATE TABLE two (a TEXT PRIMARY KEY) WITHOUT ROWID"]):  # fmt: skip
+        path = Path(shutil.copy(planted, tmp_path / f"{number}.sqlite"))
+        with contextlib.closing(sqlite3.connect(path)) as database, database:
+            database.execute(change)
+            if "two" in change:
+                database.execute("INSERT INTO two VALUES (?)", (SECRETS["home"],))
+        scrub(path, tmp_path / "shared.sqlite", force=True)
+        content = (tmp_path / "shared.sqlite").read_bytes()
+        assert not [value for value in SECRETS.values() if value.encode() in content]
+
+
+def test_a_report_is_exported_and_it_says_why(tmp_path, monkeypatch, planted):
+    report = tmp_path / "run.nsys-rep"
+    report.write_bytes(b"NVIDIA Tegra Profiler Report" + b"\0" * 1000)
+    said = []
+    monkeypatch.setattr(scrubbing, "export", lambda _, target, **__: Path(shutil.copy(planted, target)))
+    scrub(report, tmp_path / "shared.sqlite", note=said.append)
+    assert SECRETS["home"].encode() not in (tmp_path / "shared.sqlite").read_bytes()
+    assert "nsys alone writes reports (.nsys-rep), so a .sqlite is made, which is a trace too" in said
+
+
+def test_what_cannot_be_done_is_said(planted, tmp_path):
+    (tmp_path / "there.sqlite").write_bytes(b"mine")
+    for output, match in ((planted, "is the trace itself"), (tmp_path / "there.sqlite", "exists already"),
+                          (tmp_path / "shared.nsys-rep", "nsys alone")):  # fmt: skip
+        with pytest.raises(UsageError, match=match):
+            scrub(planted, output)
+    assert (tmp_path / "there.sqlite").read_bytes() == b"mine"
+    code, _, err = ran(planted)
+    assert (code, "scrub needs a file to write to" in err) == (2, True)
+    assert ran(planted, "-o", tmp_path / "a.sqlite", "--key", "x")[0] == 2
+
+
+# One text -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "becomes"),
+    [
+        ("at::native::max_kernel<float>", None), ("a/b per c/d", None), ("layer 1.2.3.4.5", None),
+        ("c10::add::dead", None), ("A=/usr/a:/usr/b/libc.so.6", "A=/folder_1/file_1:/folder_2/libc.so.6"),
+        ("cuda 12.4.1.1 so", "cuda address_1 so"), ("libx.so.11.7.60.1", None), ("v10.1.243.0", None), ("/", None),
+        ("/home/max/x.py", "/folder_1/file_1.py"),
+        ("file:///home/a/b", "file:///folder_1/file_1"), ("~/x/y", "/folder_1/file_1"), ("max", "user_1"),
+        ("reduce_max", None), ("run on node-a7", "run on host_1"), ("http://node-a7/x", "http://host_1/x"),
+        ("memcpy@GLIBC_2.2.5", None), ("12:34:56", None), ("tok_s: 3 tokens=5 token: 7", None),
+    ],
+)  # fmt: skip
+def test_a_text_is_rewritten_where_it_is_private(text, becomes):
+    assert Rewriter(Known(users={"max"}, hosts={"node-a7"})).text(text) == (text if becomes is None else becomes)
+
+
+def test_a_text_of_any_length_takes_bounded_time():
+    rewriter = Rewriter(Known(users={"jdoe42"}, values={"project-xanadu-7"}))
+    for text in (
+        "/a" * 10**6,
+        "1.1." * 10**6,
+        "a:" * 10**6,
+        "C:\\" * 10**5,
+        "-" * 10**6,
+        "a@a." * 10**5,
+        "://" * 10**5,
+        "~/" * 10**5,
+    ):
+        rewriter.text(text)
