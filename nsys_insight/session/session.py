@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from nsys_insight import progress
 from nsys_insight.errors import UsageError
 from nsys_insight.facts.store import FactOptions
+from nsys_insight.ingest import cache_folder
 from nsys_insight.ingest.files import File, labels_of
 from nsys_insight.ingest.identify import Kind, identify, settled
 from nsys_insight.ingest.limits import suited
@@ -78,7 +79,7 @@ class Session:
         several = len(self.paths) > 1
         if ncu and several:
             raise UsageError("what ncu measured is of one trace", "open one of the traces with it")
-        lasting = use_cache is not False
+        lasting = use_cache is not False and not cache_folder.refusal()
         files = [
             _file(each, label, note, progress, lasting=lasting)
             for each, label in zip(self.paths, labels_of(self.paths), strict=True)

@@ -189,7 +189,7 @@ def _fill(connection: duckdb.DuckDBPyConnection, launches: list[Launch], impleme
         "ncu_rules": [(number, *rule) for number, launch in enumerate(launches) for rule in launch.rules],
     }  # fmt: skip
     kinds = {"BIGINT": pl.Int64, "DOUBLE": pl.Float64, "VARCHAR": pl.String}
-    with tempfile.TemporaryDirectory(prefix="nsys-insight-") as folder:
+    with tempfile.TemporaryDirectory(dir=cache_folder.temporary()) as folder:
         for table in TABLES:
             file = Path(folder) / f"{table}.parquet"
             schema = {name: kinds[kind] for name, kind in raw.contract()[table].items()}
