@@ -125,8 +125,8 @@ def _options(trace: Session, scope: str, targets: list[dict[str, Any]], sections
         notes.append("the program calls cudaProfilerStart: launches are counted from there, as in the trace")
     if waiting := [target["short_name"] for target in targets if target["family"] == "comm"]:
         notes.append(
-            f"{', '.join(waiting)} communicates: replayed alone it waits for its peers forever (deadlock); profile it with"
-            " --replay-mode application, or leave it out"
+            f"{', '.join(waiting)} communicates: replayed alone it waits for its peers forever (deadlock); profile it"
+            " with --replay-mode application, or leave it out"
         )
     if any(target["graph_node_id"] for target in targets):
         options += ["--graph-profiling", "node"]

@@ -30,6 +30,9 @@ CREATE MACRO api_group(name) AS CASE
     ELSE 'other'
 END;
 
+-- A name without its numbers, so that step 1 and step 2 are one: step #.
+CREATE MACRO folded_name(name) AS regexp_replace(regexp_replace(name, ',? *seq *= *[0-9]+', '', 'g'), '[0-9]+', '#', 'g');
+
 -- Whether an NVTX range is called warm-up.
 CREATE MACRO is_warm_up_name(name) AS regexp_matches(name, '(?i)(^|[^a-z])warm(ing)?[ _-]?up');
 
