@@ -462,3 +462,42 @@ def test_a_range_that_has_less_than_half_of_a_gap_is_not_its_place(tmp_path):
         host.launch("b(int)").sync("device")
     with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
         assert opened.answer("gaps").dicts()[0]["nvtx_path"] == "outer"
+
+
+# Names with numbers ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("report", "column", "asked"), [("nvtx", "name", {}), ("pace", "name", {"by": "range"}), ("syncs", "nvtx_path", {})]
+)
+def test_names_that_differ_in_their_numbers_alone_are_one(report, column, asked, tmp_path):
+    with open_trace(loading().write(tmp_path / "trace.sqlite")) as opened:
+        names = {row[column] for row in opened.answer(report, **asked).dicts()}
+    assert {name.rpartition("/")[2] for name in names} <= {"step #", "layer #", "embed"}
+
+
+def test_a_name_with_a_number_that_no_other_one_is_like_stays_what_it_is(tmp_path):
+    trace = Trace()
+    host = trace.thread()
+    for name in ("gemm_fp16", "softmax"):
+        with host.nvtx(name):
+            host.launch("k(int)").sync("device")
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
+        assert {row["name"] for row in opened.answer("nvtx").dicts()} == {"gemm_fp16", "softmax"}
+        assert {row["nvtx_path"] for row in opened.answer("syncs").dicts()} == {"gemm_fp16", "softmax"}
+
+
+def test_ranges_can_be_told_apart_by_their_numbers(tmp_path):
+    with open_trace(loading(steps=5).write(tmp_path / "trace.sqlite")) as opened:
+        folded = {row["name"]: row for row in opened.answer("nvtx").dicts()}
+        apart = {row["name"]: row for row in opened.answer("nvtx", fold=False).dicts()}
+    assert {f"step {number}" for number in range(5)} <= apart.keys()
+    assert folded["step #"]["calls"] == 5
+    assert folded["step #"]["gpu_ns"] == sum(apart[f"step {number}"]["gpu_ns"] for number in range(5))
+
+
+def test_no_flag_is_recommended_whose_data_nothing_here_reads(tmp_path):
+    for make in (reading_back(3), loading(), unified()):
+        text = said(make, tmp_path)
+        for flag in ("--cudabacktrace", "--sample"):
+            assert flag not in text

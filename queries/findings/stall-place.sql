@@ -29,7 +29,7 @@ walls AS (
     FROM step_budget
 ),
 placed AS (
-    SELECT g.after_name, g.host, folded_name(g.nvtx_path) AS nvtx_path, g.duration_ns, o.step
+    SELECT g.after_name, g.host, fold(g.nvtx_path) AS nvtx_path, g.duration_ns, o.step
     FROM gaps_report AS g ASOF JOIN owners AS o ON o.start_ns <= g.start_ns
     WHERE g.start_ns < o.end_ns AND g.duration_ns >= $long_gap_ns AND g.cause <> 'profiler'
 ),

@@ -36,7 +36,7 @@ WITH steady AS (
     SELECT step, start_ns, end_ns FROM steps WHERE phase = 'steady'
 ),
 placed AS (
-    SELECT g.* REPLACE (folded_name(nvtx_path) AS nvtx_path), CASE WHEN g.start_ns < s.end_ns THEN s.step END AS step
+    SELECT g.* REPLACE (fold(nvtx_path) AS nvtx_path), CASE WHEN g.start_ns < s.end_ns THEN s.step END AS step
     FROM (FROM _explained_gaps WHERE duration_ns >= coalesce($min_gap_ns, 0)) AS g
     ASOF LEFT JOIN steady AS s ON s.start_ns <= g.start_ns
 ),
