@@ -213,6 +213,7 @@ FIRES = {
     "capture-problem": starting_late,
     "hot-kernels": planted.deep_queue,
     "unified-memory": migrating,
+    "stall-place": thinking,
 }
 SILENT = {
     "launch-bound": [healthy, planted.communicating, thinking, unrepeated],
@@ -237,6 +238,7 @@ SILENT = {
     "capture-problem": [healthy, planted.launch_bound],
     "hot-kernels": [planted.launch_bound, whole_graphs],
     "unified-memory": [healthy, pageable],
+    "stall-place": [healthy, planted.launch_bound, planted.sync_bound],
 }
 
 

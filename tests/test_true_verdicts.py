@@ -356,3 +356,148 @@ def test_a_collective_holds_no_time_of_its_own(tmp_path):
     text = said(solver(["gemm", "ncclDevKernel_AllReduce_Sum_f16_RING_LL"]), tmp_path)
     assert "gemm: 50.0 % of the wall" in text
     assert "AllReduce_Sum_f16_RING_LL: " not in text
+
+
+# What --nvtx keeps ----------------------------------------------------------------------------------------------------
+
+
+def training(*, threads):
+    """Steps whose backward pass another thread launches, as autograd does, or the same one."""
+    trace = Trace()
+    host = trace.thread(tid=100)
+    engine = trace.thread(tid=101) if threads == 2 else host
+    for _ in range(6):
+        with host.nvtx("step"):
+            host.launch("forward(float *)", runs=100_000)
+            engine.now = max(engine.now, host.now)
+            engine.launch("backward(float *)", runs=300_000)
+            host.now = max(engine.now, host.now)
+            host.sync("stream")
+    return trace
+
+
+@pytest.mark.parametrize("report", ["top", "idle", "classify"])
+def test_what_other_threads_launch_meanwhile_is_said_to_be_left_out(report, tmp_path):
+    with open_trace(training(threads=2).write(tmp_path / "trace.sqlite"), nvtx="step") as opened:
+        notes = " ".join(opened.answer(report).notes)
+    assert (
+        "another thread launched 1.8 ms of GPU work during these ranges (75.0 % of it), which --nvtx leaves out"
+        in notes
+    )
+
+
+def test_the_diagnosis_of_ranges_says_it_too(tmp_path):
+    with open_trace(training(threads=2).write(tmp_path / "trace.sqlite"), nvtx="step") as opened:
+        assert "which --nvtx leaves out" in " ".join(opened.diagnose().notes)
+
+
+def test_where_one_thread_launches_all_nothing_is_left_out(tmp_path):
+    with open_trace(training(threads=1).write(tmp_path / "trace.sqlite"), nvtx="step") as opened:
+        assert "leaves out" not in " ".join(opened.answer("top").notes)
+
+
+def test_without_a_range_nothing_is_left_out(tmp_path):
+    with open_trace(training(threads=2).write(tmp_path / "trace.sqlite")) as opened:
+        assert "leaves out" not in " ".join(opened.answer("top").notes)
+
+
+def test_top_and_nvtx_agree_and_the_step_has_what_all_threads_launch(tmp_path):
+    path = training(threads=2).write(tmp_path / "trace.sqlite")
+    with open_trace(path) as opened:
+        of_range = {row["name"]: row for row in opened.answer("nvtx").dicts()}["step"]
+        notes = " ".join(opened.answer("nvtx").notes)
+        assert "75.0 % of GPU time was launched outside all push/pop ranges" in notes
+    with open_trace(path, nvtx="step") as opened:
+        assert sum(row["total_ns"] for row in opened.answer("top").dicts()) == of_range["gpu_ns"] == 6 * 100_000
+
+
+# Places ---------------------------------------------------------------------------------------------------------------
+
+
+def loading(*, steps=24, loads=20, takes=25_000_000):
+    """Steps of which so many load a library before attention; each range begins with a little of the one before it."""
+    trace = Trace().gpu()
+    host = trace.thread()
+    for number in range(steps):
+        with host.nvtx(f"step {number}"):
+            with host.nvtx("embed"):
+                host.launch("embed(float *)", runs=2_000_000, grid=(4096, 1, 1)).sync("device")
+            with host.nvtx(f"layer {number % 4}"):
+                if number < loads:
+                    host.call("cuLibraryLoadData", takes=takes)
+                host.launch("attention(float *)", runs=3_000_000, grid=(4096, 1, 1))
+                host.launch("mlp(float *)", runs=5_000_000, grid=(4096, 1, 1)).sync("device")
+    return trace
+
+
+def test_a_place_is_told_by_steps_operation_call_and_range(tmp_path):
+    text = said(loading(), tmp_path)
+    assert "20 of 24 steps stall 25 ms before attention, in cuLibraryLoadData" in text
+    with open_trace(loading().write(tmp_path / "again.sqlite")) as opened:
+        row = opened.answer("gap-places").dicts()[0]
+    assert (row["after_name"], row["host"]) == ("attention(float *)", "module: cuLibraryLoadData")
+    assert (row["nvtx_path"], row["gaps"]) == ("step #/layer #", 20)
+    assert row["total_ns"] == pytest.approx(20 * 25_000_000, rel=0.01)
+
+
+def test_gaps_that_are_short_are_no_place(tmp_path):
+    assert "stall" not in said(loading(takes=50_000), tmp_path)
+
+
+def test_a_gap_belongs_to_the_range_in_which_most_of_it_lies(tmp_path):
+    # It begins within embed, where the host wakes from its wait, and is nearly all within the layer.
+    with open_trace(loading().write(tmp_path / "trace.sqlite")) as opened:
+        longest = opened.answer("gaps").dicts()[:20]
+    assert {row["nvtx_path"].partition("/")[2].partition(" ")[0] for row in longest} == {"layer"}
+
+
+def test_a_range_that_has_less_than_half_of_a_gap_is_not_its_place(tmp_path):
+    trace = Trace()
+    host = trace.thread()
+    with host.nvtx("outer"):
+        host.launch("a(int)").sync("device")
+        for name in ("first", "second", "third"):
+            with host.nvtx(name):
+                host.idle(1_000_000)
+        host.launch("b(int)").sync("device")
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
+        assert opened.answer("gaps").dicts()[0]["nvtx_path"] == "outer"
+
+
+# Names with numbers ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("report", "column", "asked"), [("nvtx", "name", {}), ("pace", "name", {"by": "range"}), ("syncs", "nvtx_path", {})]
+)
+def test_names_that_differ_in_their_numbers_alone_are_one(report, column, asked, tmp_path):
+    with open_trace(loading().write(tmp_path / "trace.sqlite")) as opened:
+        names = {row[column] for row in opened.answer(report, **asked).dicts()}
+    assert {name.rpartition("/")[2] for name in names} <= {"step #", "layer #", "embed"}
+
+
+def test_a_name_with_a_number_that_no_other_one_is_like_stays_what_it_is(tmp_path):
+    trace = Trace()
+    host = trace.thread()
+    for name in ("gemm_fp16", "softmax"):
+        with host.nvtx(name):
+            host.launch("k(int)").sync("device")
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
+        assert {row["name"] for row in opened.answer("nvtx").dicts()} == {"gemm_fp16", "softmax"}
+        assert {row["nvtx_path"] for row in opened.answer("syncs").dicts()} == {"gemm_fp16", "softmax"}
+
+
+def test_ranges_can_be_told_apart_by_their_numbers(tmp_path):
+    with open_trace(loading(steps=5).write(tmp_path / "trace.sqlite")) as opened:
+        folded = {row["name"]: row for row in opened.answer("nvtx").dicts()}
+        apart = {row["name"]: row for row in opened.answer("nvtx", fold=False).dicts()}
+    assert {f"step {number}" for number in range(5)} <= apart.keys()
+    assert folded["step #"]["calls"] == 5
+    assert folded["step #"]["gpu_ns"] == sum(apart[f"step {number}"]["gpu_ns"] for number in range(5))
+
+
+def test_no_flag_is_recommended_whose_data_nothing_here_reads(tmp_path):
+    for make in (reading_back(3), loading(), unified()):
+        text = said(make, tmp_path)
+        for flag in ("--cudabacktrace", "--sample"):
+            assert flag not in text

@@ -15,6 +15,7 @@ from nsys_insight.diagnose.result import DiagnosisResult, Finding, Share, Unjudg
 from nsys_insight.packs import command_line, library
 from nsys_insight.packs.rules import SEVERITIES
 from nsys_insight.paths import query
+from nsys_insight.session.session import SCOPE_NOTE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,7 +95,7 @@ def _diagnosed(trace: Session, steps: StepOptions) -> Diagnosis:
         findings=findings,
         unjudged=unjudged,
         top_kernel=(kernel["name"], kernel["pct"]) if kernel and kernel["pct"] is not None else None,
-        notes=answers["classify"].notes_of("processes"),
+        notes=answers["classify"].notes_of("processes") + answers["classify"].notes_of(SCOPE_NOTE),
         trace=trace.about(),
         params=steps.given,
         answers=answers,

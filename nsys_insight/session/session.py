@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
     from nsys_insight.packs.pack import Pack
 
+# The note of every report in a scope by --nvtx, and what it is answered by.
+SCOPE_NOTE = "scope"
+_OF_SCOPE = "SELECT sentence FROM _left_out WHERE EXISTS (FROM answer)"
+
 
 class Session:
     """A trace, opened read-only, in a scope.
@@ -131,9 +135,10 @@ class Session:
         self._say_which_ncu(statement)
         options = FactOptions(step_options.checked(given), values.get("min_gap_ns"))
         with progress.at(f"answering {pack.name}"):
-            queries = [bind(note, values) for note in pack.notes.values()]
+            asked = pack.notes | ({SCOPE_NOTE: _OF_SCOPE} if self._scope.nvtx is not None else {})
+            queries = [bind(note, values) for note in asked.values()]
             (table, columns), said = self._connection.report(statement, queries, options, ours=bool(pack.topic))
-        notes = [(name, text) for name, texts in zip(pack.notes, said, strict=True) for text in texts]
+        notes = [(name, text) for name, texts in zip(asked, said, strict=True) for text in texts]
         return Answer(
             connection=self._connection.duckdb,
             table=table,

@@ -4,7 +4,7 @@ CREATE OR REPLACE VIEW internal.step_named AS
 WITH named AS (
     SELECT
         thread_id, start_ns, end_ns, name,
-        regexp_replace(regexp_replace(name, ',? *seq *= *[0-9]+', ''), '[0-9]+', '#', 'g') AS pattern
+        folded_name(name) AS pattern
     FROM nvtx_ranges
     WHERE process_id = $process AND end_ns > start_ns
 )
