@@ -39,10 +39,13 @@ WITH events AS (
     UNION ALL
     SELECT side || ' page faults', NULL, start_ns, duration_ns, device_id, process_id, faults, NULL FROM page_faults
 ),
+-- Where nothing happened, nothing is joined.
 launched AS (
-    SELECT process_id, device_id, thread_id, api_start_ns, start_ns, end_ns, name_id
-    FROM launches
-    WHERE EXISTS (FROM events)
+    SELECT k.process_id, k.device_id, c.thread_id, c.start_ns AS api_start_ns, k.start_ns, k.end_ns, k.name_id
+    FROM (FROM kernel_events WHERE process_id IN (SELECT process_id FROM events)) AS k
+    LEFT JOIN (
+        FROM api_calls WHERE process_id IN (SELECT process_id FROM events) AND call_group IN ('launch', 'graph launch')
+    ) AS c ON c.process_id = k.process_id AND c.correlation_id = k.correlation_id
 ),
 main_threads AS (
     SELECT process_id, max_by(thread_id, (calls, -thread_id)) AS thread_id

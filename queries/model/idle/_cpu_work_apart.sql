@@ -11,18 +11,14 @@ waiting AS (
         sum(idle_ns) FILTER (host IN ('CPU work', 'API calls', 'managed memory')) AS cpu_ns
     FROM step_idle
 ),
--- Long gaps of the steady steps whose next operation the host launched late; so few that finding its call costs little.
+-- Long gaps of the steady steps whose next operation the host launched late: so their last part is, or the profiler's.
 long_gaps AS (
     FROM gpu_gaps WHERE duration_ns >= long_gap_ns AND EXISTS (FROM steady)
 ),
 late AS (
-    SELECT g.gpu_id, g.start_ns, any_value(g.duration_ns) AS duration_ns
+    SELECT g.gpu_id, g.start_ns, g.duration_ns
     FROM long_gaps AS g
-    JOIN _gpu_work AS o ON o.gpu_id = g.gpu_id AND o.start_ns = g.next_ns
-    JOIN _host_activity AS c ON c.process_id = o.process_id AND c.correlation_id = o.correlation_id
-    WHERE c.kind = 'api'
-    GROUP BY g.gpu_id, g.start_ns, g.running_end_ns
-    HAVING min(c.start_ns) >= g.running_end_ns
+    SEMI JOIN (FROM _idle_time WHERE host IN ('late', 'profiler')) AS i ON i.gpu_id = g.gpu_id AND i.end_ns = g.next_ns
 ),
 in_long_gaps AS (
     SELECT coalesce(sum(l.duration_ns), 0)::BIGINT AS all_ns
