@@ -68,6 +68,7 @@ class Model:
         for name in ("nvtx_stacks", "nvtx_nesting"):
             fact = fact_tables()[name]
             self._create(views.needed(fact.query))
+            self._connection.execute(fact.create)
             self._connection.execute(fact.fill)
 
     def create(self, sql: str, *, comments: bool = False) -> None:

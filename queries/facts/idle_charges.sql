@@ -65,7 +65,7 @@ idle AS MATERIALIZED (
     SELECT
         p.start_ns, p.gpu_id, p.gap_start_ns, i.cause, i.host, i.idle_ns,
         CASE WHEN p.start_ns < s.end_ns THEN s.step END AS step
-    FROM _idle_in('windows', of_gaps := 'touched') AS i
+    FROM _idle_in('touched', 'windows') AS i
     JOIN places AS p ON p.start_ns = i.window_ns AND p.gpu_id = i.gpu_id
     ASOF LEFT JOIN steady AS s ON s.start_ns <= p.start_ns
 ),
