@@ -348,6 +348,17 @@ def test_a_run_that_the_gpu_bounds_is_told_its_kernels_first(tmp_path):
     assert "And" not in found.findings[0].evidence  # the first three, at 6 % each
 
 
+def test_short_kernels_are_to_be_fused_and_not_tuned(tmp_path):
+    trace = Trace().gpu()
+    host = trace.thread()
+    for _ in range(8):
+        for name in ("nvjet_sm90_tst_8x64_64x16_4x1_v_bz_TNN", "elementwise_kernel", "reduce_kernel"):
+            host.launch(name, api=1_000, runs=3_000, grid=(64, 1, 1))
+    text = said(trace, tmp_path)
+    assert "is over before the GPU is full: fuse it with its neighbors" in text
+    assert "FP8" not in text
+
+
 def test_kernels_that_hold_little_are_not_named(tmp_path):
     assert "hold the time" not in said(reading_back(12), tmp_path)
 

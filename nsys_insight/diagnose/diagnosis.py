@@ -130,12 +130,12 @@ def ranked(found: list[Finding], first: str | None = None) -> tuple[Finding, ...
     """Drop what is too little, put the findings of a family under the weightiest, and order them by what can be won.
 
     A remedy whose time is that of others comes after the problems of its severity. The family `first` is what the
-    verdict is about, and comes before all others.
+    verdict is about: nothing but what is critical comes before it.
     """
 
     def weight(finding: Finding) -> tuple[Any, ...]:
         return (
-            finding.family != first,
+            finding.family != first and finding.severity != "critical",
             finding.recoverable_ns is None,
             SEVERITIES.index(finding.severity),
             finding.overlaps,

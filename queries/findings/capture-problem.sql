@@ -8,7 +8,9 @@ action = """
 Capture less at a time (--capture-range=cudaProfilerApi, --duration, fewer of -t), and let the program end by itself."""
 caveat = """
 What was lost lies outside of the part that you look at."""
-report = "info"
+report = '''
+sql "SELECT severity, message, count(*) AS messages FROM diagnostics WHERE is_cuda_loss GROUP BY ALL ORDER BY ALL"
+'''
 */
 SELECT NULL AS recoverable_ns, NULL AS wall_pct, NULL AS place,
     string_agg(DISTINCT left(regexp_replace(trim(message), '\s+', ' ', 'g'), 300), ' ' ORDER BY left(regexp_replace(trim(message), '\s+', ' ', 'g'), 300)) AS evidence

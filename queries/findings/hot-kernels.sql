@@ -14,6 +14,10 @@ report = "classify-kernels"
 default = 10.0
 help = "Share of the wall from which on a kernel is named, and the first three of a GPU-bound run in any case (10: what a cause must hold to bound a step)"
 
+[params.short_ns]
+default = 10000
+help = "A shorter kernel that latency bounds has too little work (twice the launch cost of classify-kernels)"
+
 [params.near_pct]
 default = 85.0
 help = "Share of what the nearer roof can give from which on a kernel is near it"
@@ -39,7 +43,7 @@ shapes AS (
 ),
 kernels_ AS (
     SELECT
-        s.name, any_value(s.family) AS family, sum(s.calls) AS calls, sum(s.total_ns) AS total_ns, sum(s.recoverable_ns) AS recoverable_ns,
+        s.name, any_value(s.family) AS family, sum(s.calls) AS calls, sum(s.total_ns) AS total_ns, sum(s.total_ns) / sum(s.calls) AS avg_ns, sum(s.recoverable_ns) AS recoverable_ns,
         least(100 * sum(s.total_ns) / any_value(w.all_ns), 100) AS wall_pct, sum(s.kernel_time_pct) AS kernel_time_pct,
         unnest(max_by({bound: bound, evidence: evidence, reason: reason, ceiling: ceiling, used_pct: ceiling_used_pct, near_pct: near_pct}, (s.total_ns, s.grid, s.block)))
     FROM shapes AS s, walls AS w
@@ -73,6 +77,7 @@ SELECT
     -- What to do about the first of them.
     any_value((SELECT CASE
         WHEN near_pct >= $near_pct THEN short_name || ' is near its roof: only less work helps, such as lower precision, fewer bytes, or fusing it with its neighbors.'
+        WHEN bound = 'latency' AND avg_ns < $short_ns THEN short_name || ' is over before the GPU is full: fuse it with its neighbors (see fusion), or give it more work, such as a larger batch.'
         WHEN regexp_matches(name, '(?i)gemv') THEN short_name || ' reads its whole matrix for one vector: batch vectors into one matrix product, or store the matrix in a smaller type (half precision, 8 bits).'
         WHEN family = 'gemm' AND regexp_matches(name, '(?i)dgemm|f64|double') THEN 'See whether ' || short_name || ' needs double precision: single precision, TF32 or half precision are several times faster.'
         WHEN family = 'gemm' AND regexp_matches(name, '(?i)sgemm|simt|ffma') AND NOT regexp_matches(name, '(?i)tf32|tensorop') THEN 'Let ' || short_name || ' use tensor cores: TF32 (torch.set_float32_matmul_precision), BF16 or FP16.'

@@ -8,7 +8,7 @@ action = """
 See what the program does there; gap-places lists all such places."""
 caveat = """
 It waits there for what it needs: other ranks, data, a user."""
-report = "gap-places"
+report = "gaps"
 
 [params.long_gap_ns]
 default = 100000
@@ -31,7 +31,8 @@ walls AS (
 placed AS (
     SELECT g.after_name, g.host, fold(g.nvtx_path) AS nvtx_path, g.duration_ns, o.step
     FROM gaps_report AS g ASOF JOIN owners AS o ON o.start_ns <= g.start_ns
-    WHERE g.start_ns < o.end_ns AND g.duration_ns >= $long_gap_ns AND g.cause <> 'profiler'
+    -- What the launch of a graph takes is launching, and where its nodes are traced, the profiler's.
+    WHERE g.start_ns < o.end_ns AND g.duration_ns >= $long_gap_ns AND g.cause <> 'profiler' AND coalesce(g.host NOT LIKE 'graph launch: %', true)
 ),
 places AS (
     SELECT after_name, host, nvtx_path, count(*) AS gaps, count(DISTINCT step) AS steps, sum(duration_ns)::DOUBLE AS total_ns, median(duration_ns) AS med_ns
