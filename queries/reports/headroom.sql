@@ -61,9 +61,14 @@ WITH configured AS (
         name_id,
         grid_x || 'x' || grid_y || 'x' || grid_z AS grid,
         block_x || 'x' || block_y || 'x' || block_z AS block,
-        count(*) AS calls,
-        sum(duration_ns)::BIGINT AS total_ns
-    FROM kernel_events
+        sum(calls)::BIGINT AS calls,
+        sum(total_ns)::BIGINT AS total_ns
+    FROM (
+        SELECT
+            name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, count(*) AS calls, sum(duration_ns)::BIGINT AS total_ns
+        FROM kernel_events
+        GROUP BY ALL
+    )
     GROUP BY ALL
 ),
 shortest AS (

@@ -88,7 +88,7 @@ by_wait AS (
     WHERE w.start_ns < s.host_end_ns OR NOT EXISTS (FROM steady)
     GROUP BY ALL
 ),
--- Of these few calls, the time of each during which the GPU was idle: what it had been idle up to the end, less up to the start.
+-- Of these few calls, the time of each during which the GPU was idle. What may overlap is compared slot by slot.
 named AS MATERIALIZED (
     SELECT c.code, c.process_id, c.start_ns, c.end_ns, c.duration_ns
     FROM (
@@ -103,21 +103,27 @@ named AS MATERIALIZED (
     ASOF LEFT JOIN steady AS s ON s.process_id = c.process_id AND s.host_start_ns <= c.start_ns
     WHERE c.start_ns < s.host_end_ns OR NOT EXISTS (FROM steady)
 ),
-idle_until AS (
-    SELECT gpu_id, start_ns, end_ns, sum(duration_ns) OVER (PARTITION BY gpu_id ORDER BY start_ns) AS idle_ns
-    FROM gpu_gaps
-    WHERE EXISTS (FROM named)
+line AS MATERIALIZED (
+    SELECT greatest(16384, (max(end_ns) - min(start_ns)) // 200000) AS slot_ns FROM named HAVING count(*) > 0
 ),
-instants AS (
-    SELECT n.code, g.gpu_id, unnest([n.start_ns, n.end_ns]) AS at_ns, unnest([-1, 1]) AS sign
-    FROM named AS n
-    CROSS JOIN (SELECT DISTINCT gpu_id FROM budget) AS g
+gaps AS NOT MATERIALIZED (
+    SELECT start_ns, end_ns, start_ns // slot_ns AS first_slot, end_ns // slot_ns AS last_slot
+    FROM gpu_gaps CROSS JOIN line
+    WHERE gpu_id IN (SELECT gpu_id FROM budget)
 ),
 idle_during AS (
-    SELECT i.code, sum(i.sign * (u.idle_ns - greatest(u.end_ns - i.at_ns, 0)))::BIGINT AS idle_ns
-    FROM instants AS i
-    ASOF JOIN idle_until AS u ON u.gpu_id = i.gpu_id AND u.start_ns <= i.at_ns
-    GROUP BY ALL
+    SELECT n.code, sum(least(g.end_ns, n.end_ns) - greatest(g.start_ns, n.start_ns))::BIGINT AS idle_ns
+    FROM (
+        SELECT *, first_slot AS slot FROM gaps WHERE last_slot = first_slot
+        UNION ALL
+        SELECT *, unnest(range(first_slot, last_slot + 1)) FROM gaps WHERE last_slot > first_slot
+    ) AS g
+    JOIN (
+        SELECT code, start_ns, end_ns, start_ns // slot_ns AS first_slot, unnest(range(start_ns // slot_ns, end_ns // slot_ns + 1)) AS slot
+        FROM named CROSS JOIN line
+    ) AS n USING (slot)
+    WHERE slot = greatest(g.first_slot, n.first_slot) AND g.start_ns < n.end_ns AND g.end_ns > n.start_ns
+    GROUP BY n.code
 ),
 by_name AS (
     SELECT code, count(*) AS calls, sum(duration_ns)::BIGINT AS host_ns FROM named GROUP BY ALL

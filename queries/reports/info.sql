@@ -40,9 +40,7 @@ walls AS MATERIALIZED (
     SELECT sum(duration_ns) AS wall_ns FROM wall
 ),
 calls AS MATERIALIZED (
-    SELECT process_id, thread_id, name, call_group, count(*) AS calls
-    FROM api_calls
-    GROUP BY ALL
+    FROM _call_counts
 ),
 ops AS MATERIALIZED (
     SELECT kind, process_id, device_id, stream_id, name_id, label, count(*) AS ops, sum(duration_ns) AS gpu_ns

@@ -48,7 +48,7 @@ SELECT coalesce(w.all_ns, 0) AS waiting_ns, coalesce(least(w.cpu_ns, greatest(
 FROM waiting AS w, launched AS l
 UNION ALL
 SELECT all_ns, CASE WHEN cpu_ns > gpus * launch_apart_ns * (
-    SELECT count(*) FROM api_calls WHERE call_group IN ('launch', 'graph launch')
+    SELECT coalesce(sum(calls), 0) FROM _call_counts WHERE call_group IN ('launch', 'graph launch')
 ) THEN cpu_ns ELSE 0 END
 FROM everywhere
 WHERE NOT EXISTS (FROM steady);

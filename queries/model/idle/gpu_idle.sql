@@ -1,17 +1,5 @@
 CREATE VIEW gpu_idle AS
-WITH times AS (
-    FROM _idle_time
-),
-pieces AS (
-    SELECT
-        gpu_id, start_ns, end_ns, call_ns, returned_ns, is_copy, host, sync_ns, copy_ns, alloc_ns, api_ns, gap_ns, gap_end_ns, 0 AS window_ns
-    FROM in_scope('times')
-),
-cut AS (
-    FROM pieces WHERE start_ns <> gap_ns OR end_ns <> gap_end_ns
-)
-SELECT gpu_id, cause, host, idle_ns
-FROM _idle_of('pieces', 'cut');
+FROM facts.gpu_idle;
 
 COMMENT ON VIEW gpu_idle IS 'What the idle time of each GPU is owed to: with `used_gpus.busy_ns` it adds up to the wall, to the nanosecond. A gap is put down to the operation that ends it. If its launch call began before the gap, the operation was launched in time and waited on the GPU: dependency; but if that call is a copy into pageable memory of the host, which was still under way, the host was blocked in it. Else the host was late, and each nanosecond is what the launching thread did then.';
 COMMENT ON COLUMN gpu_idle.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';

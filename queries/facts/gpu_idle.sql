@@ -1,0 +1,18 @@
+CREATE TABLE IF NOT EXISTS facts.gpu_idle (
+    gpu_id BIGINT, cause VARCHAR, host VARCHAR, idle_ns BIGINT
+);
+
+INSERT INTO facts.gpu_idle BY NAME
+WITH times AS (
+    FROM _idle_time
+),
+pieces AS (
+    SELECT
+        gpu_id, start_ns, end_ns, call_ns, returned_ns, is_copy, host, sync_ns, copy_ns, alloc_ns, api_ns, gap_ns, gap_end_ns, 0 AS window_ns
+    FROM in_scope('times')
+),
+cut AS (
+    FROM pieces WHERE start_ns <> gap_ns OR end_ns <> gap_end_ns
+)
+SELECT gpu_id, cause, host, idle_ns
+FROM _idle_of('pieces', 'cut');
