@@ -1,8 +1,5 @@
 CREATE VIEW used_gpus AS
-SELECT g.gpu_id, coalesce(sum(p.duration_ns), 0)::BIGINT AS busy_ns
-FROM (SELECT DISTINCT gpu_id FROM _gpu_work) AS g
-LEFT JOIN _gpu_busy_parts AS p USING (gpu_id)
-GROUP BY g.gpu_id;
+FROM facts.used_gpus;
 
 COMMENT ON VIEW used_gpus IS 'The GPUs in scope, and how long each was busy: the sum of `gpu_busy`.';
 COMMENT ON COLUMN used_gpus.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
