@@ -21,7 +21,8 @@ SELECT
     100 * l.recoverable_ns / w.time_ns AS wall_pct,
     NULL AS place,
     'the GPU is idle ' || time_text(l.time_ns) || ': ' || coalesce(l.evidence, '')
-        || (SELECT '; ' || count_text(calls) || ' launch calls of ' || time_text(call_ns) FROM launched WHERE calls > 0) AS evidence
+        || (SELECT '; ' || count_text(calls) || ' launch calls of ' || time_text(call_ns) FROM launched WHERE calls > 0)
+        || '; ' || profiler_share_text() AS evidence
 FROM (FROM classify_report WHERE part = 'launch') AS l, (FROM classify_report WHERE part = 'wall') AS w
 WHERE NOT EXISTS (FROM graph_candidates_report)
     AND coalesce((SELECT recoverable_ns FROM host_report WHERE code = 'cpu_work'), 0) <= $launch_apart_ns * (SELECT calls FROM launched)
