@@ -110,6 +110,61 @@ def test_a_fused_chain_is_paired_with_what_replaced_it(plain, tmp_path):
     assert (moved(found)["launch_calls"], moved(found)["kernels"]) == ("improved", "improved")
 
 
+def little(folder, *, seed, attention, others):
+    """Write a trace of steps of a large kernel and six small ones, and measure it."""
+    draw = random.Random(seed)  # noqa: S311
+    loop = planted.Loop(Trace(), nvtx="token #")
+    for _ in range(20):
+        loop.step()
+        loop.launch("attention(float *)", round(attention * draw.gauss(1, 0.002)))
+        for name in "abcdef":
+            loop.launch(f"small_{name}(float *)", round(others * draw.gauss(1, 0.002)))
+        loop.copy("D2H", 8, 2_000)
+        loop.sync()
+    planted.planted(loop.trace, loop).write(folder / f"{seed}.sqlite")
+    return measured(folder / f"{seed}.sqlite")
+
+
+def test_an_improvement_is_not_surrounded_by_what_is_below_a_percent_of_the_step(tmp_path):
+    # Each small kernel got 10 % slower: 300 ns of a step of a millisecond.
+    before = little(tmp_path, seed=1, attention=1_000_000, others=3_000)
+    found = compare([before], [little(tmp_path, seed=2, attention=600_000, others=3_300)])
+    assert found.decision == "accept"
+    rows = {row.name: row.verdict for row in found.rows if row.part == "kernel"}
+    assert rows.pop("attention(float *)") == "improved"
+    assert set(rows.values()) == {"little"}
+    assert not any("slower" in note for note in notes(found))
+
+
+def test_small_kernels_that_hold_the_step_still_regress(tmp_path):
+    before = little(tmp_path, seed=1, attention=20_000, others=30_000)
+    found = compare([before], [little(tmp_path, seed=2, attention=20_000, others=36_000)])
+    assert {row.verdict for row in found.rows if (row.name or "").startswith("small")} == {"regressed"}
+
+
+def test_a_kernel_that_replaced_another_is_no_regression_of_it(tmp_path):
+    # What was two kernels and a pass over memory elsewhere is one that takes longer than the one in whose place it is.
+    sides = []
+    for names in (
+        [("embed", 50_000), ("old_norm", 30_000), ("head", 50_000), ("argmax", 90_000)],
+        [("embed", 50_000), ("fused_everything", 60_000), ("head", 50_000), ("argmax", 20_000)],
+    ):
+        loop = planted.Loop(Trace(), nvtx="token #")
+        for _ in range(12):
+            loop.step()
+            for name, takes in names:
+                loop.launch(f"{name}(float *)", takes)
+            loop.copy("D2H", 8, 2_000)
+            loop.sync()
+        path = tmp_path / f"{names[1][0]}.sqlite"
+        planted.planted(loop.trace, loop).write(path)
+        sides.append(measured(path))
+    found = compare([sides[0]], [sides[1]])
+    (row,) = [row for row in found.rows if row.match == "guess"]
+    assert row.verdict == "changed"
+    assert not any(row.verdict == "regressed" for row in found.rows if row.part == "kernel")
+
+
 def test_more_noise_hides_what_less_shows(tmp_path):
     before, after = (
         decode(tmp_path / f"{slow}.sqlite", seed=seed, slow=slow, jitter=0.3) for seed, slow in ((1, 1.0), (2, 1.05))

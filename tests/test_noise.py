@@ -46,6 +46,22 @@ def test_a_difference_of_five_standard_deviations_is_seen(steps, neighbour):
     assert all(difference.is_real for difference in differences(pairs))
 
 
+@pytest.mark.parametrize(("steps", "neighbour"), [(8, 0.0), (12, 0.5), (20, 0.7), (64, 0.9)])
+def test_a_change_of_40_percent_with_a_deviation_of_4_is_seen_however_related_the_steps(steps, neighbour):
+    seen = []
+    for seed in range(10):
+        draw = random.Random(seed)  # noqa: S311
+        pairs = [
+            (
+                Samples(related(draw, steps, neighbour, 0.04)),
+                Samples(tuple(1.4 * x for x in related(draw, steps, neighbour, 0.04))),
+            )
+            for _ in range(20)
+        ]
+        seen += [difference.is_real for difference in differences(pairs)]
+    assert sum(seen) >= 0.99 * len(seen)
+
+
 def test_what_is_less_than_a_standard_deviation_is_noise_however_many_the_steps():
     draw = random.Random(3)  # noqa: S311
     before, after = related(draw, 2000, 0.0), tuple(x + 0.005 for x in related(draw, 2000, 0.0))

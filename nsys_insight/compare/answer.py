@@ -36,7 +36,8 @@ _MEANINGS = {
     "after_registers": "The same after",
     "match": "How kernels were paired: by name; by identity, which leaves out tiles, types and numbers; or by a guess:"
     " other names at the same place in the step",
-    "verdict": "improved, regressed, changed (neither better nor worse), noise (less than a standard deviation, the"
+    "verdict": "improved, regressed, changed (neither better nor worse, or a kernel that took the place of a faster"
+    " one), little (a time that differs by less than 1 % of the step), noise (less than a standard deviation, the"
     " interval holds 0, or times of single runs that differ by less than 2 %), new, gone; NULL where it cannot be told."
     " Of the decision: accept, small (better by 3 % or less), revert, indistinguishable, unknown",
 }

@@ -23,6 +23,8 @@ WORTHWHILE_PCT = 3.0
 # Times of single runs that differ by less are no difference: in two runs of one program on one machine (decode_eager,
 # 32 steps), kernels whose own spread was 1 % differed by up to 1.4 %.
 LEAST_PCT = 2.0
+# Of a step, a time that changed by less than this share of it is little, whatever it is of itself.
+LITTLE_PCT = 1.0
 # Neither more nor less of it is better: a fused kernel takes longer than the kernels that it replaces did.
 NEUTRAL = {"kernel_avg_ns", "kernel_med_ns", "graph_launches"}
 MORE_IS_BETTER = ("_per_s", "/s", "throughput", "tps", "speedup")
@@ -38,8 +40,9 @@ class Row:
         name: Of which kernel, family or benchmark; None for the whole step.
         metric: What of it.
         difference: Both sides, and the interval.
-        verdict: improved, regressed, changed (of what is neither better nor worse), noise, new, gone; None where it
-            cannot be told, for a side is not known or was measured once.
+        verdict: improved, regressed, changed (of what is neither better nor worse, and of a kernel that took the place
+            of a faster one), little (a time that differs by less than LITTLE_PCT of the step), noise, new, gone; None
+            where it cannot be told, for a side is not known or was measured once.
         match: How kernels were paired, as in `nsys_insight.compare.kernel_identity.Match`.
         calls: How many of the kernel a step launches, before and after.
         registers: The most registers of the kernel, before and after.
@@ -204,12 +207,14 @@ def _benchmarks(before: Sequence[Run], after: Sequence[Run], *, by_run: bool) ->
 def _judged(rows: list[Row], *, single: bool) -> list[Row]:
     """Find the intervals, the headline's apart from the others', and give verdicts; order what moved."""
     first = [row for row in rows if row.part == "benchmark" or row.metric == HEADLINE]
+    little = min((LITTLE_PCT / 100 * row.before for row in first if row.metric == HEADLINE and row.before), default=0.0)
     judged = []
     for asked in (first, [row for row in rows if row not in first]):
         pairs = [(row.difference.before, row.difference.after) for row in asked]
         for row, found in zip(asked, differences(pairs), strict=True):
             sure = replace(row, difference=found)
-            judged.append(replace(sure, verdict=row.verdict or _verdict(sure, single=single)))
+            verdict = row.verdict or _verdict(sure, single=single)
+            judged.append(replace(sure, verdict=_weighed(replace(sure, verdict=verdict), little)))
     parts = ("benchmark", "run", "family", "kernel")
     ordered = ("run", "benchmark")
     place = {(row.name, row.metric): at for at, row in enumerate(rows) if row.part in ordered}
@@ -223,6 +228,14 @@ def _judged(rows: list[Row], *, single: bool) -> list[Row]:
             row.name or "",
         ),
     )
+
+
+def _weighed(row: Row, little_ns: float) -> str | None:
+    """Say what a verdict is in a step of which so much is little."""
+    judged = row.verdict in ("improved", "regressed") and row.metric.endswith("_ns") and row.metric != HEADLINE
+    if judged and row.part != "benchmark" and abs(row.difference.delta or 0) < little_ns:
+        return "little"
+    return "changed" if row.verdict == "regressed" and row.match == "guess" else row.verdict
 
 
 def _verdict(row: Row, *, single: bool) -> str | None:

@@ -95,11 +95,18 @@ def _diagnosed(trace: Session, steps: StepOptions) -> Diagnosis:
         findings=findings,
         unjudged=unjudged,
         top_kernel=(kernel["name"], kernel["pct"]) if kernel and kernel["pct"] is not None else None,
-        notes=answers["classify"].notes_of("processes") + answers["classify"].notes_of(SCOPE_NOTE),
+        notes=_notes(trace, answers, nothing=wall["time_ns"] is None),
         trace=trace.about(),
         params=steps.given,
         answers=answers,
     )
+
+
+def _notes(trace: Session, answers: dict[str, Answer], *, nothing: bool) -> tuple[str, ...]:
+    """Say what must be known besides: other processes, tokens that do not fit, where the trace is if the scope is empty."""
+    lies = trace.where_events_lie().removeprefix("; ") if nothing else ""
+    said = tuple(note for name in ("processes", "tokens", SCOPE_NOTE) for note in answers["classify"].notes_of(name))
+    return (*said, lies) if lies else said
 
 
 def _answers(trace: Session, reports: set[str], steps: StepOptions) -> dict[str, Answer]:

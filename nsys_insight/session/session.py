@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Self
 from nsys_insight import progress
 from nsys_insight.errors import UsageError
 from nsys_insight.facts.store import FactOptions
-from nsys_insight.ingest import cache_folder
+from nsys_insight.ingest import cache_folder, extents
 from nsys_insight.ingest.files import File, labels_of
 from nsys_insight.ingest.identify import Kind, identify, settled
 from nsys_insight.ingest.limits import suited
 from nsys_insight.ingest.ncu.store import for_trace
+from nsys_insight.ingest.raw import WHOLE
 from nsys_insight.ingest.scope import WHOLE_TRACE, Scope
 from nsys_insight.packs import library, step_options
 from nsys_insight.packs.step_options import AUTO, StepOptions
@@ -150,7 +151,7 @@ class Session:
             params=values | given,
             notes=tuple(text for _, text in notes),
             note_names=tuple(name for name, _ in notes),
-            empty=self._empty(pack),
+            empty=self._empty(pack, table),
             trace=self.about(),
         )
 
@@ -224,11 +225,23 @@ class Session:
             self._ncu_said = True
             self._options["note"](f"ncu's data are those of {self.ncu}")
 
-    def _empty(self, pack: Pack) -> str:
+    def _empty(self, pack: Pack, table: str) -> str:
         if self._scope == WHOLE_TRACE:
             return pack.empty
         scope = " ".join(f"{name.removesuffix('_ns')} {value}" for name, value in self._scope.given.items())
-        return f"Nothing in this scope ({scope}). In a whole trace that would mean: {pack.empty}"
+        any_row = self._connection.duckdb.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone()
+        lies = "" if any_row else self.where_events_lie()
+        return f"Nothing in this scope ({scope}){lies}. In a whole trace that would mean: {pack.empty}"
+
+    def where_events_lie(self) -> str:
+        """Say when the GPU worked in the whole trace, after a semicolon; nothing where no window is asked for."""
+        if self._scope.from_ns is None and self._scope.to_ns is None:
+            return ""
+        tables = [table for table in extents.EVENTS if table in WHOLE and table != "CUPTI_ACTIVITY_KIND_RUNTIME"]
+        found = self._connection.duckdb.execute(extents.select({}, schema="whole", tables=tables)).fetchone()
+        if not found or found[0] is None:
+            return "; nothing ran on a GPU in all of the trace"
+        return f"; the GPU works from {found[0] / 1e9:.6g} s to {found[1] / 1e9:.6g} s of this trace"
 
     def close(self) -> None:
         """Close the trace; its answers cannot be read afterwards."""

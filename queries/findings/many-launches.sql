@@ -22,6 +22,7 @@ SELECT
     100 * l.recoverable_ns / w.time_ns AS wall_pct,
     NULL AS place,
     'the GPU is idle ' || time_text(l.time_ns) || ': ' || coalesce(l.evidence, '')
-        || (SELECT '; ' || counted_text(calls, 'launch call') || ' of ' || time_text(call_ns) || per FROM launched WHERE calls > 0) AS evidence
+        || (SELECT '; ' || counted_text(calls, 'launch call') || ' of ' || time_text(call_ns) || per FROM launched WHERE calls > 0)
+        || '; ' || profiler_share_text() AS evidence
 FROM (FROM classify_report WHERE part = 'launch') AS l, (FROM classify_report WHERE part = 'wall') AS w
 WHERE l.see = 'graph-candidates' AND NOT EXISTS (FROM graph_candidates_report WHERE verdict <> 'no')

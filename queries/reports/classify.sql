@@ -78,6 +78,8 @@ evidence = "What the part is made of, as shares of the wall; of the wall: TKLQT"
 see = "The report that says more"
 
 [notes]
+tokens = """
+SELECT tokens_misfit FROM _step_sentences WHERE tokens_misfit IS NOT NULL"""
 method = """
 SELECT CASE WHEN (SELECT count(*) FROM steps WHERE phase = 'steady') = 0
     THEN 'no steady steps were found: this is the whole scope, with its start-up; name an NVTX range with --step-range, or see steps'

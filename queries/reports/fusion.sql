@@ -69,7 +69,7 @@ replay = """
 SELECT 'played again as it is, the step lasts ' || round(replayed_ns / 1e6, 3) || ' ms instead of ' || round(wall_ns / 1e6, 3) || ' ms: take these savings for less certain'
 FROM fusion_step WHERE abs(replayed_ns / nullif(wall_ns, 0) - 1) > 0.1"""
 profiler = """
-SELECT 'savings are of the profiled run: ' || profiler_share_text()
+SELECT 'what is saved is of the profiled run: ' || profiler_share_text()
 FROM answer WHERE chosen AND host_high_ns > kernel_high_ns + gap_ns LIMIT 1"""
 dear = """
 SELECT 'a saving below 0: launched from Python, as by Triton, the fused kernel may cost more than it saves; a library''s operation or a CUDA graph does not'

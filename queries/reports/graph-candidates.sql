@@ -74,7 +74,7 @@ long_gap_ns = "CPU work of waiting_ns that stays, because it is in long gaps or 
 
 [notes]
 profiled = """
-SELECT 'the saving is of the profiled run; launches take about a quarter less time without the profiler'
+SELECT 'the saving is of the profiled run: ' || profiler_share_text()
 FROM answer WHERE verdict <> 'no'"""
 [agent]
 rows = 1

@@ -57,7 +57,8 @@ SELECT 'prefill, not in these figures: ' || CASE count(*) WHEN 1 THEN '' ELSE co
     || ' ms, ' || round(avg(gpu_busy_ns) / 1e6, 3) || ' ms of it busy' || coalesce(', ' || round(avg(kernels))::BIGINT || ' kernels', '')
 FROM steps WHERE phase = 'prefill' HAVING count(*) > 0"""
 tokens = """
-SELECT 'a step makes ' || round(tokens_per_step, 2) || ' tokens' FROM step_method WHERE method IS NOT NULL AND tokens_per_step <> 1"""
+SELECT coalesce(s.tokens_misfit, 'a step makes ' || round(m.tokens_per_step, 2) || ' tokens')
+FROM step_method AS m, _step_sentences AS s WHERE m.method IS NOT NULL AND m.tokens_per_step <> 1"""
 processes = """
 SELECT sentence FROM _other_processes WHERE EXISTS (FROM answer)"""
 gpus = """

@@ -13,7 +13,10 @@ SELECT
     CASE method WHEN 'nvtx' THEN 'steps are ' || told_by WHEN 'count' THEN NULL ELSE 'steps are told by ' || marked_by END AS steps_are,
     CASE method WHEN 'nvtx' THEN 'NVTX ranges ' || pattern ELSE 'by ' || told_by END AS in_brief,
     ', of process ' || process_id || '; confidence ' || confidence AS of_process,
-    of_process || ': ' || reason AS of_process_because
+    of_process || ': ' || reason AS of_process_because,
+    CASE WHEN method <> 'count' AND (tokens_per_step < 1 OR tokens_per_step <> round(tokens_per_step))
+        THEN 'a step would make ' || round(tokens_per_step, 2) || ' tokens: --tokens does not fit the ' || step_count || ' steps, so that figures per token may be wrong; see nsys-insight steps'
+    END AS tokens_misfit
 FROM facts.step_method;
 
 COMMENT ON VIEW _step_sentences IS 'One row: how the rows of `steps` were found, in words. No row when nothing ran on a GPU.';
@@ -25,3 +28,4 @@ COMMENT ON COLUMN _step_sentences.steps_are IS 'The same as a sentence: steps ar
 COMMENT ON COLUMN _step_sentences.in_brief IS 'What tells the steps, for brackets: NVTX ranges decode_step; by CUDA graphs';
 COMMENT ON COLUMN _step_sentences.of_process IS 'How the sentence goes on: of which process, how sure it is';
 COMMENT ON COLUMN _step_sentences.of_process_because IS 'The same, and why';
+COMMENT ON COLUMN _step_sentences.tokens_misfit IS 'That --tokens is no multiple of the steps; NULL where it is';
