@@ -10,11 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hostile_names
 import pytest
 from many_traces import everything
 
 import nsys_insight
-from nsys_insight.errors import QueryError, UsageError
+from nsys_insight.errors import QueryError, TraceError, UsageError
 from nsys_insight.packs.built_in import built_in
 from nsys_insight.scrub import scrub as scrubbing
 from nsys_insight.scrub.known import Known
@@ -283,6 +284,32 @@ def test_a_report_is_exported_and_it_says_why(tmp_path, monkeypatch, planted):
     scrub(report, tmp_path / "shared.sqlite", note=said.append)
     assert SECRETS["home"].encode() not in (tmp_path / "shared.sqlite").read_bytes()
     assert "nsys alone writes reports (.nsys-rep), so a .sqlite is made, which is a trace too" in said
+
+
+def test_of_a_damaged_file_nothing_is_written(planted, tmp_path):
+    content = bytearray(planted.read_bytes())
+    content[20_000:60_000] = b"\xff" * 40_000
+    (tmp_path / "damaged.sqlite").write_bytes(content)
+    with pytest.raises(TraceError, match="damaged"):
+        scrub(tmp_path / "damaged.sqlite", tmp_path / "shared.sqlite")
+    assert [path.name for path in tmp_path.iterdir()] == ["damaged.sqlite"]
+
+
+@pytest.mark.parametrize("shift_times", [False, True])
+def test_rows_that_cannot_be_are_scrubbed_too(sample, tmp_path, shift_times):
+    path = Path(shutil.copy(sample("churn"), tmp_path / "trace.sqlite"))
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        for change in ("start = 9223372036854775807", "end = 'text of /home/jane'", "start = -9223372036854775808"):
+            row = "(SELECT min(rowid) FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE start BETWEEN 1 AND 1e15 AND end > start)"
+            database.execute(f"UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET {change} WHERE rowid = {row}")
+    scrub(path, tmp_path / "shared.sqlite", shift_times=shift_times)
+    assert b"jane" not in (tmp_path / "shared.sqlite").read_bytes()
+
+
+def test_hostile_names_are_names(tmp_path):
+    path = hostile_names.written(tmp_path / "hostile.sqlite")
+    assert scrub(path, tmp_path / "shared.sqlite").differing == []
+    assert hostile_names.INJECTION.encode() in (tmp_path / "shared.sqlite").read_bytes()
 
 
 def test_what_cannot_be_done_is_said(planted, tmp_path):

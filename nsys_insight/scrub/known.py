@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.errors import TraceError
 from nsys_insight.facts.captured import command_lines
 from nsys_insight.ingest import private
 from nsys_insight.ingest.sqlite_file import uri
@@ -64,13 +65,18 @@ def known(trace: Path) -> Known:
     """Read from a SQLite export what is to be looked for in it.
 
     Raises:
-        sqlite3.Error: The file is damaged.
+        TraceError: The file is damaged.
     """
     import sqlite3
 
-    with closing(sqlite3.connect(uri(trace), uri=True)) as database:
-        database.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
-        return _read(database)
+    try:
+        with closing(sqlite3.connect(uri(trace), uri=True)) as database:
+            database.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+            return _read(database)
+    except sqlite3.DatabaseError as error:
+        raise TraceError(
+            f"{trace} is a damaged SQLite file: {error}", "export the report again: nsys export --type sqlite"
+        ) from None
 
 
 def is_environment(text: str) -> bool:
