@@ -263,7 +263,7 @@ def test_times_are_shifted_and_dates_are_none(planted, tmp_path):
 
 
 def test_an_odd_file_is_scrubbed_too(planted, tmp_path):
-    """With a view, in WAL mode, in UTF-16, with a table without row numbers."""
+    """With a view, in WAL mode, with a table without row numbers."""
     for number, change in enumerate(["CREATE VIEW odd AS SELECT value FROM StringIds", "PRAGMA journal_mode = WAL",
                                      "CREATE TABLE two (a TEXT PRIMARY KEY) WITHOUT ROWID"]):  # fmt: skip
         path = Path(shutil.copy(planted, tmp_path / f"{number}.sqlite"))
