@@ -236,18 +236,18 @@ def test_what_still_looks_like_a_secret_is_listed(tmp_path, planted):
 
 def test_names_of_kernels_are_hashed(planted, tmp_path):
     made = [scrub(planted, tmp_path / f"{number}.sqlite", names=True, key=key)
-            for number, key in enumerate(("a", "a", "b", None, None))]  # fmt: skip
+            for number, key in enumerate(("a", "a", None))]  # fmt: skip
     # What tells kernels apart by what they are called cannot say the same.
     assert set(made[0].differing) <= {"classify-kernels", "fusion", "fusion-candidate", "top", "roofline"}
     names = []
-    for number in range(5):
+    for number in range(3):
         assert b"void work<float>" not in (tmp_path / f"{number}.sqlite").read_bytes()
         with nsys_insight.open(tmp_path / f"{number}.sqlite") as trace:
             names.append(frozenset(row.name for row in trace.rows("SELECT DISTINCT name FROM kernels")))
     with nsys_insight.open(planted) as trace:
         assert {len(each) for each in names} == {len(trace.rows("SELECT DISTINCT name FROM kernels"))}
     assert names[0] == names[1]
-    assert len(set(names)) == 4, "without a key of one's own they match nothing"
+    assert names[2] != names[0], "without a key they match nothing"
 
 
 def test_times_are_shifted_and_dates_are_none(planted, tmp_path):

@@ -47,7 +47,7 @@ class Known:
     `users` and `hosts` are names, `values` those of environment variables and secret arguments, `folder` the program's
     own, `roots` the first folders of paths that are known to be paths, `others` what processes are called that are not
     the program's, `kernels` and `calls` the names of kernels and API calls, `streams` the ids of strings that are what
-    the program printed.
+    the program printed, `printed` those of them that are longer than a word.
     """
 
     users: set[str] = field(default_factory=set)
@@ -59,6 +59,7 @@ class Known:
     kernels: set[str] = field(default_factory=set)
     calls: set[str] = field(default_factory=set)
     streams: set[int] = field(default_factory=set)
+    printed: set[str] = field(default_factory=set)
 
 
 def known(trace: Path) -> Known:
@@ -176,8 +177,11 @@ def _read_processes(database: sqlite3.Connection, found: Known) -> None:
     ids = {id_ for (id_,) in rows(database, "CUPTI_ACTIVITY_KIND_RUNTIME", "nameId", distinct=True)}
     found.calls = {text for id_ in ids if isinstance(text := strings.get(id_), str) and text}
     found.others -= found.kernels | found.calls
-    printed = rows(database, "ProcessStreams", "filenameId", "contentId")
-    found.streams = {id_ for pair in printed for id_ in pair if isinstance(id_, int)}
+    found.streams = {id_ for (id_,) in rows(database, "ProcessStreams", "contentId") if isinstance(id_, int)}
+    texts = [strings.get(id_) for id_ in found.streams]
+    texts += [text for (text,) in rows(database, "ANALYSIS_FILE", "content")]
+    found.printed = {text for text in texts if isinstance(text, str) and len(text) >= LEAST}
+    found.printed -= found.kernels | found.calls
 
 
 def rows(database: sqlite3.Connection, table: str, *columns: str, distinct: bool = False) -> Iterable[Any]:
