@@ -26,6 +26,10 @@ golden:
 fuzz minutes="10" seed="0":
     python tests/fuzz/run.py --minutes {{minutes}} --seed {{seed}}
 
+# Run commands on a machine that fails them: many at once, killed, no room, a trace that changes
+faults times="50":
+    python tests/faults/run.py --times {{times}}
+
 # Measure against sqlite3 (and nsys, where it is) on a big tiled trace; see docs/performance.md
 bench:
     python benchmarks/measure.py

@@ -33,6 +33,10 @@ class QueryError(InsightError):
     """The SQL failed."""
 
 
+class MetLateError(QueryError):
+    """A row stopped a query when others had been handed over; asked again, it answers without that row."""
+
+
 class UsageError(InsightError):
     """The command line asked for something that does not exist, or is ambiguous."""
 
@@ -49,6 +53,11 @@ class ToolError(InsightError):
     """Running nsys or ncu was not possible, or failed."""
 
     exit_code = Exit.TOOL
+
+
+def file_changed(path: object, what: str = "replaced or written to") -> TraceError:
+    """The error of a trace that did not stay as it was when it was opened."""
+    return TraceError(f"{path} was {what} while it was read", "ask again when it stays as it is")
 
 
 def cannot_write(path: object, error: OSError) -> UsageError:

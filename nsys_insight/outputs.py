@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import tempfile
+import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +23,8 @@ _KINDS = {
     b"NVIDIA Tegra": "a report of nsys", b"NVR\0": "a report of ncu",
 }  # fmt: skip
 _TEXT_SUFFIXES = {"", ".txt", ".log", ".md", ".markdown", ".csv", ".json", ".jsonl", ".ndjson", ".html", ".htm", ".svg"}
+# What was not written to for so long, nobody writes.
+_LEFT_S = 60 * 60
 _BESIDE = ("-wal", "-journal", "-shm", ".wal")
 
 
@@ -54,7 +58,10 @@ def whole(target: Path, inputs: Iterable[Path] = (), *, force: bool = False) -> 
     try:
         real = target.resolve()
         folder = real.parent if _is_replaced(real) else None
-        handle, name = tempfile.mkstemp(dir=folder, prefix=f".{real.stem[:40]}-", suffix=real.suffix[-20:])
+        prefix, suffix = f".nsys-insight-{real.stem[:40]}-", real.suffix[-20:]
+        if folder:
+            _forget_the_killed(folder, prefix, suffix)
+        handle, name = tempfile.mkstemp(dir=folder, prefix=prefix, suffix=suffix)
         os.close(handle)
     except OSError as error:
         raise cannot_write(target, error) from None
@@ -95,6 +102,17 @@ def save(target: Path, content: str | bytes, inputs: Iterable[Path] = ()) -> Non
     """
     with whole(target, inputs) as made:
         made.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def _forget_the_killed(folder: Path, prefix: str, suffix: str) -> None:
+    """Remove what processes left that were killed while they wrote this file: nobody writes to it any more."""
+    names = re.compile(f"{re.escape(prefix)}[a-z0-9_]{{8}}{re.escape(suffix)}")
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if names.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                with suppress(OSError):
+                    if abs(time.time() - entry.stat().st_mtime) > _LEFT_S:
+                        Path(entry.path).unlink()
 
 
 def _is_replaced(real: Path) -> bool:

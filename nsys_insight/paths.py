@@ -32,11 +32,16 @@ def demo_trace() -> Path:
     return packaged if packaged.is_file() else _PACKAGE.parent / "sample_traces" / "decode_eager.sqlite"
 
 
+def expanded(path: str | Path) -> Path:
+    """A path as the user gave it, with ``~`` for the home folder; where there is no such user, ``~`` is a name."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - pathlib raises a RuntimeError for a user without a home
+
+
 def user_folder(name: str) -> Path:
     """A folder of the user's own: ``$NSYS_INSIGHT_<NAME>_DIR``, else `name` in the user's configuration."""
     chosen = os.environ.get(f"NSYS_INSIGHT_{name.removesuffix('s').upper()}_DIR")
     if chosen:
-        return Path(chosen).expanduser()
+        return expanded(chosen)
     from platformdirs import user_config_path
 
     return user_config_path("nsys-insight", appauthor=False) / name

@@ -13,6 +13,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from nsys_insight.facts.store import FactOptions
+
 REPOSITORY = Path(__file__).parents[1]
 _NUMBERS = count()
 
@@ -80,3 +82,19 @@ def shared() -> Path:
     if not (folder / "traces").is_dir():
         pytest.skip("needs the traces in ../shared")
     return folder
+
+
+@pytest.fixture
+def found(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Give the kinds of facts that are found, in their order."""
+    from nsys_insight.facts.store import Facts
+
+    order: list[str] = []
+    find = Facts._find
+
+    def noting(self: Facts, kind: str, options: FactOptions) -> None:
+        find(self, kind, options)
+        order.append(kind)
+
+    monkeypatch.setattr(Facts, "_find", noting)
+    return order

@@ -465,6 +465,7 @@ def d2h_sync_points(tables: Tables) -> list[dict[str, Any]]:
     copies = _by_call(copy for copy in tables[MEMCPY] if kinds[copy["copyKind"]] == "Device-to-Host")
     waits, records = _by_call(tables[SYNC]), _by_call(tables["CUPTI_ACTIVITY_KIND_CUDA_EVENT"])
 
+    blocking = blocking_copies(tables)
     points: list[dict[str, Any]] = []
     recorded: dict[tuple[int, int], tuple[Row, int]] = {}  # an event: where, and when, it was last recorded
     pending: dict[int, list[tuple[Row, int]]] = defaultdict(list)  # a thread's copies, each with its call's start
@@ -473,7 +474,7 @@ def d2h_sync_points(tables: Tables) -> list[dict[str, Any]]:
         done: list[Row] = []
         for record in records[key]:
             recorded[pid, record["eventId"]] = (record, call["start"])
-        if is_blocking_copy(call["name"]):
+        if key in blocking and "Async" not in call["name"]:
             done = copies[key]
         elif HOST_WAIT.match(call["name"]):
             wait = waits[key][0] if waits[key] else None
@@ -496,9 +497,25 @@ def _by_call(rows: Iterable[Row]) -> dict[tuple[int, int], list[Row]]:
     return grouped
 
 
-def is_blocking_copy(name: str) -> bool:
-    """Say whether a copying call returns only when the copy is done: judged by its name, whatever the memory."""
-    return bool(re.match(r"cu(da)?Memcpy", name)) and "Async" not in name
+def blocking_copies(tables: Tables) -> dict[tuple[int, int], bool]:
+    """Give process and correlation id of the calls that return only when their copy is done, and whether by memory.
+
+    Those are copies from or to memory of the host, but for asynchronous ones; of these, what goes to the host into
+    pageable memory.
+    """
+    kinds = labels(tables, "ENUM_CUDA_MEMCPY_OPER", COPY_KINDS)
+    memory = labels(tables, "ENUM_CUDA_MEM_KIND", MEMORY_KINDS)
+    called: dict[tuple[int, int], Row] = call_of(tables)
+    found: dict[tuple[int, int], bool] = {}
+    for copy in tables[MEMCPY]:
+        key = (pid_of(copy), copy["correlationId"])
+        name = called[key]["name"] if key in called and copy["correlationId"] is not None else ""
+        if not re.match(r"cu(da)?Memcpy", name) or "Host" not in kinds[copy["copyKind"]]:
+            continue
+        is_read = kinds[copy["copyKind"]] == "Device-to-Host" and memory[copy["dstKind"]] == "Pageable"
+        if is_read or "Async" not in name:
+            found[key] = found.get(key, False) or is_read
+    return found
 
 
 def _covers(wait: Row | None, event: tuple[Row, int] | None, copy: Row, copy_began: int) -> bool:
@@ -525,8 +542,7 @@ def host_waits(tables: Tables) -> list[dict[str, Any]]:
     A wait is a synchronising call, a blocking copy from or to host memory, or an asynchronous copy into pageable
     memory. The last such copy that a synchronising call completes is one wait with it.
     """
-    kinds = labels(tables, "ENUM_CUDA_MEMCPY_OPER", COPY_KINDS)
-    reads = pageable_reads(tables)
+    blocking = blocking_copies(tables)
     copies, syncs = _by_call(tables[MEMCPY]), _by_call(tables[SYNC])
     records = _by_call(tables["CUPTI_ACTIVITY_KIND_CUDA_EVENT"])
     found: list[dict[str, Any]] = []
@@ -550,26 +566,14 @@ def host_waits(tables: Tables) -> list[dict[str, Any]]:
             for _, copying in done[:-1]:
                 add(copying)
             add(*(copying for _, copying in done[-1:]), call)
-        elif is_blocking_copy(call["name"]):
-            if any("Host" in kinds[copy["copyKind"]] for copy in copies[key]):
-                add(call)
+        elif key in blocking and "Async" not in call["name"]:
+            add(call)
         else:
-            pending[thread] += [(copy, call) for copy in copies[key] if key in reads]
+            pending[thread] += [(copy, call) for copy in copies[key] if key in blocking]
     for pairs in pending.values():
         for _, copying in pairs:
             add(copying)
     return found
-
-
-def pageable_reads(tables: Tables) -> set[tuple[int, int]]:
-    """Give process and correlation id of the calls that copied to the host into pageable memory."""
-    kinds = labels(tables, "ENUM_CUDA_MEMCPY_OPER", COPY_KINDS)
-    memory = labels(tables, "ENUM_CUDA_MEM_KIND", MEMORY_KINDS)
-    return {
-        (pid_of(copy), copy["correlationId"])
-        for copy in tables[MEMCPY]
-        if kinds[copy["copyKind"]] == "Device-to-Host" and memory[copy["dstKind"]] == "Pageable"
-    }
 
 
 def idle_costs(tables: Tables) -> dict[tuple[str, int, int], int]:  # noqa: C901, PLR0912, PLR0915 - one loop
@@ -593,7 +597,7 @@ def idle_costs(tables: Tables) -> dict[tuple[str, int, int], int]:  # noqa: C901
     for wait in waits:
         waits_of[wait["calls"][0]["globalTid"]].append(wait)
     wait_of = {_call_key(call): wait for wait in waits for call in wait["calls"]}
-    reads = pageable_reads(tables)
+    blocking = blocking_copies(tables)
     launched, kernels = call_of(tables), Counter((pid_of(row), row["correlationId"]) for row in tables[KERNEL])
     costs: Counter[tuple[str, int, int]] = Counter()
 
@@ -619,7 +623,7 @@ def idle_costs(tables: Tables) -> dict[tuple[str, int, int], int]:  # noqa: C901
                 continue
             if launch["start"] < start:
                 cause = key_of(launch)
-                if launch["end"] > start and cause and key in reads:  # in time, but in a copy into pageable memory
+                if launch["end"] > start and cause and blocking.get(key):  # in time, but in a copy into pageable memory
                     own[cause] += end - start
                 continue
             thread = launch["globalTid"]

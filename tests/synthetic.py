@@ -38,6 +38,8 @@ COPY_KINDS = {
     "D2D": ("Device-to-Device", "device", "device"),
     "P2P": ("Peer-to-Peer", "device", "device"),
     "H2H": ("Host-to-Host", "pinned", "pinned"),
+    "UM H2D": ("Unified Host-to-Device", "unknown", "unknown"),
+    "UM D2H": ("Unified Device-to-Host", "unknown", "unknown"),
 }
 
 
@@ -281,6 +283,27 @@ class Host:
             self._place(stream if what == "stream" else NONE, device), correlation, syncType=what,
             eventId=NONE if event is None else event, eventSyncId=NONE,
         )  # fmt: skip
+        return self
+
+    def migrate(self, kind: str, size: int, *, at: int, runs: int, cause: str = "Page fault", device: int = 0) -> Self:
+        """Move pages of unified memory, "UM H2D" or "UM D2H"; no call asks for it, and its correlation id is 0."""
+        label, source, target = COPY_KINDS[kind]
+        self.trace.row(
+            "CUPTI_ACTIVITY_KIND_MEMCPY", start=at, end=at + runs, deviceId=device, contextId=device + 1, streamId=0,
+            correlationId=0, globalPid=self.global_pid, bytes=size, copyKind=label, srcKind=source.title(),
+            dstKind=target.title(), migrationCause=cause, copyCount=1,
+        )  # fmt: skip
+        return self
+
+    def page_faults(self, *, at: int, runs: int = 0, count: int = 1, device: int | None = None) -> Self:
+        """Record page faults of a GPU, which last for `runs`, or one of the CPU, where `device` is None."""
+        if device is None:
+            self.trace.row("CUDA_UM_CPU_PAGE_FAULT_EVENTS", start=at, globalPid=self.global_pid, address=1 << 32)
+        else:
+            self.trace.row(
+                "CUDA_UM_GPU_PAGE_FAULT_EVENTS", start=at, end=at + runs, globalPid=self.global_pid, deviceId=device,
+                address=1 << 32, numberOfPageFaults=count, faultAccessType=0,
+            )  # fmt: skip
         return self
 
     def malloc(

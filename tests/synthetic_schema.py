@@ -58,6 +58,8 @@ TABLES = {
         "correlationId streamId localMemoryPoolAddress localMemoryPoolReleaseThreshold localMemoryPoolSize "
         "localMemoryPoolUtilizedSize importedMemoryPoolAddress importedMemoryPoolProcessId"
     ),
+    "CUDA_UM_CPU_PAGE_FAULT_EVENTS": "start! globalPid! address! originalFaultPc CpuInstruction! module",
+    "CUDA_UM_GPU_PAGE_FAULT_EVENTS": ("start! end! globalPid! deviceId! address! numberOfPageFaults! faultAccessType!"),
     "NVTX_EVENTS": (
         "start! end eventType! rangeId category color text:TEXT globalTid endGlobalTid textId domainId uint64Value "
         "int64Value doubleValue:REAL uint32Value int32Value floatValue:REAL jsonTextId jsonText:TEXT binaryData:TEXT"
@@ -103,6 +105,9 @@ ENUMS: dict[str, dict[int, str]] = {
     "ENUM_CUDA_MEM_KIND": dict(
         enumerate(("Pageable", "Pinned", "Device", "Array", "Managed", "Device Static", "Managed Static", "Unknown"))
     ),
+    "ENUM_CUDA_UNIF_MEM_MIGRATION": dict(
+        enumerate(("Unknown", "User prefetch", "Page fault", "Speculative prefecth", "Eviction", "Access counters"))
+    ),
     "ENUM_CUDA_DEV_MEM_EVENT_OPER": {0: "Allocation", 1: "Deallocation"},
     "ENUM_CUDA_KERNEL_LAUNCH_TYPE": {0: "Unknown", 1: "Regular", 2: "Coop Single Device", 3: "Coop Multi Device"},
     "ENUM_CUPTI_STREAM_TYPE": {
@@ -120,6 +125,7 @@ ENUM_OF = {
     "srcKind": "ENUM_CUDA_MEM_KIND",
     "dstKind": "ENUM_CUDA_MEM_KIND",
     "memKind": "ENUM_CUDA_MEM_KIND",
+    "migrationCause": "ENUM_CUDA_UNIF_MEM_MIGRATION",
     "memoryOperationType": "ENUM_CUDA_DEV_MEM_EVENT_OPER",
     "launchType": "ENUM_CUDA_KERNEL_LAUNCH_TYPE",
     "flag": "ENUM_CUPTI_STREAM_TYPE",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 
 import planted
@@ -200,3 +202,82 @@ class TestMessages:
 def ask_sql(path, sql):
     with nsys_insight.open(path) as trace:
         return trace.query(sql).dicts()
+
+
+class TestWhereItIsSaid:
+    """What is left out is said wherever an answer goes."""
+
+    @pytest.fixture
+    def bad(self, path):
+        change(path, f"UPDATE {KERNEL} SET start = ? WHERE rowid = 5", MOST)
+        return path
+
+    def test_json_has_it_among_the_notes(self, bad, tmp_path):
+        from nsys_insight.render import write
+
+        with nsys_insight.open(bad) as trace:
+            write(trace.answer("top"), tmp_path / "x.json", "json")
+        notes = json.loads((tmp_path / "x.json").read_text())["notes"]
+        assert [note for note in notes if "kernels are left out: their times cannot be" in note]
+
+    def test_markdown_has_it_below_the_table(self, bad, tmp_path):
+        from nsys_insight.render import write
+
+        with nsys_insight.open(bad) as trace:
+            write(trace.answer("top"), tmp_path / "x.md", "markdown")
+        assert "kernels are left out: their times cannot be" in (tmp_path / "x.md").read_text()
+
+    @pytest.mark.parametrize("kind", ["html", "markdown", "agent"])
+    def test_the_page_has_it_at_its_head(self, bad, path, kind):
+        from nsys_insight.page.file import page_text
+
+        with nsys_insight.open(bad) as trace:
+            text = page_text(trace, kind)
+        assert text.count("kernels are left out: their times cannot be") == 1
+        with nsys_insight.open(loop(path.with_name("good.sqlite"))) as trace:
+            assert "times cannot be" not in page_text(trace, kind)
+
+    @pytest.mark.parametrize("fmt", ["table", "markdown", "csv", "json", "jsonl", "parquet"])
+    def test_the_command_says_it_once_on_stderr(self, bad, tmp_path, fmt):
+        done = command("top", bad, "--format", fmt, "-o", tmp_path / "out")
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.count("kernels are left out: their times cannot be") == 1
+
+
+class TestARowThatIsMetLate:
+    """Of an answer that is written while it runs, rows are gone when one is met that cannot be true."""
+
+    SQL = "SELECT start_ns, end_ns FROM kernels"
+
+    @pytest.fixture
+    def late(self, tmp_path):
+        trace = Trace()
+        host = trace.thread()
+        for _ in range(500):
+            host.launch("k()", api=5, runs=10)
+        path = trace.write(tmp_path / "late.sqlite")
+        for _ in range(10):
+            change(path, f"INSERT INTO {KERNEL} SELECT * FROM {KERNEL}")
+        change(path, f'UPDATE {KERNEL} SET "end" = ? WHERE rowid = 511999', MOST)
+        return path
+
+    @pytest.mark.parametrize("fmt", ["csv", "jsonl", "parquet"])
+    def test_a_file_is_begun_again(self, late, tmp_path, fmt):
+        done = command("sql", late, self.SQL, "-o", tmp_path / f"out.{fmt}", "--threads", 1)
+        assert done.returncode == 0, done.stderr
+        assert "1 of 512,000 kernels are left out" in done.stderr
+        if fmt != "parquet":
+            assert len((tmp_path / f"out.{fmt}").read_text().splitlines()) == 511_999 + (fmt == "csv")
+
+    def test_stdout_ends_with_one_sentence(self, late):
+        done = command("sql", late, self.SQL, "--format", "csv", "--threads", 1)
+        assert done.returncode == 1
+        assert "error: a row that cannot be read was met when others had been written" in done.stderr
+        assert "hint: write to a file, which is begun again without it: -o answer.csv" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def command(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "nsys_insight", *map(str, arguments)], capture_output=True, text=True, check=False
+    )

@@ -39,6 +39,118 @@ def test_the_folder_is_where_the_variable_says_and_private(cache):
     assert cache.stat().st_mode & 0o777 == 0o700
 
 
+of_unix = pytest.mark.skipif(sys.platform == "win32", reason="files have no owner there that is asked for")
+as_root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+
+
+@of_unix
+class TestAFolderThatIsNotTheUsersAlone:
+    def refused(self, cache, why):
+        assert why in cache_folder.refusal()
+        with pytest.raises(PermissionError, match=why):
+            cache_folder.folder()
+        assert not list(cache.iterdir())
+
+    @as_root
+    def test_one_of_another_user(self, cache):
+        cache.mkdir(mode=0o700)
+        os.chown(cache, 12345, 12345)
+        self.refused(cache, "it belongs to another user")
+
+    @as_root
+    def test_a_link_that_another_user_planted(self, cache, tmp_path):
+        (tmp_path / "mine").mkdir(mode=0o700)
+        cache.symlink_to(tmp_path / "mine")
+        assert cache_folder.folder() == cache
+        os.chown(cache, 12345, 12345, follow_symlinks=False)
+        self.refused(cache, "it belongs to another user")
+
+    @pytest.mark.parametrize("mode", [0o770, 0o707])
+    def test_one_that_others_may_write_to(self, cache, mode):
+        cache.mkdir()
+        cache.chmod(mode)
+        self.refused(cache, "other users may write to it")
+
+    def test_one_that_they_may_read_will_do(self, cache):
+        cache.mkdir()
+        cache.chmod(0o755)
+        assert cache_folder.folder() == cache
+
+
+@of_unix
+class TestTemporaryFolders:
+    """What a killed process left is removed by the next, at once; what another works in stays."""
+
+    CODE = """
+import sys, time
+from nsys_insight.ingest import cache_folder
+print(cache_folder.temporary(), flush=True)
+sys.stdin.read()
+"""
+
+    def started(self, tmp_path, code=CODE):
+        return subprocess.Popen(
+            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+        )  # fmt: skip
+
+    def test_only_its_user_can_open_it(self, tmp_path):
+        process = self.started(tmp_path)
+        folder = cache_folder.Path(process.stdout.readline().strip())
+        assert folder.stat().st_mode & 0o777 == 0o700
+        process.communicate()
+        assert not folder.exists()
+
+    def test_a_killed_process_s_goes_with_the_next_one(self, tmp_path):
+        killed, alive = self.started(tmp_path), self.started(tmp_path)
+        left, used = (cache_folder.Path(process.stdout.readline().strip()) for process in (killed, alive))
+        (left / "spill").write_bytes(bytes(1000))
+        killed.kill()
+        killed.communicate()
+        assert left.is_dir()
+        self.started(tmp_path).communicate()
+        assert list(tmp_path.glob("nsys-insight-*")) == [used]
+        alive.communicate()
+        assert not list(tmp_path.glob("nsys-insight-*"))
+
+    def test_one_without_a_lock_goes_when_it_is_old_by_whatever_clock(self, tmp_path):
+        for name, seconds in (("new", 0), ("old", 120), ("to-come", -(10**7))):
+            folder = tmp_path / f"nsys-insight-{name}"
+            folder.mkdir()
+            age(folder, seconds)
+        self.started(tmp_path).communicate()
+        assert [path.name for path in tmp_path.glob("nsys-insight-*")] == ["nsys-insight-new"]
+
+    @as_root
+    def test_that_of_another_user_is_left_alone(self, tmp_path):
+        folder = tmp_path / "nsys-insight-theirs"
+        folder.mkdir()
+        (folder / ".lock").touch()
+        os.chown(folder, 12345, 12345)
+        age(folder, 10**7)
+        self.started(tmp_path).communicate()
+        assert folder.is_dir()
+
+    def test_a_planted_link_is_not_followed(self, tmp_path):
+        outside = tmp_path / "mine"
+        outside.mkdir()
+        (outside / "thesis.tex").touch()
+        (outside / ".lock").touch()
+        (tmp_path / "nsys-insight-x").symlink_to(outside)
+        self.started(tmp_path).communicate()
+        assert (outside / "thesis.tex").exists()
+
+    def test_many_that_begin_and_end_at_once_keep_theirs(self, tmp_path):
+        code = """
+from nsys_insight.ingest import cache_folder
+folder = cache_folder.temporary()
+(folder / "spill").touch()
+"""
+        processes = [self.started(tmp_path, code) for _ in range(16)]
+        assert [(process.communicate(), process.returncode)[1] for process in processes] == [0] * 16
+        assert not list(tmp_path.glob("nsys-insight-*"))
+
+
 def test_a_temporary_one_stands_for_it_and_goes_with_the_process(cache, tmp_path):
     code = "from nsys_insight.ingest.cache_folder import folder\nassert folder(lasting=False) == folder(lasting=False)"
     command = [sys.executable, "-c", f"{code}\nprint(folder(lasting=False), folder(lasting=False).is_dir())"]
@@ -140,10 +252,11 @@ class TestBuilding:
         )
         with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
             work = cache_folder.Path(process.stdout.readline().strip())
-            age(work, 120)
-            with cache_folder.building(entry(".duckdb")) as path:
-                path.write_text("")
-            assert work.is_dir()
+            for seconds in (0, 3 * 24 * 60 * 60):
+                age(work, seconds)
+                with cache_folder.building(entry(".duckdb")) as path:
+                    path.write_text("")
+                assert work.is_dir()
 
             process.kill()
             process.wait()

@@ -179,6 +179,16 @@ def whole_graphs():
     return planted.planted(trace, loop)
 
 
+def migrating():
+    """Steps of a kernel for which pages of unified memory move."""
+    trace = Trace().gpu()
+    host = trace.thread()
+    for _ in range(8):
+        host.launch("add(float *)", runs=1_000_000, grid=(4096, 1, 1)).sync("device").idle(100_000)
+        host.migrate("UM H2D", 2 << 20, at=host.now - 600_000, runs=100_000)
+    return trace
+
+
 # What must be found, and what must not be.
 FIRES = {
     "launch-bound": planted.launch_bound,
@@ -201,6 +211,9 @@ FIRES = {
     "outside-steps": starting_late,
     "profiler-overhead": planted.profiled,
     "capture-problem": starting_late,
+    "hot-kernels": planted.deep_queue,
+    "unified-memory": migrating,
+    "stall-place": thinking,
 }
 SILENT = {
     "launch-bound": [healthy, planted.communicating, thinking, unrepeated],
@@ -223,6 +236,9 @@ SILENT = {
     "outside-steps": [healthy, planted.launch_bound],
     "profiler-overhead": [planted.launch_bound, healthy],
     "capture-problem": [healthy, planted.launch_bound],
+    "hot-kernels": [planted.launch_bound, whole_graphs],
+    "unified-memory": [healthy, pageable],
+    "stall-place": [healthy, planted.launch_bound, planted.sync_bound],
 }
 
 
@@ -488,6 +504,15 @@ def test_findings_are_ranked_by_what_can_be_won_and_what_is_too_little_is_droppe
     assert [one.name for one in ranked(found)] == ["most", "more", "some", "remedy", "capture", "told"]
 
 
+def test_what_the_verdict_is_about_comes_first_but_for_what_is_critical():
+    found = [
+        finding("little", 20, 4.0, severity="warning"), finding("kernels", None, 60.0),
+        finding("most", 90, 90.0, severity="critical"),
+    ]  # fmt: skip
+    assert [one.name for one in ranked(found, first="kernels")] == ["most", "kernels", "little"]
+    assert [one.name for one in ranked(found)] == ["most", "little", "kernels"]
+
+
 def test_a_family_is_one_finding_and_a_problem_comes_before_its_remedy():
     found = [
         finding("graph", 80, 80.0, family="launch", overlaps=True), finding("launch", 70, 70.0, family="launch"),
@@ -575,10 +600,14 @@ def test_what_other_people_s_traces_say(shared):
     assert found["mordred"].findings[0].name == "copy-bound"
     assert found["mordred"].busy_pct > 60  # its copies are no idle time
     # Its step is 85 launches and one long time of CPU work: no graph would help.
-    assert [one.name for one in found["power_iteration"].findings] == ["cpu-work"]
+    assert [one.name for one in found["power_iteration"].findings] == ["cpu-work", "hot-kernels"]
+    assert (
+        "44 of 44 steps stall 14.4 ms before gemv2T_kernel_val"
+        in every(found["power_iteration"])["stall-place"].evidence
+    )
     assert every(found["power_iteration"]).keys().isdisjoint({"graph-candidate", "launch-bound"})
     assert found["cloverleaf"].verdict == "GPU-bound"
-    assert found["cloverleaf"].findings[0].name == "other-wait"
+    assert [one.name for one in found["cloverleaf"].findings[:2]] == ["hot-kernels", "other-wait"]
     assert {"cpu-work", "copy-bound", "small-grid"} <= every(found["saxpy_mpi"]).keys()
 
 

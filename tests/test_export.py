@@ -448,6 +448,6 @@ class TestTheExportCommand:
         def full(_):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(cache_folder, "building", full)
+        monkeypatch.setattr(cache_folder, "working", full)
         with pytest.raises(ToolError, match=r"run\.sqlite cannot be written: No space left"):
             export(report)

@@ -13,20 +13,6 @@ from nsys_insight.model.fact_tables import fact_tables
 from nsys_insight.sql.statements import split
 
 
-@pytest.fixture
-def found(monkeypatch):
-    """What is found, in its order."""
-    order = []
-    find = store.Facts._find
-
-    def noting(self, kind, options):
-        find(self, kind, options)
-        order.append(kind)
-
-    monkeypatch.setattr(store.Facts, "_find", noting)
-    return order
-
-
 def test_a_fact_is_found_once_after_those_that_it_is_found_in(sample, found):
     with nsys_insight.open(sample("decode_eager")) as trace:
         trace.answer("classify")

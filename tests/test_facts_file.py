@@ -5,11 +5,11 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from opening import open_trace
 
 import nsys_insight
-from nsys_insight.facts import file, store
+from nsys_insight.facts import file
 from nsys_insight.ingest import ways
+from nsys_insight.ingest.scope import WHOLE_TRACE
 
 
 @pytest.fixture(autouse=True)
@@ -23,20 +23,6 @@ def cache(tmp_path, monkeypatch):
     folder = tmp_path / "cache"
     monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(folder))
     return folder
-
-
-@pytest.fixture
-def found(monkeypatch):
-    """What is found, in its order."""
-    order = []
-    find = store.Facts._find
-
-    def noting(self, kind, options):
-        find(self, kind, options)
-        order.append(kind)
-
-    monkeypatch.setattr(store.Facts, "_find", noting)
-    return order
 
 
 def ask(path, report, **options):
@@ -82,7 +68,7 @@ def test_what_the_user_says_about_steps_holds_for_one_question(sample, cache, fo
 def test_of_a_part_of_a_trace_nothing_stays_and_nothing_is_taken(sample, cache, found):
     whole = ask(sample("decode_eager"), "idle")
     found.clear()
-    with open_trace(sample("decode_eager"), nvtx="decode_step") as trace:
+    with nsys_insight.open(sample("decode_eager"), scope=WHOLE_TRACE.narrowed(nvtx="decode_step")) as trace:
         assert trace.answer("idle").rows() != whole
     assert "idle" in found
     assert len(kept(cache)) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import random
+import tarfile
 from pathlib import Path
 
 import planted
@@ -104,7 +105,8 @@ def test_the_bounds_contain_the_step_made_anew_with_the_chain_fused(tmp_path, ru
     first = rows[0]
     assert first["chain"] == "mul → add → relu"
     assert first["saved_low_ns"] - 1 <= saved <= first["saved_high_ns"] + 1
-    assert first["saved_high_ns"] < 4 * first["saved_low_ns"]
+    if work == "gpu":
+        assert first["saved_high_ns"] < 4 * first["saved_low_ns"]
 
 
 def test_what_is_chosen_saves_no_more_than_the_wall_and_shares_no_kernel(tmp_path, sample):
@@ -114,8 +116,9 @@ def test_what_is_chosen_saves_no_more_than_the_wall_and_shares_no_kernel(tmp_pat
                 "SELECT wall_ns, together_low_ns, together_high_ns FROM fusion_step"
             ).rows()
             candidates = trace.sql("SELECT * FROM fusion_candidates").to_dicts()
-        assert 0 < low <= high < wall_ns
-        assert all(0 <= row["saved_low_ns"] <= row["saved_high_ns"] < wall_ns for row in candidates)
+        assert low <= high < wall_ns
+        assert high > 0
+        assert all(row["saved_low_ns"] <= row["saved_high_ns"] < wall_ns for row in candidates)
         chosen = [row for row in candidates if row["is_chosen"]]
         assert high <= sum(row["saved_high_ns"] for row in chosen) * 1.001
         assert len({row["chain"] for row in chosen}) > 0
@@ -210,10 +213,12 @@ DECODE = {
 @pytest.mark.parametrize("method", ["auto", "sequence"])
 def test_the_pieces_of_an_eager_decoder(sample, method):
     rows, notes = ask(sample("decode_eager"), step_method=method)
-    found = {row["pattern"]: row for row in rows if row["verdict"] == "YES"}
+    found = {row["pattern"]: row for row in rows if row["verdict"] != "NO"}
     for pattern, (chain, per_step, per_layer) in DECODE.items():
         row = found[pattern]
         assert (row["chain"], row["per_step"], row["per_layer"]) == (chain, per_step, per_layer)
+        # Fused by Triton, two kernels cost more than they saved (docs/fusion-accuracy.md).
+        assert row["verdict"] == ("UNKNOWN" if pattern == "SwiGLU" else "YES")
         assert row["launches_saved"] == per_step * (row["kernel_count"] - 1)
     assert any("4 layers of 45 operations" in note for note in notes)
 
@@ -329,7 +334,7 @@ TRIED = {
 
 # Eager, the profiled walls differ by 12 % from capture to capture: what was measured without it counts there.
 @pytest.mark.parametrize(("mode", "run"), [("eager", "alone"), ("graph", "profiled")])
-def test_the_bounds_contain_what_was_measured_on_a_gpu_in_four_of_five_cases(tried, mode, run):
+def test_the_bounds_contain_what_was_measured_on_a_gpu(tried, mode, run):
     folder, measured = tried
     base = measured[f"{mode}_base"]
     rows = sorted(ask(folder / f"{mode}.sqlite")[0], key=lambda row: row["per_step"])
@@ -340,6 +345,39 @@ def test_the_bounds_contain_what_was_measured_on_a_gpu_in_four_of_five_cases(tri
             sum(found[name][f"saved_{end}_ns"] for name in patterns) / 1e3 * base[run] / base["profiled"]
             for end in ("low", "high")
         )
-        assert high < 4 * low
         within[variant] = low <= base[run] - measured[f"{mode}_{variant}"][run] <= high
-    assert [variant for variant, inside in within.items() if not inside] == ["silu_mul"]
+    # In the graph, what was saved is lost again in a slower launch of it.
+    assert [variant for variant, inside in within.items() if not inside] == (["silu_mul"] if mode == "graph" else [])
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """Twenty programs of one chain each, captured as they are and timed unfused and fused on an H100."""
+    folder = tmp_path_factory.mktemp("programs")
+    with tarfile.open(Path(__file__).parent / "data" / "fusion" / "cases.tar.xz") as data:
+        data.extractall(folder, filter="data")
+    return folder, json.loads((folder / "times.json").read_text())["us_per_step"]
+
+
+# At those that are held nobody looked while the bounds were tuned. The one that is outside is so by 1 %.
+@pytest.mark.parametrize(("held", "outside"), [(False, []), (True, ["gelu_fast_middle"])])
+def test_the_bounds_contain_what_other_programs_saved_on_a_gpu(programs, held, outside):
+    folder, cases = programs
+    missed = []
+    for name, case in cases.items():
+        if case["held"] is not held:
+            continue
+        with open_trace(folder / f"{name}.sqlite") as trace:
+            rows = trace.answer("fusion").frame().to_dicts()
+            wall = trace.answer("per-token").frame().to_dicts()
+        (wall_ns,) = [row["median"] for row in wall if row["metric"] == "wall_ns"]
+        (chain,) = [
+            row
+            for row in rows
+            if (row["kernel_count"], row["per_step"]) == (case["kernels"], 4) and "GEMM" not in row["pattern"]
+        ]
+        alone, after = case["before"]["median"], case["after"]["median"]
+        low, high = (chain[f"saved_{end}_ns"] / wall_ns * alone for end in ("low", "high"))
+        if not low <= alone - after <= high:
+            missed.append(name)
+    assert missed == outside

@@ -16,7 +16,7 @@ import pytest
 
 import nsys_insight
 from nsys_insight.errors import InsightError, QueryError, TraceError
-from nsys_insight.ingest import attach, tables_only
+from nsys_insight.ingest import extension, tables_only
 from nsys_insight.sql.statements import split
 
 REPOSITORY = Path(__file__).parents[1]
@@ -191,7 +191,7 @@ def converted(sample, tmp_path):
 def with_sqlite(path):
     """Open a DuckDB file to be written, with the extension that reads SQLite files."""
     connection = duckdb.connect(path, config={"allow_unsigned_extensions": True})
-    connection.execute(f"LOAD '{attach.scanner()}'")
+    connection.execute(f"LOAD '{extension.scanner()}'")
     return connection
 
 

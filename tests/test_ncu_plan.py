@@ -216,6 +216,32 @@ def test_steps_without_ranges_are_told_and_the_prefill_after_them_is_not_taken(t
     assert (steady - 1) // 2 <= int(options(made.command())["--launch-skip"]) < 20
 
 
+def reducing(*names):
+    trace = synthetic.Trace()
+    host = trace.thread()
+    for _ in range(4):
+        for name in names:
+            host.launch(f"{name}(int)", runs=900_000 if name.startswith("nccl") else 50_000)
+    return trace
+
+
+def test_kernels_that_communicate_are_not_planned_unless_asked_for_and_then_with_a_warning(tmp_path):
+    path = reducing("gemm", "ncclDevKernel_AllReduce_Sum_f16_RING_LL", "norm").write(tmp_path / "t.sqlite")
+    with open_trace(path) as trace:
+        made = plan.make(trace, nvtx="")
+        assert options(made.command())["--kernel-name"] == "regex:^(gemm|norm)$"
+        assert "deadlock" not in " ".join(made.notes)
+        asked = plan.make(trace, kernels=("nccl",), nvtx="")
+        assert "ncclDevKernel_AllReduce_Sum_f16_RING_LL" in options(asked.command())["--kernel-name"]
+        assert "waits for its peers forever (deadlock)" in " ".join(asked.notes)
+
+
+def test_a_trace_that_only_communicates_has_no_plan(tmp_path):
+    path = reducing("ncclDevKernel_AllReduce_Sum_f16_RING_LL").write(tmp_path / "t.sqlite")
+    with open_trace(path) as trace, pytest.raises(TraceError, match="communicate"):
+        plan.make(trace, nvtx="")
+
+
 def test_a_trace_without_kernels_and_a_name_that_is_not_there(tmp_path):
     trace = synthetic.Trace()
     trace.thread().call("cudaMalloc_v3020")

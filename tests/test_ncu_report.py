@@ -240,6 +240,27 @@ class TestWithTheTrace:
         assert sum(found["launches"]) >= 52
         assert matched >= 45
 
+    @pytest.mark.parametrize(
+        ("name", "implementation"),
+        [
+            # As ncu prints them: no namespace is left.
+            ("void vectorized_elementwise_kernel<4, FillFunctor<float>, array<char *, 1>>(int, T2, T3)", "pytorch"),
+            ("void elementwise_kernel<128, 4, void gpu_kernel_impl_nocast<BinaryFunctor<float>>>(int, T3)", "pytorch"),
+            ("void reduce_kernel<512, 1, ReduceOp<float, MeanOps<float>, unsigned int, float, 4>>(T3)", "pytorch"),
+            ("void cunn_SoftMaxForward<8, float, float, float, SoftMaxForwardEpilogue>(T4 *)", "pytorch"),
+            ("void RowwiseMomentsCUDAKernel<float>(long, T1, const T1 *)", "pytorch"),
+            ("void DeviceReduceKernel<DeviceReducePolicy<double, unsigned int>::Policy600, double *>(T2)", "library"),
+            ("void DeviceRadixSortOnesweepKernel<DeviceRadixSortPolicy<long>::Policy900, 0, long>(T7 *)", "library"),
+            ("void gemv2T_kernel_val<int, int, float>(T13)", "library"),
+            ("void reduce_kernel<4>(float *)", "native"),
+            ("rowsum(const float *, float *, int)", "native"),
+        ],
+    )
+    def test_libraries_are_told_by_names_without_namespaces(self, tmp_path, name, implementation):
+        launch = Launch(**{**vars(read(CHURN_FILES[0])[0]), "kernel": name})
+        with nsys_insight.open(CHURN, ncu=store.write([launch], tmp_path / "o.ncu.duckdb")) as trace:
+            assert trace.sql("SELECT implementation FROM ncu_launches").item() == implementation
+
     def test_another_grid_gives_no_estimate(self, tmp_path):
         rowsum = next(one for one in read(CHURN_FILES[0]) if one.kernel.startswith("rowsum"))
         other = Launch(**{**vars(rowsum), "grid": (7, 1, 1)})

@@ -192,3 +192,19 @@ def test_a_folder_is_no_file(tmp_path):
     with pytest.raises(UsageError, match="Is a directory"):
         outputs.save(tmp_path, "x")
     assert content(tmp_path) == {}
+
+
+def test_what_a_killed_process_left_beside_a_file_goes_with_the_next_that_writes_it(tmp_path):
+    left, fresh, other = (tmp_path / f".nsys-insight-{name}.csv" for name in ("x-abcd1234", "x-abcd5678", "y-abcd1234"))
+    thesis = tmp_path / ".nsys-insight-x-thesis-final.csv"
+    for path in (left, fresh, other, thesis):
+        path.write_text("half")
+        os.utime(path, (0, 0))
+    fresh.touch()
+    with outputs.whole(tmp_path / "x.csv") as made:
+        made.write_text("whole")
+    assert not left.exists()
+    assert fresh.exists()
+    assert other.exists()
+    assert thesis.exists()
+    assert (tmp_path / "x.csv").read_text() == "whole"

@@ -250,14 +250,15 @@ def test_a_gap_is_idle_on_all_streams_and_for_all_processes_of_the_gpu(tmp_path)
     assert {(row["gpu_id"], row["start_ns"], row["end_ns"]) for row in rows} == {(0, 3_500, 10_001), (1, 4_500, 10_003)}
 
 
-def test_the_nvtx_path_is_where_the_thread_was_when_the_gap_began(tmp_path):
+@pytest.mark.parametrize(("sampling", "path"), [(30_000, "sample"), (5_000, "forward")])
+def test_the_nvtx_path_is_where_the_thread_was_for_most_of_the_gap(sampling, path, tmp_path):
     def in_ranges(host):
         with host.nvtx("sample"):
-            host.idle(5_000)
+            host.idle(sampling)
         with host.nvtx("forward"):
-            host.idle(5_000).launch("last", api=1_000)
+            host.idle(15_000).launch("last", api=1_000)
 
-    assert planted(tmp_path, in_ranges)["nvtx_path"] == "sample"
+    assert planted(tmp_path, in_ranges)["nvtx_path"] == path
 
 
 def test_under_nvtx_gaps_are_cut_to_the_ranges(tmp_path):

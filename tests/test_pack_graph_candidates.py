@@ -56,7 +56,7 @@ def test_a_gpu_with_a_deep_queue_gains_nothing(tmp_path):
 
 def test_allocations_and_waits_in_the_step_are_named(tmp_path):
     found = ask(planted.allocating(8).write(tmp_path / "trace.sqlite"))
-    assert "2.0 allocations and frees a step cannot be captured" in found["obstacles"]
+    assert "2 allocations and frees a step cannot be captured" in found["obstacles"]
     assert ask(planted.launch_bound(8).write(tmp_path / "other.sqlite"))["obstacles"] is None
 
 

@@ -26,23 +26,10 @@ def ask(path, **scope):
         return {(row["gpu_id"], row["cause"], row["host"]): row["time_ns"] for row in trace.idle().to_dicts()}
 
 
-def pageable_reads(tables):
-    """The calls that copied to the host into pageable memory: they block, whatever they are called."""
-    kinds = oracle.labels(tables, "ENUM_CUDA_MEMCPY_OPER", oracle.COPY_KINDS)
-    memory = oracle.labels(tables, "ENUM_CUDA_MEM_KIND", oracle.MEMORY_KINDS)
-    return {
-        by_call(copy)
-        for copy in tables[oracle.MEMCPY]
-        if kinds.get(copy["copyKind"]) == "Device-to-Host" and memory.get(copy["dstKind"]) == "Pageable"
-    }
-
-
 def host_of(name):
     """What a thread in an API call does, as far as an idle GPU is concerned."""
     if name.endswith("Synchronize"):
         return "blocked", "sync calls"
-    if oracle.is_blocking_copy(name):
-        return "blocked", "blocking copies"
     if name.startswith(("cudaMalloc", "cudaHostAlloc", "cudaFree", "cuMemAlloc", "cuMemFree")):
         return "allocation", "allocation"
     return "starved", "API calls"
@@ -53,7 +40,7 @@ class Threads:
 
     def __init__(self, tables):
         self.calls, self.held, self.edges = defaultdict(list), defaultdict(list), {}
-        self.reads = pageable_reads(tables)
+        self.blocking = oracle.blocking_copies(tables)
         for call in oracle.outer_api_calls(tables):
             self.calls[call["globalTid"]].append(call)
         for row in tables["PROFILER_OVERHEAD"]:
@@ -78,17 +65,14 @@ class Threads:
         if any(start <= a and b <= end for start, end in self.held[thread]):
             return "profiler", "profiler"
         if a >= launch["start"]:
-            if a < launch["end"] and self.blocks(launch):
+            if a < launch["end"] and by_call(launch) in self.blocking:
                 return "blocked", "blocking copies"
             return "starved", "launch latency" if a >= launch["end"] else "launch call"
         last = bisect_right(self.starts[thread], a) - 1
         if last >= 0 and self.calls[thread][last]["end"] >= b:
             call = self.calls[thread][last]
-            return ("blocked", "blocking copies") if by_call(call) in self.reads else host_of(call["name"])
+            return ("blocked", "blocking copies") if by_call(call) in self.blocking else host_of(call["name"])
         return "starved", "CPU work"
-
-    def blocks(self, call):
-        return oracle.is_blocking_copy(call["name"]) or by_call(call) in self.reads
 
 
 def by_call(row):
@@ -108,7 +92,7 @@ def gap(threads, start, op, before, launch):
         yield "dependency", "same launch call", duration
     elif launch is None:
         yield "unknown", "not in the trace", duration
-    elif launch["start"] < start < launch["end"] and by_call(launch) in threads.reads:
+    elif launch["start"] < start < launch["end"] and threads.blocking.get(by_call(launch)):
         yield "blocked", "blocking copies", duration
     elif launch["start"] < start:
         yield "dependency", "launched before" if launch["end"] <= start else "launch call under way", duration
@@ -307,6 +291,11 @@ def test_the_time_in_an_earlier_copy_into_pageable_memory_is_blocked(tmp_path):
 
 def test_a_copy_into_pinned_memory_does_not_block(tmp_path):
     found = planted(tmp_path, lambda h: h.copy("D2H", 64, at=20_000, api=45_000, queue=-4_000, target="pinned"))
+    assert found == {("starved", "CPU work"): 20_000 - 11_100, ("starved", "launch call"): 41_000}
+
+
+def test_a_copy_between_memory_of_gpus_does_not_block(tmp_path):
+    found = planted(tmp_path, lambda h: h.copy("D2D", 64, at=20_000, api=45_000, queue=-4_000, blocking=True))
     assert found == {("starved", "CPU work"): 20_000 - 11_100, ("starved", "launch call"): 41_000}
 
 

@@ -100,7 +100,6 @@ def test_what_was_not_captured_stands_there_with_its_flag(sample, tmp_path):
         "memory_events": "--cuda-memory-usage=true",
         "gpu_metric_samples": "--gpu-metrics-devices=all",
         "os_calls": "-t osrt",
-        "api_backtraces": "--cudabacktrace=all",
         "unimportant_api_calls": "--cuda-trace-all-apis=true",
     }
     assert "nvtx_ranges" in details(ask(sample("churn"))["missing"])

@@ -21,8 +21,9 @@ STYLES = {oracle.PUSH_POP: "push/pop", oracle.START_END: "start/end"}
 
 
 def ask(path, scope=None, **params):
+    """Ask about ranges by the names that they have, as nsys and the loops do."""
     with open_trace(path, **scope or {}) as trace:
-        return {(row["name"], row["style"]): row for row in trace.nvtx(**params).to_dicts()}
+        return {(row["name"], row["style"]): row for row in trace.nvtx(fold=False, **params).to_dicts()}
 
 
 def answer_of(trace, tmp_path, **params):

@@ -57,17 +57,12 @@ def sum_by_name(rows):
 @real
 def test_every_synchronising_call_and_blocking_copy_is_in_one_row(path):
     tables = oracle.read(path)
-    host_copies = {
-        (oracle.pid_of(copy), copy["correlationId"])
-        for copy in tables[oracle.MEMCPY]
-        if oracle.labels(tables, "ENUM_CUDA_MEMCPY_OPER", oracle.COPY_KINDS)[copy["copyKind"]]
-        in ("Host-to-Device", "Device-to-Host")
-    }
+    blocking = oracle.blocking_copies(tables)
     expected = Counter(
         call["name"]
         for call in oracle.outer_api_calls(tables)
         if oracle.HOST_WAIT.match(call["name"])
-        or (oracle.is_blocking_copy(call["name"]) and (oracle.pid_of(call), call["correlationId"]) in host_copies)
+        or ("Async" not in call["name"] and (oracle.pid_of(call), call["correlationId"]) in blocking)
     )
     assert sum_by_name(ask(path)[0]) == expected
 

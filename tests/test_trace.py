@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import oracle
@@ -18,6 +19,7 @@ from synthetic import Trace
 
 import nsys_insight
 from nsys_insight.errors import UsageError
+from nsys_insight.ingest import cache_about, cache_folder
 
 REPOSITORY = Path(__file__).parents[1]
 SAMPLES = REPOSITORY / "sample_traces"
@@ -211,14 +213,22 @@ class TestNothingIsLeftBehind:
 
 class TestCache:
     @pytest.mark.parametrize("keep", [slice(100, None), slice(None, 6_000)])
-    def test_a_damaged_file_is_not_used_and_built_again_later(self, sample, cache_folder_of_its_own, keep):
+    def test_a_damaged_file_is_not_used_and_built_again(self, sample, cache_folder_of_its_own, keep):
         def ask():
             with nsys_insight.open(sample("churn"), use_cache=True) as trace:
                 assert trace.top()["calls"].sum() == 500
             return list(cache_folder_of_its_own.glob("*.duckdb"))
 
         (cached,) = ask()
-        cached.write_bytes(cached.read_bytes()[keep])
+        whole = cached.read_bytes()
+        cached.write_bytes(whole[keep])
+        assert ask() == [cached]
+        assert cached.stat().st_size == len(whole)
+
+        # As if it had been published so: DuckDB finds it.
+        cached.write_bytes(whole[keep])
+        about = replace(cache_about.read(cached), seal=cache_folder.seal(cached))
+        cache_about.write(about, cache_about.beside(cached))
         assert ask() == []
         assert ask() == [cached]
 
@@ -240,7 +250,8 @@ class TestCache:
         assert [process.returncode for process in started] == [0, 0]
         with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:
             assert printed == {f"{trace.top()['total_ns'].sum()} {trace.launches().height}\n"}
-        assert sorted(file.suffix for file in cache_folder_of_its_own.iterdir()) == [".duckdb", ".json"]
+        assert {file.suffix for file in cache_folder_of_its_own.iterdir()} == {".duckdb", ".json", ".last"}
+        assert len(list(cache_folder_of_its_own.glob("*.duckdb*"))) == 2
 
 
 def test_notes_reach_a_python_user_who_asks_for_them(sample):

@@ -6,25 +6,49 @@ import pytest
 from opening import open_trace
 from synthetic import Trace
 
+import nsys_insight
+from nsys_insight.ingest.ncu import store
+from nsys_insight.ingest.ncu.pages import Launch, Metric
 
-def said(trace, folder):
+SM = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+DRAM = "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"
+MEMORY = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
+
+
+def diagnosed(trace, folder, measured=None):
+    """Diagnose, beside what ncu says of launches of 512 blocks of 128 threads: their names, and their metrics."""
+    path = trace.write(folder / "trace.sqlite")
+    launches = [
+        Launch("r", number, 1, "app", name, 1, 7, 0, "9.0", (512, 1, 1), (128, 1, 1),
+               {metric: Metric(value, "%") for metric, value in metrics.items()})
+        for number, (name, metrics) in enumerate((measured or {}).items())
+    ]  # fmt: skip
+    ncu = store.write(launches, folder / "trace.ncu.duckdb") if launches else None
+    with nsys_insight.open(path, ncu=ncu) as opened:
+        return opened.diagnose()
+
+
+def said(trace, folder, measured=None):
     """Give the diagnosis in one line."""
-    with open_trace(trace.write(folder / "trace.sqlite")) as opened:
-        return " ".join(opened.diagnose().text(None).split())
+    return " ".join(diagnosed(trace, folder, measured).text(None).split())
 
 
 # The host -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("each", [10_000_000, 400_000])
-def test_few_launches_with_cpu_work_before_each_are_host_bound_and_no_graph_saves_that(each, tmp_path):
-    # Four launches of 70 µs a step; between them the host works for so long.
+def few_launches(each):
+    """Four launches of 70 µs a step; after each of them the host works for so long."""
     trace = Trace()
     host = trace.thread()
     for _ in range(6):
         for name in ("load", "solve", "reduce", "store"):
             host.launch(f"{name}(float *)", api=70_000, runs=50_000).idle(each)
-    text = said(trace, tmp_path)
+    return trace
+
+
+@pytest.mark.parametrize("each", [10_000_000, 400_000])
+def test_few_launches_with_cpu_work_before_each_are_host_bound_and_no_graph_saves_that(each, tmp_path):
+    text = said(few_launches(each), tmp_path)
     assert "host-bound" in text
     assert "The GPU waits while the CPU works" in text
     assert "CUDA graph" not in text
@@ -51,6 +75,40 @@ def test_without_steps_no_graph_is_advised(tmp_path):
     text = said(trace, tmp_path)
     assert "Launch fewer and larger kernels" in text
     assert "CUDA graph" not in text
+
+
+def reading_back(launches):
+    """Steps of so many small kernels, whose result of a few bytes the host reads back."""
+    trace = Trace()
+    host = trace.thread()
+    for _ in range(30):
+        for name in range(launches):
+            host.launch(f"kernel{'abcdefghijklmnopqrst'[name]}(float *)", runs=8_000, api=4_000)
+        host.copy("D2H", 8, runs=1_000, blocking=True).idle(40_000)
+    return trace
+
+
+def test_one_launch_a_step_is_no_cuda_graph(tmp_path):
+    text = said(reading_back(1), tmp_path)
+    assert "1 launch call of 4 µs a step" in text
+    assert "Launch fewer and larger kernels" in text
+    assert "Capture the step in a CUDA graph" not in text
+
+
+def test_what_is_counted_once_is_said_in_the_singular(tmp_path):
+    text = said(reading_back(1), tmp_path)
+    assert "1 read a step" in text
+    for wrong in ("1 launch calls", "1 reads", "1 calls", "1 copies", "1 waits"):
+        assert wrong not in text.replace("21 ", "")
+
+
+@pytest.mark.parametrize("make", [lambda: few_launches(400_000), lambda: reading_back(1), lambda: reading_back(12)])
+def test_classify_and_diagnose_give_one_verdict(make, tmp_path):
+    with open_trace(make().write(tmp_path / "trace.sqlite")) as opened:
+        verdict = opened.diagnose().verdict
+        assert opened.answer("classify").dicts()[0]["verdict"] == verdict
+        if "mixed" not in verdict:
+            assert {row["verdict"] for row in opened.answer("classify-steps").dicts()} == {verdict}
 
 
 # Start-up -------------------------------------------------------------------------------------------------------------
@@ -114,7 +172,11 @@ def test_a_program_without_launches_ran_nothing(tmp_path):
         ("perf event paranoid level is 4. Change the paranoid level to 2 to enable CPU IP sample collection.", False),
         ("Unified Memory cannot be traced on devices that don't support peer-to-peer transfers.", False),
         ("CUDA device 0: Unified Memory trace is not supported.", False),
+        ("GPU metrics: insufficient privilege, see https://developer.nvidia.com/ERR_NVGPUCTRPERM.", False),
+        ("Dxgkrnl ETW events were lost.", False),
+        ("NVTX events were dropped.", False),
         ("CUPTI buffer overflow: CUDA events were dropped.", True),
+        ("CUDA profiling might have not been started correctly.", True),
     ],
 )
 def test_what_no_number_here_reads_is_no_loss(message, lost, tmp_path):
@@ -153,3 +215,300 @@ def test_a_share_without_steps_is_of_the_trace(tmp_path):
     text = said(trace, tmp_path)
     assert "% of the trace" in text
     assert "of the step" not in text
+
+
+# Unified memory -------------------------------------------------------------------------------------------------------
+
+
+def unified(*, prefetched=False, faults=False):
+    """Steps of a kernel of 1 ms for which 400 µs of pages move; then the host reads them, page by page, for 1 ms."""
+    trace = Trace().gpu()
+    host = trace.thread()
+    for _ in range(8):
+        with host.nvtx("step"):
+            begun = host.now + 10_000
+            host.launch("add(float *)", at=begun, queue=1_000, runs=1_000_000, grid=(4096, 1, 1))
+            for page in range(4):
+                at = begun + 50_000 + 200_000 * page
+                host.migrate(
+                    "UM H2D", 2 << 20, at=at, runs=100_000, cause="User prefetch" if prefetched else "Page fault"
+                )
+                if faults:
+                    host.page_faults(at=at, runs=150_000, count=512, device=0)
+            host.sync("device")
+            for _page in range(4):
+                host.idle(250_000).migrate("UM D2H", 2 << 20, at=host.now, runs=10_000)
+                if faults:
+                    host.page_faults(at=host.now)
+    return trace
+
+
+def test_migrations_are_told_with_the_range_and_the_kernel_that_waits_for_them(tmp_path):
+    text = said(unified(), tmp_path)
+    assert "Unified memory moves while the program runs: up to 440 µs a step" in text
+    assert "4 migrations to the GPU (8.0 MiB), 4 migrations to the host (8.0 MiB) a step take 440 µs" in text
+    assert "[add in step]" in text
+    assert "cudaMemPrefetchAsync" in text
+
+
+def test_unified_memory_needs_no_pinned_memory_and_its_gaps_are_no_dependencies(tmp_path):
+    text = said(unified(), tmp_path)
+    assert "host-bound" in text.partition(";")[0]
+    for wrong in ("pinned memory", "dependencies", "no call in the trace", "unknown memory"):
+        assert wrong not in text
+
+
+def test_page_faults_are_counted_and_last_longer_than_the_copies(tmp_path):
+    found = {one.name: one for one in diagnosed(unified(faults=True), tmp_path).findings}["unified-memory"]
+    assert found.recoverable_ns == pytest.approx(4 * 150_000)
+    assert "16,384 GPU page faults, 32 CPU page faults in all" in found.evidence
+
+
+def test_what_is_prefetched_is_not_to_be_prefetched(tmp_path):
+    found = {one.name: one for one in diagnosed(unified(prefetched=True), tmp_path).findings}["unified-memory"]
+    assert found.recoverable_ns == pytest.approx(4 * 10_000)
+    assert "migrations to the GPU" not in found.evidence
+    assert "8.0 MiB besides are prefetched" in found.evidence
+
+
+def test_explicit_copies_are_no_unified_memory(tmp_path):
+    assert "Unified memory" not in said(power_iteration(), tmp_path)
+
+
+def test_the_report_has_what_was_planted(tmp_path):
+    with open_trace(unified(faults=True).write(tmp_path / "trace.sqlite")) as opened:
+        rows = {(row["event"], row["cause"]): row for row in opened.answer("unified-memory").dicts()}
+    there, back = rows["UM H2D", "page fault"], rows["UM D2H", "page fault"]
+    assert (there["name"], there["nvtx_path"], there["calls"], there["size_bytes"]) == (
+        "add(float *)",
+        "step",
+        32,
+        64 << 20,
+    )
+    assert (there["total_ns"], there["in_kernels_ns"]) == (32 * 100_000, 32 * 100_000)
+    assert (back["name"], back["nvtx_path"], back["in_kernels_ns"]) == (None, "step", 0)
+    assert (rows["GPU page faults", None]["faults"], rows["CPU page faults", None]["faults"]) == (32 * 512, 32)
+
+
+# Kernels that hold the time -------------------------------------------------------------------------------------------
+
+
+def power_iteration():
+    """Steps of a matrix-vector product that takes 60 % of the wall; for the rest the host writes files."""
+    trace = Trace().gpu()
+    host = trace.thread()
+    for _ in range(8):
+        host.launch("gemv2T_kernel_val(double)", runs=6_000_000, grid=(512, 1, 1))
+        host.launch("norm(double)", runs=2_000, grid=(512, 1, 1)).idle(10_000_000)
+    return trace
+
+
+def test_a_kernel_that_holds_most_of_the_wall_is_named_also_where_the_host_bounds_the_run(tmp_path):
+    text = said(power_iteration(), tmp_path)
+    assert "host-bound" in text.partition(";")[0]
+    assert "gemv2T_kernel_val: 59.9 % of the wall, 100 % of kernel time, 1 call of 6 ms a step" in text
+    assert "memory-bound by its name" in text
+    assert "How far from their roof was not measured" in text
+    assert "batch vectors into one matrix product" in text
+
+
+def test_what_ncu_measured_says_how_far_a_kernel_is_from_its_roof(tmp_path):
+    found = {one.name: one for one in diagnosed(
+        power_iteration(), tmp_path, {"gemv2T_kernel_val(double)": {SM: 10, MEMORY: 42.5, DRAM: 42.5}}
+    ).findings}  # fmt: skip
+    kernels = found["hot-kernels"]
+    # A roof of DRAM is 85 % of its peak, so half of it is used.
+    assert "memory-bound by ncu" in kernels.evidence
+    assert "50.0 % of what DRAM can give" in kernels.evidence
+    assert kernels.recoverable_ns == pytest.approx(3_000_000, rel=0.01)
+    assert "not measured" not in kernels.evidence
+
+
+def test_a_kernel_at_its_roof_is_not_to_be_tuned(tmp_path):
+    text = said(power_iteration(), tmp_path, {"gemv2T_kernel_val(double)": {SM: 10, MEMORY: 84, DRAM: 84}})
+    assert "gemv2T_kernel_val is near its roof: only less work helps" in text
+    assert "Profile gemv2T_kernel_val" not in text
+    assert "what bounds the kernels" not in text
+
+
+def solver(names):
+    """Steps of so many kernels of 100 µs each, which keep the GPU busy."""
+    trace = Trace().gpu()
+    host = trace.thread()
+    for _ in range(8):
+        for name in names:
+            host.launch(f"{name}(float *)", runs=100_000, grid=(4096, 1, 1))
+    return trace
+
+
+def test_a_run_that_the_gpu_bounds_is_told_its_kernels_first(tmp_path):
+    found = diagnosed(solver([f"solve_{name}" for name in "abcdefghijklmnop"]), tmp_path)
+    assert found.verdict == "GPU-bound"
+    assert found.findings[0].name == "hot-kernels"
+    assert "And" not in found.findings[0].evidence  # the first three, at 6 % each
+
+
+def test_short_kernels_are_to_be_fused_and_not_tuned(tmp_path):
+    trace = Trace().gpu()
+    host = trace.thread()
+    for _ in range(8):
+        for name in ("nvjet_sm90_tst_8x64_64x16_4x1_v_bz_TNN", "elementwise_kernel", "reduce_kernel"):
+            host.launch(name, api=1_000, runs=3_000, grid=(64, 1, 1))
+    text = said(trace, tmp_path)
+    assert "is over before the GPU is full: fuse it with its neighbors" in text
+    assert "FP8" not in text
+
+
+def test_kernels_that_hold_little_are_not_named(tmp_path):
+    assert "hold the time" not in said(reading_back(12), tmp_path)
+
+
+def test_a_collective_holds_no_time_of_its_own(tmp_path):
+    text = said(solver(["gemm", "ncclDevKernel_AllReduce_Sum_f16_RING_LL"]), tmp_path)
+    assert "gemm: 50.0 % of the wall" in text
+    assert "AllReduce_Sum_f16_RING_LL: " not in text
+
+
+# What --nvtx keeps ----------------------------------------------------------------------------------------------------
+
+
+def training(*, threads):
+    """Steps whose backward pass another thread launches, as autograd does, or the same one."""
+    trace = Trace()
+    host = trace.thread(tid=100)
+    engine = trace.thread(tid=101) if threads == 2 else host
+    for _ in range(6):
+        with host.nvtx("step"):
+            host.launch("forward(float *)", runs=100_000)
+            engine.now = max(engine.now, host.now)
+            engine.launch("backward(float *)", runs=300_000)
+            host.now = max(engine.now, host.now)
+            host.sync("stream")
+    return trace
+
+
+@pytest.mark.parametrize("report", ["top", "idle", "classify"])
+def test_what_other_threads_launch_meanwhile_is_said_to_be_left_out(report, tmp_path):
+    with open_trace(training(threads=2).write(tmp_path / "trace.sqlite"), nvtx="step") as opened:
+        notes = " ".join(opened.answer(report).notes)
+    assert (
+        "another thread launched 1.8 ms of GPU work during these ranges (75.0 % of it), which --nvtx leaves out"
+        in notes
+    )
+
+
+def test_the_diagnosis_of_ranges_says_it_too(tmp_path):
+    with open_trace(training(threads=2).write(tmp_path / "trace.sqlite"), nvtx="step") as opened:
+        assert "which --nvtx leaves out" in " ".join(opened.diagnose().notes)
+
+
+def test_where_one_thread_launches_all_nothing_is_left_out(tmp_path):
+    with open_trace(training(threads=1).write(tmp_path / "trace.sqlite"), nvtx="step") as opened:
+        assert "leaves out" not in " ".join(opened.answer("top").notes)
+
+
+def test_without_a_range_nothing_is_left_out(tmp_path):
+    with open_trace(training(threads=2).write(tmp_path / "trace.sqlite")) as opened:
+        assert "leaves out" not in " ".join(opened.answer("top").notes)
+
+
+def test_top_and_nvtx_agree_and_the_step_has_what_all_threads_launch(tmp_path):
+    path = training(threads=2).write(tmp_path / "trace.sqlite")
+    with open_trace(path) as opened:
+        of_range = {row["name"]: row for row in opened.answer("nvtx").dicts()}["step"]
+        notes = " ".join(opened.answer("nvtx").notes)
+        assert "75.0 % of GPU time was launched outside all push/pop ranges" in notes
+    with open_trace(path, nvtx="step") as opened:
+        assert sum(row["total_ns"] for row in opened.answer("top").dicts()) == of_range["gpu_ns"] == 6 * 100_000
+
+
+# Places ---------------------------------------------------------------------------------------------------------------
+
+
+def loading(*, steps=24, loads=20, takes=25_000_000):
+    """Steps of which so many load a library before attention; each range begins with a little of the one before it."""
+    trace = Trace().gpu()
+    host = trace.thread()
+    for number in range(steps):
+        with host.nvtx(f"step {number}"):
+            with host.nvtx("embed"):
+                host.launch("embed(float *)", runs=2_000_000, grid=(4096, 1, 1)).sync("device")
+            with host.nvtx(f"layer {number % 4}"):
+                if number < loads:
+                    host.call("cuLibraryLoadData", takes=takes)
+                host.launch("attention(float *)", runs=3_000_000, grid=(4096, 1, 1))
+                host.launch("mlp(float *)", runs=5_000_000, grid=(4096, 1, 1)).sync("device")
+    return trace
+
+
+def test_a_place_is_told_by_steps_operation_call_and_range(tmp_path):
+    text = said(loading(), tmp_path)
+    assert "20 of 24 steps stall 25 ms before attention, in cuLibraryLoadData" in text
+    with open_trace(loading().write(tmp_path / "again.sqlite")) as opened:
+        row = opened.answer("gap-places").dicts()[0]
+    assert (row["after_name"], row["host"]) == ("attention(float *)", "module: cuLibraryLoadData")
+    assert (row["nvtx_path"], row["gaps"]) == ("step #/layer #", 20)
+    assert row["total_ns"] == pytest.approx(20 * 25_000_000, rel=0.01)
+
+
+def test_gaps_that_are_short_are_no_place(tmp_path):
+    assert "stall" not in said(loading(takes=50_000), tmp_path)
+
+
+def test_a_gap_belongs_to_the_range_in_which_most_of_it_lies(tmp_path):
+    # It begins within embed, where the host wakes from its wait, and is nearly all within the layer.
+    with open_trace(loading().write(tmp_path / "trace.sqlite")) as opened:
+        longest = opened.answer("gaps").dicts()[:20]
+    assert {row["nvtx_path"].partition("/")[2].partition(" ")[0] for row in longest} == {"layer"}
+
+
+def test_a_range_that_has_less_than_half_of_a_gap_is_not_its_place(tmp_path):
+    trace = Trace()
+    host = trace.thread()
+    with host.nvtx("outer"):
+        host.launch("a(int)").sync("device")
+        for name in ("first", "second", "third"):
+            with host.nvtx(name):
+                host.idle(1_000_000)
+        host.launch("b(int)").sync("device")
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
+        assert opened.answer("gaps").dicts()[0]["nvtx_path"] == "outer"
+
+
+# Names with numbers ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("report", "column", "asked"), [("nvtx", "name", {}), ("pace", "name", {"by": "range"}), ("syncs", "nvtx_path", {})]
+)
+def test_names_that_differ_in_their_numbers_alone_are_one(report, column, asked, tmp_path):
+    with open_trace(loading().write(tmp_path / "trace.sqlite")) as opened:
+        names = {row[column] for row in opened.answer(report, **asked).dicts()}
+    assert {name.rpartition("/")[2] for name in names} <= {"step #", "layer #", "embed"}
+
+
+def test_a_name_with_a_number_that_no_other_one_is_like_stays_what_it_is(tmp_path):
+    trace = Trace()
+    host = trace.thread()
+    for name in ("gemm_fp16", "softmax"):
+        with host.nvtx(name):
+            host.launch("k(int)").sync("device")
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
+        assert {row["name"] for row in opened.answer("nvtx").dicts()} == {"gemm_fp16", "softmax"}
+        assert {row["nvtx_path"] for row in opened.answer("syncs").dicts()} == {"gemm_fp16", "softmax"}
+
+
+def test_ranges_can_be_told_apart_by_their_numbers(tmp_path):
+    with open_trace(loading(steps=5).write(tmp_path / "trace.sqlite")) as opened:
+        folded = {row["name"]: row for row in opened.answer("nvtx").dicts()}
+        apart = {row["name"]: row for row in opened.answer("nvtx", fold=False).dicts()}
+    assert {f"step {number}" for number in range(5)} <= apart.keys()
+    assert folded["step #"]["calls"] == 5
+    assert folded["step #"]["gpu_ns"] == sum(apart[f"step {number}"]["gpu_ns"] for number in range(5))
+
+
+def test_no_flag_is_recommended_whose_data_nothing_here_reads(tmp_path):
+    for make in (reading_back(3), loading(), unified()):
+        text = said(make, tmp_path)
+        for flag in ("--cudabacktrace", "--sample"):
+            assert flag not in text

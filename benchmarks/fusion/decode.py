@@ -17,10 +17,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import kernels
 import torch
 import torch.nn.functional as F
 import triton
-import triton.language as tl
 
 VARIANTS = {
     "base": "",
@@ -37,44 +37,6 @@ DEVICE, DTYPE = "cuda", torch.bfloat16
 
 Loop = Callable[[int, Callable[[], object]], None]
 """Decodes so many tokens, and calls back where the timed part begins."""
-
-
-@triton.jit
-def _rms_norm(x, w, out, width: tl.constexpr):
-    row, at = tl.program_id(0), tl.arange(0, width)
-    v = tl.load(x + row * width + at).to(tl.float32)
-    scaled = v * tl.rsqrt(tl.sum(v * v) / width + 1e-6)
-    tl.store(out + row * width + at, scaled.to(out.dtype.element_ty) * tl.load(w + at))
-
-
-@triton.jit
-def _add_rms_norm(x, y, w, total, out, width: tl.constexpr):
-    row, at = tl.program_id(0), tl.arange(0, width)
-    joined = tl.load(x + row * width + at) + tl.load(y + row * width + at)
-    tl.store(total + row * width + at, joined)
-    v = joined.to(tl.float32)
-    scaled = v * tl.rsqrt(tl.sum(v * v) / width + 1e-6)
-    tl.store(out + row * width + at, scaled.to(out.dtype.element_ty) * tl.load(w + at))
-
-
-@triton.jit
-def _rope(x, c, s, out, head_stride, token_stride, tokens, width: tl.constexpr):
-    head, token, at = tl.program_id(0), tl.program_id(1), tl.arange(0, width)
-    half: tl.constexpr = width // 2
-    row = x + head * head_stride + token * token_stride
-    other = tl.load(row + (at + half) % width)
-    turned = tl.where(at < half, -other, other)
-    cos, sin = tl.load(c + token * width + at), tl.load(s + token * width + at)
-    tl.store(out + (head * tokens + token) * width + at, tl.load(row + at) * cos + turned * sin)
-
-
-@triton.jit
-def _silu_mul(gate, up, out, count, block: tl.constexpr):
-    at = tl.program_id(0) * block + tl.arange(0, block)
-    inside = at < count
-    g = tl.load(gate + at, mask=inside).to(tl.float32)
-    silu = (g * tl.sigmoid(g)).to(out.dtype.element_ty)
-    tl.store(out + at, silu * tl.load(up + at, mask=inside), mask=inside)
 
 
 class Decoder:
@@ -105,7 +67,7 @@ class Decoder:
     def norm(self, x: torch.Tensor) -> torch.Tensor:
         if "norm" in self.fuse:
             out = torch.empty_like(x)
-            _rms_norm[(x.numel() // HIDDEN,)](x, self.ones, out, HIDDEN)
+            kernels.rms_norm[(x.numel() // HIDDEN,)](x, self.ones, out, HIDDEN)
             return out
         variance = x.float().pow(2).mean(-1, keepdim=True)
         return (x.float() * torch.rsqrt(variance + 1e-6)).to(DTYPE) * self.ones
@@ -113,7 +75,7 @@ class Decoder:
     def add_norm(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         if "residual_norm" in self.fuse:
             total, out = torch.empty_like(x), torch.empty_like(x)
-            _add_rms_norm[(x.numel() // HIDDEN,)](x, y, self.ones, total, out, HIDDEN)
+            kernels.add_rms_norm[(x.numel() // HIDDEN,)](x, y, self.ones, total, out, HIDDEN)
             return total, out
         x = x + y
         return x, self.norm(x)
@@ -122,7 +84,7 @@ class Decoder:
         if "rope" in self.fuse:
             _, heads, tokens, width = x.shape
             out = torch.empty(x.shape, device=DEVICE, dtype=DTYPE)
-            _rope[(heads, tokens)](x, c, s, out, x.stride(1), x.stride(2), tokens, width)
+            kernels.rope[(heads, tokens)](x, c, s, out, x.stride(1), x.stride(2), tokens, width)
             return out
         half = x.shape[-1] // 2
         return x * c + torch.cat([-x[..., half:], x[..., :half]], -1) * s
@@ -131,7 +93,7 @@ class Decoder:
         if "silu_mul" in self.fuse:
             up = F.linear(h, weight)
             out = torch.empty_like(gate)
-            _silu_mul[(triton.cdiv(gate.numel(), 1024),)](gate, up, out, gate.numel(), 1024)
+            kernels.silu_mul[(triton.cdiv(gate.numel(), 1024),)](gate, up, out, gate.numel(), 1024)
             return out
         return F.silu(gate) * F.linear(h, weight)
 

@@ -6,7 +6,7 @@
 # A report carries the environment and the processes that the profiler sees: hence env -i and a PID namespace.
 set -u
 out=$(realpath -m "$1"); nsys=${2:-nsys}; here=$(dirname "$(realpath "$0")"); mkdir -p "$out"
-app=$(mktemp -d); cp "$here/decode.py" "$app"; cd "$app" || exit 1
+app=$(mktemp -d); cp "$here/decode.py" "$here/kernels.py" "$app"; cd "$app" || exit 1
 clean="env -i HOME=$app USER=user LANG=C.UTF-8 PATH=$PATH LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}"
 alone=""; unshare -fp --mount-proc true 2> /dev/null && alone="unshare -fp --mount-proc"
 

@@ -12,11 +12,11 @@ from typing import Annotated
 import typer
 
 from nsys_insight.cli import terminal
-from nsys_insight.cli.flags import Flags, checked_format
-from nsys_insight.cli.run import show
+from nsys_insight.cli.flags import Flags, FormatOption, checked_format
+from nsys_insight.cli.run import not_used, show
+from nsys_insight.cli.settings import HELP
 from nsys_insight.errors import UsageError
 from nsys_insight.ingest import cache_entries, cache_folder
-from nsys_insight.render import FORMATS
 from nsys_insight.session.answer import Column, of_rows
 from nsys_insight.text.units import scale_for
 
@@ -34,18 +34,18 @@ _SECONDS = {"h": 60 * 60, "d": 24 * 60 * 60}
 app = typer.Typer(
     help="List what the cache folder holds of which trace, or empty it. It is never needed for correctness.",
     invoke_without_command=True,
-    context_settings={"help_option_names": ["--help", "-h"]},
+    context_settings=HELP,
 )
 
 
 @app.callback()
 def _list(
     context: typer.Context,
-    fmt: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "table",
+    fmt: FormatOption = "table",
 ) -> None:
     if context.invoked_subcommand is not None:
         return
-    folder = cache_folder.location()
+    folder = _folder()
     found, most = cache_entries.entries(folder), cache_entries.most_bytes(folder)
     total = sum(entry.size for entry in found)
     note = (
@@ -79,7 +79,7 @@ def clear(
     ] = None,
 ) -> None:
     """Remove entries of the cache, but for those that another process uses right now."""
-    folder, unused_s = cache_folder.location(), _seconds(older_than) if older_than else 0
+    folder, unused_s = _folder(), _seconds(older_than) if older_than else 0
     chosen = [
         entry
         for entry in cache_entries.entries(folder)
@@ -96,6 +96,17 @@ def clear(
         terminal.note(
             f"{_entries(len(kept))}, {_size(sum(entry.size for entry in kept))}, in use or not removable: kept"
         )
+
+
+def _folder() -> Path:
+    """Where the cache folder is.
+
+    Raises:
+        UsageError: It is there, and is not the user's alone.
+    """
+    if why := cache_folder.refusal():
+        raise UsageError(not_used(why), f"name a folder of your own in ${cache_folder.FOLDER_VARIABLE}")
+    return cache_folder.location()
 
 
 def _row(entry: cache_entries.Entry) -> tuple[object, ...]:

@@ -88,13 +88,7 @@ def _harlequin(database: Path) -> int:
 
 def _under(name: str, database: Path) -> int:
     """Run it on a file of the cache under a better name: a database is called as its file is."""
-    import tempfile
-    from pathlib import Path
-
-    with tempfile.TemporaryDirectory(
-        dir=database.parent, prefix=".nsys-insight-", ignore_cleanup_errors=True
-    ) as folder:
-        named = Path(folder) / f"{name}.duckdb"
+    with cache_folder.working(database.with_name(f"{name}.duckdb")) as named:
         with suppress(OSError):  # not every file system has links
             named.hardlink_to(database)
         return _harlequin(named if named.exists() else database)

@@ -33,6 +33,7 @@ TraceArgument = Annotated[
         show_default=False,
     ),
 ]
+FormatOption = Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")]
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,11 @@ import typer
 
 from nsys_insight.cli import ending, streams, terminal
 from nsys_insight.cli.progress_line import progress_line
-from nsys_insight.cli.registry import HELP, Commands
+from nsys_insight.cli.registry import Commands
+from nsys_insight.cli.settings import HELP
 from nsys_insight.errors import Exit, InsightError, UsageError
 from nsys_insight.packs.user_packs import use_folder
+from nsys_insight.paths import expanded
 from nsys_insight.version import __version__
 
 app = typer.Typer(
@@ -62,9 +64,9 @@ def _take_pack_folder(arguments: list[str]) -> None:
         if flag == "--pack-dir":
             count = 1 if equals else 2
             folder = value or "".join(arguments[at + 1 : at + 2])
-            if not Path(folder).expanduser().is_dir():
+            if not expanded(folder).is_dir():
                 raise UsageError(f"there is no folder {folder!r}", "--pack-dir is a folder of .sql files")
-            use_folder(Path(folder).expanduser())
+            use_folder(expanded(folder))
             del arguments[at : at + count]
             break
 

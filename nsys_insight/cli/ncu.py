@@ -12,12 +12,12 @@ import typer
 
 from nsys_insight import outputs
 from nsys_insight.cli import terminal
-from nsys_insight.cli.flags import Flags, checked_format
+from nsys_insight.cli.flags import Flags, FormatOption, checked_format
 from nsys_insight.cli.run import meant_trace, open_trace, show
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.ingest.identify import REPORT_SUFFIXES, is_parquet_folder
 from nsys_insight.ingest.ncu import store
-from nsys_insight.render import FORMATS, HUMAN_FORMATS
+from nsys_insight.render import HUMAN_FORMATS
 from nsys_insight.text.secrets import MASK
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def plan(  # noqa: PLR0913 - flags
         ),
     ] = None,
     name: Annotated[str | None, typer.Option("--export", help="The report to write, without suffix.")] = None,
-    fmt: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "table",
+    fmt: FormatOption = "table",
     command_only: Annotated[bool, typer.Option("--command-only", help="Print the command and nothing else.")] = False,
     run: Annotated[bool, typer.Option("--run", help="Run the command, with the program after --.")] = False,
     trust: Annotated[
@@ -238,7 +238,7 @@ def diff(  # noqa: PLR0913 - flags
     kernel: Annotated[str | None, typer.Option("--kernel", "-k", help="Only kernels whose name contains this.")] = None,
     log: Annotated[Path | None, typer.Option("--log", help="Append the iteration to this Markdown file.")] = None,
     change: Annotated[str | None, typer.Option("--change", help="What was changed, for the log.")] = None,
-    fmt: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "table",
+    fmt: FormatOption = "table",
 ) -> None:
     """Compare two measurements: durations, the target metric, new and gone findings, and how to go on."""
     from nsys_insight.ncu import diff as diffs

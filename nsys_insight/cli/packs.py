@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from nsys_insight.cli import terminal
-from nsys_insight.cli.flags import Flags, checked_format
+from nsys_insight.cli.flags import Flags, FormatOption, checked_format
 from nsys_insight.cli.run import pack_command, show
+from nsys_insight.cli.settings import HELP
 from nsys_insight.errors import QueryError, UsageError, cannot_write
 from nsys_insight.packs import library, user_packs
 from nsys_insight.packs.built_in import built_in
 from nsys_insight.packs.pack import HINT
-from nsys_insight.render import FORMATS
 from nsys_insight.session.answer import Column, of_rows
 
 TEMPLATE = '''/*
@@ -63,14 +63,14 @@ _LISTED = (
 app = typer.Typer(
     help="List the packs: reports that are .sql files, built in and your own.",
     invoke_without_command=True,
-    context_settings={"help_option_names": ["--help", "-h"]},
+    context_settings=HELP,
 )
 
 
 @app.callback()
 def _list(
     context: typer.Context,
-    fmt: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "table",
+    fmt: FormatOption = "table",
 ) -> None:
     if context.invoked_subcommand is not None:
         return
@@ -136,6 +136,6 @@ def run(
         print(context.get_help())
         return
     found = library.pack_of(str(pack))
-    one = typer.Typer(context_settings={"help_option_names": ["--help", "-h"]})
+    one = typer.Typer(context_settings=HELP)
     one.command()(pack_command(found))
     typer.main.get_command(one).main(context.args, prog_name=f"nsys-insight run {pack}", standalone_mode=False)

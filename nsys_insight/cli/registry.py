@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from nsys_insight.cli.settings import HELP
 from nsys_insight.cli.sides import SidesCommand
 from nsys_insight.cli.streams import forget_stdout
 from nsys_insight.errors import Exit
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from nsys_insight.packs.pack import Pack
 
-HELP = {"help_option_names": ["--help", "-h"]}
 # What Typer makes a command of: a function with a signature, or a group of commands.
 Command = Any
 

@@ -10,6 +10,7 @@ from nsys_insight import outputs, progress
 from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import DEFAULT_LIMIT, DEFAULTS, Flags, flag_of, with_flags
 from nsys_insight.cli.progress_line import progress_line
+from nsys_insight.ingest import cache_folder
 from nsys_insight.packs import step_options
 from nsys_insight.render import HUMAN_FORMATS, write
 from nsys_insight.sql.names import tables_read
@@ -75,9 +76,16 @@ def open_traces(traces: Sequence[Path], flags: Flags, *, several: bool = False) 
         ncu=flags.ncu,
     )
     outputs.check(flags.output, [opened.ncu] if opened.ncu else [])
+    if flags.cache is not False and (why := cache_folder.refusal()):
+        terminal.note(f"{not_used(why)}; ${cache_folder.FOLDER_VARIABLE} names another")
     if len(paths) == 1 and flags.cache is not False:
         remember(paths[0])
     return opened
+
+
+def not_used(why: str) -> str:
+    """Say why the cache folder is not used (`cache_folder.refusal`)."""
+    return f"the cache folder {cache_folder.location()} is not used: {why}"
 
 
 def open_trace(*paths: Path, **options: Any) -> Trace:

@@ -17,6 +17,7 @@ from nsys_insight.cli.flags import Flags, checked_format
 from nsys_insight.cli.run import explain, show
 from nsys_insight.errors import UsageError
 from nsys_insight.packs import library, step_options
+from nsys_insight.paths import expanded
 from nsys_insight.render import HUMAN_FORMATS, format_for, write
 from nsys_insight.session.schema import described
 from nsys_insight.sql.parameters import bind
@@ -104,11 +105,9 @@ class Shell:
 
     def do_save(self, rest: str) -> None:
         """FILE: write all rows of the last answer, in the format of the file's suffix."""
-        from pathlib import Path
-
         if self.last is None:
             raise UsageError("there is no answer to save yet", "ask something first")
-        path = Path(rest).expanduser()
+        path = expanded(rest)
         write(self.last, path, format_for(path))
         terminal.note(f"{self.last.row_count:,} rows written to {path}")
 

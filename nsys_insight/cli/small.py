@@ -9,9 +9,8 @@ import typer
 
 from nsys_insight import progress
 from nsys_insight.cli import terminal
-from nsys_insight.cli.flags import Flags, TraceArgument, checked_format
+from nsys_insight.cli.flags import Flags, FormatOption, TraceArgument, checked_format
 from nsys_insight.cli.run import exporting, meant_trace, show
-from nsys_insight.render import FORMATS
 
 # What the demo asks: the report, its flags as typed, the scope, the parameters.
 DEMO: tuple[tuple[str, str, dict[str, Any], dict[str, Any]], ...] = (
@@ -26,7 +25,7 @@ DEMO: tuple[tuple[str, str, dict[str, Any], dict[str, Any]], ...] = (
 
 def schema(
     view: Annotated[str | None, typer.Argument(help="A view; left out: all of them.", show_default=False)] = None,
-    fmt: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "table",
+    fmt: FormatOption = "table",
     every: Annotated[bool, typer.Option("--all", help="Also those that only other views are made of.")] = False,  # noqa: FBT002 - a flag
 ) -> None:
     """Describe the views that sql can query, and their columns."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import Flags, argument, flag, with_flags
 from nsys_insight.cli.run import explain, open_traces, show
-from nsys_insight.errors import UsageError
+from nsys_insight.errors import MetLateError, UsageError
 from nsys_insight.render import HUMAN_FORMATS
 from nsys_insight.sql.statements import split, value_of
 
@@ -84,13 +84,23 @@ def answer_all(opened: Trace, statements: Sequence[Statement], flags: Flags) -> 
             continue
         if rows:
             print()
-        stream = fmt in _STREAMED and not flags.limit
-        answer = opened.stream(statement) if stream else opened.execute(statement)
-        if fmt != "parquet":
-            _ = answer.columns  # a query that cannot run leaves the file as it is
-        show(answer, fmt, flags)
-        rows += answer.row_count
+        try:
+            rows += _shown(opened, statement, flags)
+        except MetLateError:
+            if not output:
+                raise
+            rows += _shown(opened, statement, flags)
     return rows
+
+
+def _shown(opened: Trace, statement: Statement, flags: Flags) -> int:
+    """Show what a query answers; return how many rows it had."""
+    stream = flags.format in _STREAMED and not flags.limit
+    answer = opened.stream(statement) if stream else opened.execute(statement)
+    if flags.format != "parquet":
+        _ = answer.columns  # a query that cannot run leaves the file as it is
+    show(answer, flags.format, flags)
+    return answer.row_count
 
 
 def _traces_and_query(arguments: Sequence[str], file: Path | None) -> tuple[list[Path], str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.ingest import cache_folder
 from nsys_insight.ingest.identify import REPORT_SUFFIXES, is_export, is_parquet_folder
+from nsys_insight.paths import expanded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +34,7 @@ def resolve(argument: Path | None, folder: Path = Path()) -> tuple[Path, str]:
         return _only(argument, f"the only trace in {argument}")
     named = os.environ.get(TRACE_VARIABLE)
     if named:
-        path, _ = _only(Path(named).expanduser(), "")
+        path, _ = _only(expanded(named), "")
         return path, f"using {path} (${TRACE_VARIABLE})"
     traces = candidates(folder)
     if len(traces) == 1:

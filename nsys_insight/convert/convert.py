@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_insight import outputs, progress
 from nsys_insight.errors import UsageError, cannot_write
-from nsys_insight.ingest import private, raw
+from nsys_insight.ingest import cache_folder, private, raw
 from nsys_insight.ingest.limits import Limits
 from nsys_insight.model import views
 from nsys_insight.session.build import create_lasting
@@ -78,11 +77,11 @@ def write_database(trace: Session, output: Path) -> None:
     """Write the raw tables as tables, and over them the views of the model, with their comments."""
     import duckdb
 
-    with tempfile.TemporaryDirectory(dir=output.parent, prefix=".nsys-insight-") as folder:
-        built = Path(folder) / "trace.duckdb"
+    with cache_folder.working(output.resolve()) as path:
+        built = path.with_name("trace.duckdb")  # a database is called as its file is, also in its views
         with duckdb.connect(built, config={"memory_limit": Limits().settled[0]}) as connection:
             connection.execute("CREATE SCHEMA raw")
-            for table, file in _raw_tables(trace, Path(folder)).items():
+            for table, file in _raw_tables(trace, built.parent).items():
                 connection.execute(f"CREATE TABLE raw.{identifier(table)} AS FROM read_parquet({literal(str(file))})")
                 file.unlink()
             create_lasting(connection)
@@ -93,8 +92,8 @@ def _write_folder(trace: Session, output: Path) -> None:
     """Write each view of the model to a file, for any reader, and the raw tables to a folder below, to be read back."""
     output.parent.mkdir(parents=True, exist_ok=True)
     # A folder with a part of the tables would pass as a trace, so it gets its name when all are there.
-    with tempfile.TemporaryDirectory(dir=output.parent, prefix=".nsys-insight-") as folder:
-        built = Path(folder) / "trace"
+    with cache_folder.working(output.resolve()) as path:
+        built = path.with_name("trace")
         (built / "raw").mkdir(parents=True)
         _raw_tables(trace, built / "raw")
         for view in views.documented(internal=False):

@@ -15,6 +15,7 @@ from nsys_insight.diagnose.result import DiagnosisResult, Finding, Share, Unjudg
 from nsys_insight.packs import command_line, library
 from nsys_insight.packs.rules import SEVERITIES
 from nsys_insight.paths import query
+from nsys_insight.session.session import SCOPE_NOTE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,11 +82,10 @@ def _diagnosed(trace: Session, steps: StepOptions) -> Diagnosis:
     wall = parts.pop("wall", {"verdict": None, "time_ns": None})
     top = "SELECT name, sum(kernel_time_pct) AS pct FROM _steady_shapes GROUP BY name ORDER BY pct DESC, name LIMIT 1"
     kernel = next(iter(trace.dicts(top, steps)), None)
-    findings = ranked(found)
+    findings = ranked(found, first="kernels" if wall["verdict"] == "GPU-bound" else None)
     return Diagnosis(
         status=_standing(wall["verdict"], sum(share.wall_pct for share in shares if share.is_busy), answers, findings),
-        verdict=_verdict(wall["verdict"], findings, trace),
-        named=tuple(part for part, row in parts.items() if row["verdict"]),
+        verdict=wall["verdict"] or (_LOST if _launches(trace) else "nothing ran on a GPU"),
         per=per,
         wall_ns=wall["time_ns"],
         tokens_per_s=1e9 / wall["time_ns"] if wall["time_ns"] and per != "trace" else None,
@@ -95,7 +95,7 @@ def _diagnosed(trace: Session, steps: StepOptions) -> Diagnosis:
         findings=findings,
         unjudged=unjudged,
         top_kernel=(kernel["name"], kernel["pct"]) if kernel and kernel["pct"] is not None else None,
-        notes=answers["classify"].notes_of("processes"),
+        notes=answers["classify"].notes_of("processes") + answers["classify"].notes_of(SCOPE_NOTE),
         trace=trace.about(),
         params=steps.given,
         answers=answers,
@@ -121,19 +121,21 @@ def _finding(rule: FindingRule, row: dict[str, Any], trace: Session, steps: Step
         name=rule.name, title=rule.title, severity=severity, family=rule.family,
         recoverable_ns=row["recoverable_ns"], wall_pct=share, of=rule.of, overlaps=rule.overlaps,
         place=row["place"], evidence=row["evidence"],
-        meaning=rule.meaning, action=rule.action, caveat=rule.caveat,
+        meaning=rule.meaning, action=row.get("action") or rule.action, caveat=rule.caveat,
         report=rule.report, command=_command(rule.report, trace, steps),
     )  # fmt: skip
 
 
-def ranked(found: list[Finding]) -> tuple[Finding, ...]:
+def ranked(found: list[Finding], first: str | None = None) -> tuple[Finding, ...]:
     """Drop what is too little, put the findings of a family under the weightiest, and order them by what can be won.
 
-    A remedy whose time is that of others comes after the problems of its severity.
+    A remedy whose time is that of others comes after the problems of its severity. The family `first` is what the
+    verdict is about: nothing but what is critical comes before it.
     """
 
     def weight(finding: Finding) -> tuple[Any, ...]:
         return (
+            finding.family != first and finding.severity != "critical",
             finding.recoverable_ns is None,
             SEVERITIES.index(finding.severity),
             finding.overlaps,
@@ -153,15 +155,6 @@ def ranked(found: list[Finding]) -> tuple[Finding, ...]:
         leader = next((member for member in members if not member.overlaps), members[0])
         leaders.append(replace(leader, also=tuple(member for member in members if member is not leader)))
     return tuple(sorted(leaders, key=weight))[:AT_MOST]
-
-
-def _verdict(bound: str | None, findings: Sequence[Finding], trace: Session) -> str:
-    """What bounds the run: as `classify` says, but where the GPU waits for the host, told from waiting for launches."""
-    if bound is None:
-        return _LOST if _launches(trace) else "nothing ran on a GPU"
-    if any(one.name == "cpu-work" for finding in findings for one in (finding, *finding.also)):
-        return bound.replace("launch-bound", "host-bound")
-    return bound
 
 
 def _launches(trace: Session) -> int:

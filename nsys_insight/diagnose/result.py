@@ -60,14 +60,13 @@ class DiagnosisResult:
     """What is found.
 
     `status` is "findings", "healthy" (the GPU works nearly all the time, all of it can be seen, and there is nothing of
-    weight to win), "unseen" (the same, but it cannot be seen what the GPU does in that time), or "empty". `named` are
-    the parts of the wall that the verdict names. `per` is what times are given for: step, token or trace. `told_by`
-    says in brief how the steps were found. `answers` are those of the reports that were asked.
+    weight to win), "unseen" (the same, but it cannot be seen what the GPU does in that time), or "empty". `per` is what
+    times are given for: step, token or trace. `told_by` says in brief how the steps were found. `answers` are those of
+    the reports that were asked.
     """
 
     status: str
     verdict: str
-    named: tuple[str, ...]
     per: str
     wall_ns: float | None
     tokens_per_s: float | None

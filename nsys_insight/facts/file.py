@@ -6,6 +6,7 @@ from contextlib import ExitStack, suppress
 from functools import cache
 from typing import TYPE_CHECKING
 
+from nsys_insight.errors import TraceError
 from nsys_insight.ingest import cache_entries, cache_folder
 from nsys_insight.model.views import macro_statements
 from nsys_insight.paths import package_folder, queries_folder
@@ -28,12 +29,16 @@ class FactsFile:
     def __init__(self, connection: duckdb.DuckDBPyConnection, export: Path, *, lasting: bool) -> None:
         """Attach them; they go when the process ends, unless `keep` is called.
 
-        Without `lasting`, or where no cache folder can be written to, nothing is kept and nothing is looked up.
+        Without `lasting`, or where no cache folder can be written to, nothing is kept and nothing is looked up. The
+        export must not have been changed when `keep` is called with tables.
 
         Raises:
             OSError: There is no folder for them.
         """
+        import duckdb
+
         self._export, self._lasting = export, lasting
+        self._key = cache_folder.key(export, duckdb.__version__, _definitions())
         self._files = ExitStack()
         try:
             self._make(lasting=lasting)
@@ -43,9 +48,8 @@ class FactsFile:
         for name, path in (("facts", self._path), ("internal", self._path.with_name("internal.duckdb"))):
             connection.execute(f"ATTACH {literal(str(path))} AS {name}")
         self.kept = frozenset[str]()
-        self._source = self._kept_before() if self._lasting else None
+        self._source = self._attached_before(connection) if self._lasting else None
         if self._source:
-            connection.execute(f"ATTACH {literal(str(self._source))} AS kept (READ_ONLY)")
             self.kept = frozenset(_names(connection, "table", "kept"))
             for table in self.kept:
                 connection.execute(f"CREATE VIEW facts.{table} AS FROM kept.{table}")
@@ -56,8 +60,10 @@ class FactsFile:
 
     def keep(self, tables: AbstractSet[str]) -> None:
         """Leave tables of facts in the cache folder, when the connection is closed; what was kept before stays."""
+        import duckdb
+
         if self._lasting and not tables <= self.kept:
-            with suppress(OSError):
+            with suppress(OSError, duckdb.Error, TraceError):
                 self._publish(tables)
         self._files.close()
 
@@ -79,22 +85,33 @@ class FactsFile:
         if self._source:
             cache_entries.discard(self._source)
 
+    def _attached_before(self, connection: duckdb.DuckDBPyConnection) -> Path | None:
+        import duckdb
+
+        source = self._kept_before()
+        try:
+            if source:
+                connection.execute(f"ATTACH {literal(str(source))} AS kept (READ_ONLY)")
+        except duckdb.Error:  # it is damaged, or another process has just put one with more in its place
+            return None
+        return source
+
+    def concerns(self, error: Exception) -> bool:
+        """Tell whether an error is about these files: their disk may be full, or something may have removed them."""
+        return str(self._path.parent) in str(error)
+
     def _kept_before(self) -> Path | None:
         """The file with most facts that there is."""
         files = sorted(self._folder.glob(f"{self._key}-facts-*.duckdb"), reverse=True)
         return next(filter(cache_entries.use, files), None)
 
-    @property
-    def _key(self) -> str:
-        import duckdb
-
-        return cache_folder.key(self._export, duckdb.__version__, _definitions())
-
 
 @cache
 def _definitions() -> str:
     """Stand for all that says what facts are: facts that were found otherwise are not to be used."""
-    files = [*queries_folder().rglob("*.sql"), *(package_folder() / "facts").rglob("*.py")]
+    folders = [queries_folder() / name for name in ("catalog", "facts", "model")]
+    files = [file for folder in folders for file in folder.rglob("*.*")]
+    files += (package_folder() / "facts").rglob("*.py")
     return cache_folder.digest(*(path.read_bytes() for path in sorted(files)), *macro_statements())
 
 

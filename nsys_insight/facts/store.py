@@ -41,7 +41,7 @@ _KINDS = {
     "captured": frozenset({"captured"}),
     "idle": frozenset({"idle_time", "idle_calls"}),
     "gaps": frozenset({"listed_gaps", "listed_operations", "listed_activity"}),
-    "steps": frozenset({"steps", "step_calls", "step_method"}),
+    "steps": frozenset({"steps", "step_calls", "step_kernels", "step_launches", "step_method"}),
     "fusion": frozenset({"fusions", "fusion_kernels", "fusion_step"}),
 }
 # What the user is told that is being found, where the name does not say it.

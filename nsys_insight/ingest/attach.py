@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import TraceError
-from nsys_insight.ingest import extents
+from nsys_insight.ingest import extension, extents
 from nsys_insight.ingest.database import tables
 from nsys_insight.ingest.identify import Kind
 from nsys_insight.ingest.ncu.store import attach as attach_ncu
@@ -23,11 +23,16 @@ if TYPE_CHECKING:
 
 
 def attach(
-    connection: duckdb.DuckDBPyConnection, files: Sequence[File], built: Mapping[Path, Path | None], ncu: Path | None
+    connection: duckdb.DuckDBPyConnection,
+    files: Sequence[File],
+    built: Mapping[Path, Path | None],
+    ncu: Path | None,
+    *,
+    lasting: bool = True,
 ) -> list[Source] | None:
     """Attach each file, or what was built of it; None where a file needs the extension and that cannot be used.
 
-    `ncu` is a file that `ncu import` wrote, to be read beside a single trace.
+    `lasting` is as in `extension.load`, `ncu` is a file that `ncu import` wrote, to be read beside a single trace.
     """
     sources = []
     # What else a DuckDB file holds is inert, unless that extension is there: its functions read any SQLite file.
@@ -42,7 +47,7 @@ def attach(
         elif file.kind is Kind.DATABASE:
             source = attach_database(connection, file.path, name, schema="raw")
         else:
-            source = attach_sqlite(connection, file.path, name) if may_scan else None
+            source = attach_sqlite(connection, file.path, name, lasting=lasting) if may_scan else None
         if source is None:
             return None
         sources.append(attach_ncu(connection, ncu, source) if ncu else source)
@@ -63,29 +68,20 @@ def is_damaged(error: Exception) -> bool:
     )
 
 
-def scanner() -> Path | None:
-    """DuckDB's SQLite extension as installed from PyPI, or None where there is none for this DuckDB and platform."""
-    from importlib.util import find_spec
-    from pathlib import Path
+def attach_sqlite(
+    connection: duckdb.DuckDBPyConnection, path: Path, name: str = "trace", *, lasting: bool = True
+) -> Source | None:
+    """Attach a SQLite export, to be scanned in place; None where the extension cannot be loaded.
 
+    `lasting` is as in `extension.load`.
+    """
     import duckdb
 
-    spec = find_spec("duckdb_extension_sqlite_scanner")
-    if not spec or not spec.origin:
-        return None
-    path = Path(spec.origin).parent / "extensions" / f"v{duckdb.__version__}" / "sqlite_scanner.duckdb_extension"
-    return path if path.is_file() else None
-
-
-def attach_sqlite(connection: duckdb.DuckDBPyConnection, path: Path, name: str = "trace") -> Source | None:
-    """Attach a SQLite export, to be scanned in place; None where the extension cannot be loaded."""
-    import duckdb
-
-    extension = scanner()
-    if extension is None:
+    which = extension.scanner()
+    if which is None:
         return None
     try:
-        connection.execute(f"LOAD {literal(str(extension))}")
+        extension.load(connection, which, lasting=lasting)
     except duckdb.Error:
         return None
     connection.execute(f"ATTACH {literal(str(path.absolute()))} AS {name} (TYPE sqlite, READ_ONLY)")

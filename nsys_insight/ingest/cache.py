@@ -76,27 +76,28 @@ def build(
     """
     if lasting:
         with suppress(OSError):
-            return _build(file, entry(file), limits, in_place=in_place, connections=connections)
-    return _build(file, entry(file, lasting=False), limits, in_place=in_place, connections=connections)
+            return _build(file, limits, in_place=in_place, lasting=True, connections=connections)
+    return _build(file, limits, in_place=in_place, lasting=False, connections=connections)
 
 
 def _build(
     file: Path,
-    target: Path,
     limits: Limits,
     *,
     in_place: bool,
+    lasting: bool,
     connections: list[duckdb.DuckDBPyConnection] | None,
 ) -> Path:
     import duckdb
 
+    target = entry(file, lasting=lasting)
     with cache_entries.making(target, "DuckDB copy", file) as path:
         connection = database.connect(limits)
         if connections is not None:
             connections.append(connection)
         try:
             connection.execute(f"ATTACH {literal(str(path))} AS built")
-            source = attach.attach_sqlite(connection, file) if in_place else None
+            source = attach.attach_sqlite(connection, file, lasting=lasting) if in_place else None
             made: dict[str, dict[str, str]] = {}
             with progress.at(f"reading {file.name}") as task:
                 if source is not None:

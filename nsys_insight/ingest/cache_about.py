@@ -20,12 +20,14 @@ _ENTRY = re.compile(r"[0-9a-f]{32}[-.].+")
 class About:
     """What an entry holds in a few words, and the files it was made of: their paths, with their keys at that time.
 
-    `parents` are names of entries that it was made of; `files` are then what those were made of.
+    `parents` are names of entries that it was made of; `files` are then what those were made of. `seal` is the entry's
+    own (`cache_folder.seal`).
     """
 
     holds: str
     files: dict[str, str]
     parents: tuple[str, ...] = ()
+    seal: str = ""
 
     def is_of(self, trace: Path) -> bool:
         """Tell whether an entry is of a trace, or of one in a folder; a report and its export count as one trace."""
@@ -83,8 +85,9 @@ def read(entry: Path) -> About | None:
         return None
     try:
         match json.loads(beside(entry).read_bytes()):
-            case {"holds": str(holds), "files": dict(files), "parents": list(parents)}:
-                return About(holds, {str(path): str(key) for path, key in files.items()}, tuple(map(str, parents)))
+            case {"holds": str(holds), "files": dict(files), "parents": list(parents), "seal": str(seal)}:
+                of = {str(path): str(key) for path, key in files.items()}
+                return About(holds, of, tuple(map(str, parents)), seal)
     except (OSError, ValueError, RecursionError):
         pass
     return None

@@ -12,11 +12,12 @@ import shutil
 import stat
 import sys
 import time
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nsys_insight.errors import file_changed
 from nsys_insight.ingest import cache_about, cache_folder
 from nsys_insight.text.units import parse_bytes
 
@@ -79,26 +80,38 @@ def making(target: Path, holds: str, *files: Path) -> Iterator[Path]:
 
     Raises:
         OSError: The folder cannot be written to, the disk is full, or a file cannot be read.
+        TraceError: A file was changed meanwhile.
         UsageError: The size that is allowed is none.
     """
     most, about, before = most_bytes(target.parent), cache_about.about(holds, files), _identity(target)
     with cache_folder.working(target) as path:
         yield path
+        if cache_about.about(holds, files) != about:
+            raise file_changed(" or ".join(map(str, files)))
         path.chmod(0o600)
-        if _identity(target) != before and use(target):
-            return
         _make_room(target, path.stat().st_size, most)
         said = cache_about.beside(path)
-        cache_about.write(about, said)
-        _hold(target, path)
-        said.replace(cache_about.beside(target))
-        path.replace(target)
+        cache_about.write(replace(about, seal=cache_folder.seal(path)), said)
+        # Two that made the same would replace each other's, and one of them would use a file that is there no more.
+        with cache_folder.alone(target.parent):
+            if _identity(target) == before or not (_hold(target, target) and _is_sound(target)):
+                _hold(target, path)
+                said.replace(cache_about.beside(target))
+                path.replace(target)
 
 
 def use(entry: Path) -> bool:
-    """Mark an entry as used now, and keep it from being removed until the process ends; False if it is not there."""
+    """Mark an entry as used now, and keep it from being removed until the process ends; False if it is not there.
+
+    One that is not as it was made is none, and is removed.
+    """
     if not entry.is_file() or not _hold(entry, entry):
         return False
+    if not _is_sound(entry):
+        with cache_folder.alone(entry.parent):  # it may be replaced right now
+            if not _is_sound(entry):
+                discard(entry)
+                return False
     cache_folder.touch(entry)
     return True
 
@@ -182,6 +195,14 @@ def _files(folder: Path) -> list[Path]:
         return []
 
 
+def _is_sound(entry: Path) -> bool:
+    """Tell whether an entry is as it was made: see `cache_folder.seal` for how much of it is looked at."""
+    about = cache_about.read(entry)
+    with suppress(OSError):
+        return about is not None and about.seal == cache_folder.seal(entry)
+    return False
+
+
 def _last_used(status: os.stat_result) -> float:
     """Both times are looked at, for not every disk keeps both; one to come is of a clock that was wrong."""
     latest = time.time() + _DAY_S
@@ -222,18 +243,16 @@ def _let_go(entry: Path) -> None:
 def _unlinked(entry: Entry) -> bool:
     """Remove an entry that nobody uses; tell whether it is gone."""
     try:
-        if sys.platform == "win32":
-            entry.path.unlink()
-        else:
-            with entry.path.open("rb+") as stream:
-                locked = cache_folder.lock(stream.fileno())
+        with ExitStack() as held:
+            held.enter_context(cache_folder.alone(entry.path.parent))
+            if sys.platform != "win32":
+                locked = cache_folder.lock(held.enter_context(entry.path.open("rb+")).fileno())
                 if locked is False or (locked is None and time.time() - entry.used < _UNLOCKED_S):
                     return False
-                entry.path.unlink()
+            entry.path.unlink()
+            cache_about.beside(entry.path).unlink(missing_ok=True)
     except FileNotFoundError:
         pass
     except OSError:
         return False
-    with suppress(OSError):
-        cache_about.beside(entry.path).unlink(missing_ok=True)
     return True

@@ -12,25 +12,31 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nsys_insight.paths import expanded
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from typing import BinaryIO
 
 FOLDER_VARIABLE = "NSYS_INSIGHT_CACHE_DIR"
 
 _SAMPLE_BYTES = 1 << 16
+_PAGE_BYTES, _SEALED_PAGES = 4096, 32
 _WORK_PREFIX = ".nsys-insight-"
 _TEMPORARY_PREFIX = "nsys-insight-"
 _LOCK = ".lock"
 _DAY_S = 24 * 60 * 60
-# A builder needs a moment between making its working folder and locking it.
+# A process needs a moment between making its folder and the file in it that it locks.
 _GRACE_S = 60
+_MOST_WAIT_S = 2
 
 
 def location() -> Path:
     """Return where the cache folder is, or will be."""
     chosen = os.environ.get(FOLDER_VARIABLE)
     if chosen:
-        return Path(chosen).expanduser().absolute()
+        path = expanded(chosen)
+        return path if chosen.startswith("~") else path.absolute()
     from platformdirs import user_cache_path
 
     return user_cache_path("nsys-insight", appauthor=False)
@@ -42,14 +48,33 @@ def folder(*, lasting: bool = True) -> Path:
     Without `lasting`, return a temporary one in its place, which is removed when the process ends.
 
     Raises:
-        OSError: It cannot be made. Whoever can do without the cache goes on without it.
+        OSError: It cannot be made, or is not the user's alone (`refusal`). Whoever can do without the cache goes on
+            without it.
     """
     path = location() if lasting else temporary()
     if not path.is_absolute():
         # A user without a home folder, as in some containers: "~" would become a folder of that name right here.
         raise FileNotFoundError(errno.ENOENT, "there is no home folder", str(path))
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if lasting:
+        if why := refusal():
+            raise PermissionError(errno.EPERM, why, str(path))
+        _sweep(path, _WORK_PREFIX)
     return path
+
+
+def refusal() -> str:
+    """Say why the cache folder is not used though it is there; empty if it is the user's alone, or is not there.
+
+    Others could put files into a folder of theirs, or one that they may write to, and they would be believed.
+    """
+    path = location()
+    if sys.platform == "win32" or not path.is_dir():
+        return ""
+    status, me = path.stat(), os.geteuid()
+    if status.st_uid != me or path.lstat().st_uid not in (me, 0):
+        return "it belongs to another user"
+    return "other users may write to it" if status.st_mode & 0o022 else ""
 
 
 @cache
@@ -64,26 +89,11 @@ def temporary() -> Path:
     import atexit
     import tempfile
 
-    path = Path(tempfile.mkdtemp(prefix=_TEMPORARY_PREFIX))
-    held = (path / _LOCK).open("wb")
-    lock(held.fileno())
+    _sweep(Path(tempfile.gettempdir()), _TEMPORARY_PREFIX)
+    path, held = _claimed(lambda: Path(tempfile.mkdtemp(prefix=_TEMPORARY_PREFIX)))
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     atexit.register(held.close)
-    with suppress(OSError), os.scandir(path.parent) as others:
-        for other in others:
-            if other.name.startswith(_TEMPORARY_PREFIX) and other.is_dir(follow_symlinks=False):
-                _remove_if_left(Path(other.path))
     return path
-
-
-def _remove_if_left(folder: Path) -> None:
-    """Remove a folder of a process that was killed: one of this user, whose lock nobody holds."""
-    with suppress(OSError):
-        if sys.platform == "win32" or folder.stat().st_uid != os.getuid():
-            return
-        with (folder / _LOCK).open("rb+") as stream:
-            if lock(stream.fileno()):
-                shutil.rmtree(folder, ignore_errors=True)
 
 
 def digest(*parts: str | bytes) -> str:
@@ -119,6 +129,24 @@ def _identity(file: Path) -> list[str | bytes]:
     return [file.name, f"{status.st_ino} {status.st_size} {status.st_mtime_ns}", head, tail]
 
 
+def seal(file: Path) -> str:
+    """Return 32 hex digits that change when a file of the cache is changed by something else than this program.
+
+    They are of its size, its time of change, and a sample of its content: to read all of it would take as long as some
+    questions do. When it was used last is no part of it.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    with file.open("rb") as stream:
+        status = os.fstat(stream.fileno())
+        pages = []
+        for part in range(_SEALED_PAGES):
+            stream.seek(max(0, status.st_size - _PAGE_BYTES) * part // (_SEALED_PAGES - 1))
+            pages.append(stream.read(_PAGE_BYTES))
+    return digest(f"{status.st_size} {status.st_mtime_ns}", *pages)
+
+
 @contextmanager
 def building(target: Path) -> Iterator[Path]:
     """Yield a path to write to, which becomes `target` when the block ends well and vanishes when it does not.
@@ -138,12 +166,16 @@ def building(target: Path) -> Iterator[Path]:
 @contextmanager
 def working(target: Path) -> Iterator[Path]:
     """Do as `building` does, but for the last step: what becomes of the path is for the block to say."""
-    _sweep(target.parent)
-    work = target.parent / f"{_WORK_PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
-    work.mkdir(mode=0o700)
+    _sweep(target.parent, _WORK_PREFIX)
+
+    def make() -> Path:
+        work = target.parent / f"{_WORK_PREFIX}{os.getpid()}-{os.urandom(8).hex()}"
+        work.mkdir(mode=0o700)
+        return work
+
+    work, held = _claimed(make)
     try:
-        with (work / _LOCK).open("wb") as stream:
-            lock(stream.fileno())
+        with held:
             yield work / target.name
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -173,23 +205,62 @@ def lock(descriptor: int, *, shared: bool = False) -> bool | None:
     return True
 
 
-def _sweep(parent: Path) -> None:
-    for work in parent.glob(f"{_WORK_PREFIX}*"):
-        with suppress(OSError):
-            if _is_abandoned(work):
-                shutil.rmtree(work, ignore_errors=True)
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Let no other process that asks for this do the block at the same time, for the moment that it takes.
+
+    Where locks do not work, or somebody does not end, the block is done all the same.
+    """
+    descriptor = None
+    try:
+        if sys.platform != "win32":
+            with suppress(OSError):
+                descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+                ends = time.monotonic() + _MOST_WAIT_S
+                while lock(descriptor) is False and time.monotonic() < ends:
+                    time.sleep(0.001)
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
 
 
-def _is_abandoned(work: Path) -> bool:
-    """Tell whether no process builds in the folder `work` any more.
+def _claimed(make: Callable[[], Path]) -> tuple[Path, BinaryIO]:
+    """Make a folder, and return it with a file in it that is locked as long as it is open: somebody works here."""
+    while True:
+        folder = make()
+        with suppress(FileNotFoundError):  # before it was locked, another process took it for one that was left
+            held = (folder / _LOCK).open("wb")
+            if lock(held.fileno()) is not False and (folder / _LOCK).exists():
+                return folder, held
+            held.close()
+
+
+def _sweep(parent: Path, prefix: str) -> None:
+    """Remove the folders with this prefix in which no process works any more, as those that were killed leave them."""
+    with suppress(OSError), os.scandir(parent) as entries:
+        for entry in entries:
+            if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False):
+                with suppress(OSError):
+                    _remove_if_left(Path(entry.path))
+
+
+def _remove_if_left(work: Path) -> None:
+    """Remove a folder of this user in which no process works any more.
 
     A lock tells it, and not a process id: the folder may be shared by containers and machines, each of which counts its
-    own. Where locks do not work, a day without change does.
+    own. Where locks do not work, a day without change does; the clock may have been set back meanwhile.
     """
-    age = time.time() - work.stat().st_mtime
-    if age < _GRACE_S:
-        return False
-    if age > _DAY_S:
-        return True
-    with (work / _LOCK).open("rb+") as stream:
-        return lock(stream.fileno()) is True
+    status = work.stat()
+    if sys.platform != "win32" and status.st_uid != os.geteuid():
+        return
+    least_age_s = _GRACE_S
+    with suppress(FileNotFoundError), (work / _LOCK).open("rb+") as stream:
+        locked = lock(stream.fileno())
+        if locked:
+            shutil.rmtree(work, ignore_errors=True)
+        if locked is not None:
+            return
+        least_age_s = _DAY_S
+    if abs(time.time() - status.st_mtime) > least_age_s:
+        shutil.rmtree(work, ignore_errors=True)

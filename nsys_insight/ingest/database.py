@@ -6,7 +6,7 @@ import re
 from itertools import count
 from typing import TYPE_CHECKING
 
-from nsys_insight.errors import UsageError
+from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.ingest import cache_folder
 from nsys_insight.ingest.limits import Limits
 from nsys_insight.sql.parser import take_connection
@@ -17,11 +17,49 @@ if TYPE_CHECKING:
 
 DEFAULT = Limits()
 _CONNECTIONS = count(1)
+_REASONS = ("No space left on device", "Disk quota exceeded", "File too large", "Permission denied")
 
 
 def spill_folder() -> str:
-    """Where answers of this process are handed over from, and in which queries spill: nobody else can look into it."""
-    return str(cache_folder.temporary())
+    """Where answers of this process are handed over from, and in which queries spill: nobody else can look into it.
+
+    Raises:
+        InsightError: There is no room for it, or something has removed it.
+    """
+    try:
+        folder = cache_folder.temporary()
+    except OSError as error:
+        raise InsightError(
+            f"there is no folder for temporary files: {error.strerror}", "name one with room in it: TMPDIR=/path"
+        ) from None
+    return str(folder)
+
+
+def spill_failed(error: Exception) -> InsightError | None:
+    """What to say of an error of a query that spilled to disk; None if it is about something else."""
+    import duckdb
+
+    text, folder = str(error), cache_folder.temporary()
+    if not isinstance(error, duckdb.Error) or (str(folder) not in text and "temporary file" not in text):
+        return None
+    if not folder.is_dir() or "No such file" in text:
+        return spill_gone()
+    return InsightError(
+        f"this does not fit the memory, and cannot be spilled to {folder.parent}: {_reason(text)}",
+        "name a folder with room: TMPDIR=/path; or raise the limit: --memory 8GB",
+    )
+
+
+def spill_gone() -> InsightError:
+    """What to say when something has removed the temporary files."""
+    return InsightError(
+        f"temporary files of this command are gone: something removes what lies in {cache_folder.temporary().parent}",
+        "name a folder that nothing cleans up: TMPDIR=/path",
+    )
+
+
+def _reason(text: str) -> str:
+    return next((reason for reason in _REASONS if reason in text), text.partition("\n")[0])
 
 
 def connect(limits: Limits = DEFAULT) -> duckdb.DuckDBPyConnection:

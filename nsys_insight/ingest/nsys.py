@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nsys_insight.errors import ToolError
+from nsys_insight.paths import expanded
 
 NSYS_VARIABLE = "NSYS_INSIGHT_NSYS"
 
@@ -69,7 +70,7 @@ def installed() -> list[Nsys]:
     """
     chosen = os.environ.get(NSYS_VARIABLE)
     if chosen:
-        return [_chosen(Path(chosen).expanduser())]
+        return [_chosen(expanded(chosen))]
     tools: dict[str, Nsys] = {}
     for path in _candidates():
         real = os.path.realpath(path)

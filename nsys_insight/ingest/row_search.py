@@ -5,6 +5,7 @@ nsys writes the rows of a table in order of start; whoever looks rows up must kn
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left
 from contextlib import suppress
 from functools import cached_property
@@ -59,14 +60,17 @@ class Rows:
 
 
 def row_numbers(database: sqlite3.Connection, table: str) -> range:
-    """The numbers from a table's first row to its last; of a table without (WITHOUT ROWID), or without rows, none."""
+    """The numbers from a table's first row to its last; of a table without (WITHOUT ROWID), or without rows, none.
+
+    Nor are there any where a row has a number at the edge of 64 bits: nsys counts its rows.
+    """
     import sqlite3
 
     name = identifier(table)
     # One aggregate a query: SQLite looks up a single min or max, but scans the table for two.
     with suppress(sqlite3.OperationalError):
         low, high = (database.execute(f"SELECT {edge}(rowid) FROM {name}").fetchone()[0] for edge in ("min", "max"))
-        if isinstance(low, int) and isinstance(high, int):
+        if isinstance(low, int) and isinstance(high, int) and high - low < sys.maxsize:
             return range(low, high + 1)
     return range(0)
 

@@ -168,6 +168,9 @@ def describe(
     connection.execute(
         f"""CREATE TABLE IF NOT EXISTS internal.scope_windows (start_ns BIGINT, end_ns BIGINT);
             CREATE TABLE IF NOT EXISTS internal.scope_gpus (gpu_id BIGINT);
+            CREATE TABLE IF NOT EXISTS internal.scope_ranges (
+                process_id BIGINT, thread_id BIGINT, start_ns BIGINT, end_ns BIGINT
+            );
             CREATE OR REPLACE TABLE scope AS SELECT
             {literal(scope.nvtx)}::VARCHAR AS nvtx, {ranges}::BIGINT AS range_count,
             {literal(start)}::BIGINT AS from_ns, {literal(end)}::BIGINT AS to_ns,

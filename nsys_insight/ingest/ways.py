@@ -118,5 +118,5 @@ class Ways:
 
     def _attach(self, built: Mapping[Path, Path | None]) -> Opened | None:
         connection = connect(self.limits)
-        sources = attach(connection, self._files, built, self._ncu)
+        sources = attach(connection, self._files, built, self._ncu, lasting=self._use_cache is not False)
         return None if sources is None else (connection, sources)

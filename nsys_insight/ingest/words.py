@@ -11,6 +11,8 @@ _ROWS = {
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": "graph launches",
     "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": "waits",
     "CUDA_GPU_MEMORY_USAGE_EVENTS": "memory events",
+    "CUDA_UM_CPU_PAGE_FAULT_EVENTS": "page faults of the CPU",
+    "CUDA_UM_GPU_PAGE_FAULT_EVENTS": "page faults of GPUs",
     "NVTX_EVENTS": "NVTX ranges",
     "GPU_METRICS": "GPU metrics",
     "OSRT_API": "calls of the operating system",

@@ -128,6 +128,11 @@ def _options(trace: Session, scope: str, targets: list[dict[str, Any]], sections
     if captured.profiler_starts(trace):
         options += ["--profile-from-start", "off"]
         notes.append("the program calls cudaProfilerStart: launches are counted from there, as in the trace")
+    if waiting := [target["short_name"] for target in targets if target["family"] == "comm"]:
+        notes.append(
+            f"{', '.join(waiting)} communicates: replayed alone it waits for its peers forever (deadlock); profile it"
+            " with --replay-mode application, or leave it out"
+        )
     if any(target["graph_node_id"] for target in targets):
         options += ["--graph-profiling", "node"]
         notes.append("the kernels run in CUDA graphs: ncu profiles their nodes one by one")
@@ -148,9 +153,12 @@ def _targets(
 ) -> list[dict[str, Any]]:
     """The kernels to profile, each in the configuration that takes most time, the hottest first.
 
-    All are of one process, the busiest: ncu counts by process.
+    All are of one process, the busiest: ncu counts by process. Kernels that communicate are none of them unless they
+    are asked for by name: ncu replays a kernel alone, and it would wait for its peers forever.
     """
     wanted = " OR ".join(f"contains(lower(s.name), {literal(kernel.lower())})" for kernel in kernels) or "true"
+    if not kernels:
+        wanted = "s.name_id NOT IN (SELECT name_id FROM kernel_names WHERE family = 'comm')"
     if bound is not None:
         wanted = f"""({wanted}) AND (
             s.name, grid_x || 'x' || grid_y || 'x' || grid_z, block_x || 'x' || block_y || 'x' || block_z
@@ -158,7 +166,7 @@ def _targets(
     return trace.dicts(
         f"""
         WITH shared AS (
-            SELECT c.*, s.name, b.name AS short_name,
+            SELECT c.*, s.name, b.name AS short_name, f.family,
                 sum(total_ns) OVER (PARTITION BY process_id, c.name_id) AS name_ns,
                 sum(total_ns) OVER (PARTITION BY process_id) AS process_ns,
                 row_number() OVER (PARTITION BY process_id, c.name_id
@@ -166,6 +174,7 @@ def _targets(
             FROM {configured} AS c
             JOIN strings AS s ON s.name_id = c.name_id
             JOIN strings AS b ON b.name_id = c.short_name_id
+            LEFT JOIN kernel_names AS f ON f.name_id = c.name_id
             WHERE {wanted}
         )
         SELECT * FROM shared
@@ -254,6 +263,11 @@ def _nothing(trace: Session, kernels: tuple[str, ...], bound: str | None) -> Usa
     if not names:
         return TraceError(
             f"{trace.path} has no kernels with names", "capture with: nsys profile -t cuda --cuda-graph-trace=node"
+        )
+    if bound is None and not kernels:
+        return TraceError(
+            f"all kernels of {trace.path} communicate: replayed alone they wait for their peers forever",
+            "name one that you can profile with ncu's --replay-mode application: --kernel NAME",
         )
     if bound is not None:
         return UsageError(f"no such kernel's class is {bound}", "nsys-insight classify --kernels lists them")

@@ -41,7 +41,7 @@ def page(content: Content, strip: Strip | None, layer: Layer | None, limit: int 
         file=printable(content.file),
         version=__version__,
         style=Markup(style),  # noqa: S704 - our own files
-        script=Markup(script),  # noqa: S704
+        script=Markup(script),  # noqa: S704 - our own files
         style_hash=_hash(style),
         script_hash=_hash(script),
         legend=looks.LEGEND,

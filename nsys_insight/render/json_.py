@@ -21,7 +21,7 @@ def write(answer: Answer, stream: TextIO, limit: int | None) -> None:
         "report": answer.report,
         "trace": plain(answer.trace),
         "params": plain(answer.params),
-        "notes": list(answer.notes),
+        "notes": [*answer.notes, *answer.left_out],
         "row_count": answer.row_count,
         **({"summary": plain(answer.summary)} if answer.summary else {}),
     }

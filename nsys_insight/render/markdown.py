@@ -27,6 +27,7 @@ def write(answer: Answer, stream: TextIO, limit: int | None, *, full_names: bool
         stream.writelines(table(known(fields_of(answer, limit, full_names=full_names))))
         stream.write("\n")
     stream.write(prose(footer(answer, limit)) + "\n")
+    stream.writelines(f"\n- {prose(printable(text))}\n" for text in answer.left_out)
 
 
 def table(fields: Sequence[Field]) -> Iterator[str]:

@@ -64,6 +64,11 @@ class Answer:
         """How many rows there are, however many are shown."""
         return int(self.connection.execute(f"SELECT count(*) FROM {self.table}").fetchall()[0][0])
 
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What is said of rows of the trace that cannot be true, if there are such: it holds for every answer."""
+        return tuple(filter(None, [self.trace.get("left_out")]))
+
     def notes_of(self, name: str) -> tuple[str, ...]:
         """The notes that a pack's header has under a name."""
         return tuple(text for of, text in zip(self.note_names, self.notes, strict=False) if of == name)

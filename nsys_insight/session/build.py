@@ -12,6 +12,7 @@ from nsys_insight.ingest.scope import WHOLE_TRACE, describe, prepare, settle
 from nsys_insight.ingest.several import inside
 from nsys_insight.ingest.source import Source
 from nsys_insight.model import views
+from nsys_insight.model.fact_tables import fact_tables
 from nsys_insight.sql.names import mentioned
 
 if TYPE_CHECKING:
@@ -54,11 +55,21 @@ class Model:
                 raw.create_relations(connection, source, WHOLE_TRACE, self._relations)
             if scope != WHOLE_TRACE:
                 self._create(views.made_of(["wall", "nvtx_ranges", "nvtx_nesting", "gpu_ops"]))
+                if "/" in str(scope.nvtx):
+                    self._find_paths()
                 prepare(connection, scope)
                 raw.create_relations(connection, source, scope, self._relations)
                 settle(connection, scope)
             if as_exported:
                 raw.create_as_exported(connection, source, scope)
+
+    def _find_paths(self) -> None:
+        """Find how the NVTX ranges of the whole trace nest; the facts of the scope take their place."""
+        for name in ("nvtx_stacks", "nvtx_nesting"):
+            fact = fact_tables()[name]
+            self._create(views.needed(fact.query))
+            self._connection.execute(fact.create)
+            self._connection.execute(fact.fill)
 
     def create(self, sql: str, *, comments: bool = False) -> None:
         """Create the views that a statement names, and the relations that it and they read."""

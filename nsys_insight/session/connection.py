@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
-from nsys_insight.errors import QueryError, TraceError
+from nsys_insight.errors import MetLateError, QueryError, TraceError
 from nsys_insight.facts.file import FactsFile
 from nsys_insight.facts.store import NOTHING_SAID, Facts, create_schemas
 from nsys_insight.ingest import bad_rows, database, raw
@@ -14,6 +14,7 @@ from nsys_insight.ingest.identify import Kind
 from nsys_insight.ingest.scope import WHOLE_TRACE
 from nsys_insight.ingest.several import catalogs
 from nsys_insight.ingest.waiting import left_running
+from nsys_insight.ingest.watch import Watch
 from nsys_insight.ingest.ways import Ways
 from nsys_insight.model import views
 from nsys_insight.session import build, sandbox
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from nsys_insight.errors import InsightError
     from nsys_insight.facts.store import FactOptions
     from nsys_insight.ingest.files import File
     from nsys_insight.ingest.limits import Limits
@@ -82,6 +84,8 @@ class Connection:
         self._looks = self._is_ready = False
         self._note = note
         self.left_out = ""
+        self._watch = Watch(files)
+        self._has_files = True
         self._open()
 
     def interrupt(self) -> None:
@@ -199,18 +203,17 @@ class Connection:
         while True:
             self._is_ready = False
             try:
-                return self._bounded(self, ready_and_run)
-            except duckdb.OutOfMemoryException as error:
-                self._make_room(error)
-            except (duckdb.InternalException, duckdb.FatalException) as error:
-                # DuckDB's own fault, seen once in hundreds of runs, makes its connection useless: ask once more anew.
-                if not again and not self._ways.cached:
-                    raise self._failed(error, line, ours=ours) from None
-                self._ways.repeat() if again else self._get_over(error)
-                again = False
+                done = self._bounded(self, ready_and_run)
+                self._check_files()
             except (duckdb.Error, sqlite3.Error, UnicodeDecodeError) as error:
-                if not self._may_get_over(error):
+                if not self._may_run_again(error, first=again):
                     raise self._failed(error, line, ours=ours or not self._is_ready) from None
+                again = again and not isinstance(error, (duckdb.InternalException, duckdb.FatalException))
+            except Exception:
+                self._check_files()
+                raise
+            else:
+                return done
             self._open()
 
     def _batches(self, first: Batch, size: int) -> Iterator[Batch]:
@@ -221,10 +224,25 @@ class Connection:
             while batch:
                 yield batch
                 batch = self._bounded(self, lambda: self.duckdb.fetchmany(size))
+            self._check_files()
         except duckdb.OutOfMemoryException as error:
             raise self._out_of_memory(error) from None
         except (duckdb.Error, UnicodeDecodeError) as error:
+            if self._may_get_over(error):
+                self._open()
+                raise MetLateError(
+                    "a row that cannot be read was met when others had been written",
+                    "write to a file, which is begun again without it: -o answer.csv",
+                ) from None
             raise self._failed(error, 0) from None
+
+    def _check_files(self) -> None:
+        """Raise, if a file is not what it was when it was opened.
+
+        What is read of a copy in the cache needs the file no more.
+        """
+        if changed := self._watch.changed(may_go=bool(self._ways.cached)):
+            raise changed
 
     def _open(self) -> None:
         """Try the ways that are left. The connection of one that failed stays: answers it gave can still be read."""
@@ -262,7 +280,7 @@ class Connection:
     def _facts_file(self) -> AbstractSet[str]:
         """Put the facts of a big trace into a file; return which of them are known from before."""
         export = self._ways.big_export
-        if export is None:
+        if export is None or not self._has_files:
             return frozenset()
         try:
             file = FactsFile(self.duckdb, export, lasting=self._lasts())
@@ -279,8 +297,9 @@ class Connection:
         if left_running:
             return
         self.duckdb.close()
+        found = frozenset[str]() if self._watch.changed() else self._facts.to_keep
         for file in self._files:
-            file.keep(self._facts.to_keep if file == self._files[-1] else frozenset())
+            file.keep(found if file == self._files[-1] and self._has_files else frozenset())
 
     def _build(self, sources: Sequence[Source], kept: AbstractSet[str]) -> None:
         """Begin the model over each source; that of a single one is in the connection's own catalog."""
@@ -354,7 +373,10 @@ class Connection:
         self._ways.limits = wider
         self._ways.repeat()
 
-    def _failed(self, error: Exception, line: int, *, ours: bool = False) -> QueryError:
+    def _failed(self, error: Exception, line: int, *, ours: bool = False) -> InsightError:
+        told = self._watch.changed(may_go=bool(self._ways.cached)) or database.spill_failed(error)
+        if told:
+            return told
         if ours:
             what = str(error).partition("\n")[0]
             return QueryError(f"this cannot be answered: {what}", "nsys-insight info shows what the trace holds")
@@ -364,10 +386,32 @@ class Connection:
         columns = [name for (name,) in self.duckdb.cursor().execute(named).fetchall()]
         return failed(error, line=line, names=(*views.documented(internal=False), *tables), columns=columns)
 
+    def _may_run_again(self, error: Exception, *, first: bool) -> bool:
+        """Tell whether what failed may be run again, as the files are opened next; `first` if all of it was not yet."""
+        import duckdb
+
+        if isinstance(error, duckdb.OutOfMemoryException):
+            self._make_room(error)
+            return True
+        if not isinstance(error, (duckdb.InternalException, duckdb.FatalException)):
+            return self._may_get_over(error)
+        # DuckDB's own fault, seen once in hundreds of runs, makes its connection useless: ask once more anew.
+        if not first and not self._ways.cached:
+            return False
+        self._ways.repeat() if first else self._get_over(error)
+        self._has_files = False
+        return True
+
     def _may_get_over(self, error: Exception) -> bool:
         """Tell whether to try once more what failed: in the next way, or without rows that cannot be true."""
         import duckdb
 
+        if database.spill_failed(error):
+            return False
+        if self._has_files and any(file.concerns(error) for file in self._files):
+            self._has_files = False
+            self._ways.repeat()
+            return True
         broken = self._ways.cached and isinstance(error, duckdb.IOException)
         if broken or is_unreadable_cell(error):
             self._get_over(error)
@@ -386,6 +430,8 @@ class Connection:
             raise self._unreadable(error) from None
 
     def _unreadable(self, error: Exception) -> TraceError:
+        if changed := self._watch.changed(may_go=bool(self._ways.cached)):
+            return changed
         which = ", ".join(str(file.path) for file in self.files[:3])
         return TraceError(
             f"{which} cannot be read: {str(error).partition(chr(10))[0]}",

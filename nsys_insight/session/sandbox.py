@@ -8,7 +8,7 @@ table functions only those that make rows of their arguments or describe the ses
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from nsys_insight.errors import QueryError
@@ -144,9 +144,13 @@ def handover(target: Path) -> Iterator[Path]:
 
     import duckdb
 
-    from nsys_insight.ingest.database import spill_folder
+    from nsys_insight.ingest.database import spill_folder, spill_gone
 
-    with tempfile.TemporaryDirectory(dir=spill_folder()) as folder:
+    with ExitStack() as held:
+        try:
+            folder = held.enter_context(tempfile.TemporaryDirectory(dir=spill_folder()))
+        except FileNotFoundError as error:
+            raise spill_gone() from error
         inner = Path(folder) / "handover"
         try:
             yield inner

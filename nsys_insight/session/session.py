@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from nsys_insight import progress
 from nsys_insight.errors import UsageError
 from nsys_insight.facts.store import FactOptions
+from nsys_insight.ingest import cache_folder
 from nsys_insight.ingest.files import File, labels_of
 from nsys_insight.ingest.identify import Kind, identify, settled
 from nsys_insight.ingest.limits import suited
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from nsys_insight.packs.pack import Pack
+
+# The note of every report in a scope by --nvtx, and what it is answered by.
+SCOPE_NOTE = "scope"
+_OF_SCOPE = "SELECT sentence FROM _left_out WHERE EXISTS (FROM answer)"
 
 
 class Session:
@@ -78,7 +83,7 @@ class Session:
         several = len(self.paths) > 1
         if ncu and several:
             raise UsageError("what ncu measured is of one trace", "open one of the traces with it")
-        lasting = use_cache is not False
+        lasting = use_cache is not False and not cache_folder.refusal()
         files = [
             _file(each, label, note, progress, lasting=lasting)
             for each, label in zip(self.paths, labels_of(self.paths), strict=True)
@@ -130,9 +135,10 @@ class Session:
         self._say_which_ncu(statement)
         options = FactOptions(step_options.checked(given), values.get("min_gap_ns"))
         with progress.at(f"answering {pack.name}"):
-            queries = [bind(note, values) for note in pack.notes.values()]
+            asked = pack.notes | ({SCOPE_NOTE: _OF_SCOPE} if self._scope.nvtx is not None else {})
+            queries = [bind(note, values) for note in asked.values()]
             (table, columns), said = self._connection.report(statement, queries, options, ours=bool(pack.topic))
-        notes = [(name, text) for name, texts in zip(pack.notes, said, strict=True) for text in texts]
+        notes = [(name, text) for name, texts in zip(asked, said, strict=True) for text in texts]
         return Answer(
             connection=self._connection.duckdb,
             table=table,

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 CONFIG: dict[str, Any] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
-    # DuckDB checks a signature by hashing the 35 MB of the extension that reads SQLite, 0.08 s at each start. The file
-    # came from PyPI as this code did; `session.sandbox.lock` forbids it before anybody's SQL runs.
+    # The signature of the extension that reads SQLite is checked once and not at each start (`ingest.extension`);
+    # `session.sandbox.lock` forbids others before anybody's SQL runs.
     "allow_unsigned_extensions": True,
 }
 _FREE: list[duckdb.DuckDBPyConnection] = []

@@ -7,10 +7,10 @@ CREATE TABLE IF NOT EXISTS facts.held_gaps (
 
 INSERT INTO facts.held_gaps BY NAME
 WITH held AS MATERIALIZED (
-    SELECT 'wait' AS charge, process_id, thread_id, process_id << 24 | thread_id AS thread, call_start_ns, start_ns, end_ns, wait_ns AS held_ns
+    SELECT 'wait' AS charge, process_id, thread_id, thread_of(thread_id, process_id) AS thread, call_start_ns, start_ns, end_ns, wait_ns AS held_ns
     FROM waits
     UNION ALL
-    SELECT 'allocation', process_id, thread_id, process_id << 24 | thread_id, start_ns, start_ns, end_ns, duration_ns
+    SELECT 'allocation', process_id, thread_id, thread_of(thread_id, process_id), start_ns, start_ns, end_ns, duration_ns
     FROM outer_api_calls
     WHERE call_group IN ('alloc', 'free')
 ),
@@ -33,9 +33,9 @@ ending AS (
     GROUP BY ALL
 ),
 gaps AS MATERIALIZED (
-    SELECT g.* EXCLUDE (call), c.process_id << 24 | c.thread_id AS thread
+    SELECT g.* EXCLUDE (call), thread_of(c.thread_id, c.process_id) AS thread
     FROM ending AS g
-    JOIN _host_activity AS c ON c.correlation_id = g.call >> 24 AND c.process_id = g.call & 16777215
+    JOIN _host_activity AS c ON call_of(c.correlation_id, c.process_id) = g.call
     WHERE c.kind = 'api' AND c.end_ns > g.dry_ns
 ),
 ended AS (

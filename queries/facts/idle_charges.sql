@@ -52,11 +52,20 @@ places AS MATERIALIZED (
 windows AS MATERIALIZED (
     SELECT DISTINCT start_ns, end_ns FROM places
 ),
+-- A gap is in parts where the profiler held the thread up: each after the first is such a time, or follows one.
+touched AS MATERIALIZED (
+    FROM _idle_time
+    WHERE host = 'profiler' OR (gpu_id, start_ns) IN (
+        SELECT (gpu_id, gap_start_ns) FROM gaps
+        UNION ALL
+        SELECT (gpu_id::BIGINT, end_ns) FROM _idle_time WHERE host = 'profiler'
+    )
+),
 idle AS MATERIALIZED (
     SELECT
         p.start_ns, p.gpu_id, p.gap_start_ns, i.cause, i.host, i.idle_ns,
         CASE WHEN p.start_ns < s.end_ns THEN s.step END AS step
-    FROM _idle_in('windows') AS i
+    FROM _idle_in('touched', 'windows') AS i
     JOIN places AS p ON p.start_ns = i.window_ns AND p.gpu_id = i.gpu_id
     ASOF LEFT JOIN steady AS s ON s.start_ns <= p.start_ns
 ),

@@ -18,14 +18,14 @@ WITH calls AS MATERIALIZED (
 ),
 copies AS MATERIALIZED (
     SELECT
-        c.*, m.* EXCLUDE (process_id, correlation_id, is_pageable),
-        c.call_group = 'copy' AND c.name NOT LIKE '%Async%' AS is_blocking,
-        c.call_group = 'copy' AND c.name LIKE '%Async%' AND m.copy_kind = 'D2H' AND m.is_pageable AS is_waiting
+        c.*, m.* EXCLUDE (process_id, correlation_id),
+        b.is_read IS NOT NULL AND c.name NOT LIKE '%Async%' AS is_blocking,
+        b.is_read IS NOT NULL AND c.name LIKE '%Async%' AS is_waiting
     FROM calls AS c
     JOIN (
         SELECT
             process_id, correlation_id, copy_kind, device_id, stream_id, sum(size_bytes)::BIGINT AS copy_bytes,
-            max(end_ns) AS copy_end_ns, bool_or(target_memory = 'pageable') AS is_pageable
+            max(end_ns) AS copy_end_ns
         FROM memcpys
         GROUP BY process_id, correlation_id, copy_kind, device_id, stream_id
         -- One call may copy in several directions or on several devices, and waits once.
@@ -33,6 +33,7 @@ copies AS MATERIALIZED (
             PARTITION BY process_id, correlation_id ORDER BY copy_kind <> 'D2H', max(end_ns) DESC, copy_kind, device_id, stream_id
         ) = 1
     ) AS m USING (process_id, correlation_id)
+    LEFT JOIN _blocking_copies AS b USING (process_id, correlation_id)
 ),
 -- What a synchronising call waits for: a stream, a device, or, as far as the trace says, everything; up to the call, or
 -- up to where the event that it waits for was recorded.
@@ -99,7 +100,7 @@ UNION ALL
 SELECT
     process_id, thread_id, start_ns, start_ns, end_ns, duration_ns, name, true,
     copy_kind, copy_bytes, copy_end_ns, device_id, correlation_id
-FROM copies WHERE is_blocking AND copy_kind LIKE '%H%'
+FROM copies WHERE is_blocking
 UNION ALL
 SELECT
     process_id, thread_id, start_ns, start_ns, end_ns, duration_ns, name, true,

@@ -14,7 +14,7 @@ SELECT
     h.wall_pct,
     (SELECT string_agg(name, ', ' ORDER BY total_ns DESC, name) FROM (
         FROM mallocs_report WHERE steady_count > 0 OR steady_count IS NULL ORDER BY total_ns DESC, name LIMIT 2)) AS place,
-    count_text(h.count) || ' calls ' || $per
-        || ' take the host ' || time_text(h.host_ns) || ', the GPU is idle ' || time_text(h.recoverable_ns) || ' for them' AS evidence
+    counted_text(h.count, 'call') || ' ' || $per
+        || CASE count_text(h.count) WHEN '1' THEN ' takes' ELSE ' take' END || ' the host ' || time_text(h.host_ns) || ', the GPU is idle ' || time_text(h.recoverable_ns) || ' for them' AS evidence
 FROM host_report AS h
 WHERE h.code = 'allocation'

@@ -14,7 +14,7 @@ SELECT
     recoverable_ns,
     wall_pct,
     NULL AS place,
-    count_text(count) || ' blocking memsets ' || $per
-        || ' take the host ' || time_text(host_ns) || ', in which the GPU is idle ' || time_text(recoverable_ns) || ' (' || share_text(wall_pct) || ')' AS evidence
+    counted_text(count, 'blocking memset') || ' ' || $per
+        || CASE count_text(count) WHEN '1' THEN ' takes' ELSE ' take' END || ' the host ' || time_text(host_ns) || ', in which the GPU is idle ' || time_text(recoverable_ns) || ' (' || share_text(wall_pct) || ')' AS evidence
 FROM host_report
 WHERE code = 'blocking_memset'

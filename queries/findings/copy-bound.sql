@@ -10,7 +10,7 @@ The kernels need all of the data first, and there is nothing else to run."""
 report = "classify"
 */
 WITH copied AS (
-    SELECT * FROM copies_report WHERE kind <> 'memset' AND kind LIKE '%H%'
+    SELECT * FROM copies_report WHERE kind <> 'memset' AND kind LIKE '%H%' AND kind NOT LIKE 'UM %'
     ORDER BY total_ns DESC, kind, source_memory, target_memory, name LIMIT 1
 )
 SELECT
@@ -23,4 +23,7 @@ SELECT
             || format_bytes(avg_bytes::BIGINT) || ' each' || coalesce(' at ' || format('{:.3g} GB/s', bandwidth_bytes_per_s / 1e9), '') FROM copied)
     ) AS evidence
 FROM classify_report AS c
-WHERE c.part = 'copy'
+-- Unified memory has a finding of its own.
+WHERE c.part = 'copy' AND NOT EXISTS (
+    SELECT 1 FROM copies_report WHERE kind LIKE '%H%' HAVING 2 * coalesce(sum(total_ns) FILTER (kind LIKE 'UM %'), 0) > sum(total_ns)
+)

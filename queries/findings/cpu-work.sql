@@ -8,10 +8,6 @@ Do that work later, on another thread, or after launching the next step: files, 
 caveat = """
 The next step needs its result; then that work itself must be faster."""
 report = "host"
-
-[params.launch_apart_ns]
-default = 50000
-help = "More CPU work than this for each launch is no launching, where there are no steps (as in graph-candidates)"
 */
 WITH longest AS (
     SELECT g.*
@@ -35,7 +31,4 @@ SELECT
             || CASE WHEN host <> 'CPU work' THEN ' (' || host || ')' ELSE '' END FROM longest)
     ) AS evidence
 FROM host_report AS h
-WHERE h.code = 'cpu_work' AND CASE
-    WHEN EXISTS (FROM graph_candidates_report) THEN EXISTS (FROM graph_candidates_report WHERE long_gap_ns > 0.5 * waiting_ns)
-    ELSE h.recoverable_ns > $launch_apart_ns * (SELECT count(*) FROM api_calls WHERE call_group IN ('launch', 'graph launch'))
-END
+WHERE h.code = 'cpu_work' AND EXISTS (FROM classify_report WHERE part = 'launch' AND see = 'gaps')

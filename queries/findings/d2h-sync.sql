@@ -17,7 +17,7 @@ SELECT
     h.recoverable_ns,
     h.wall_pct,
     (SELECT concat_ws(' in ', name, nvtx_path) FROM places) AS place,
-    count_text(h.count) || ' ' || $per
+    counted_text(h.count, 'read') || ' ' || $per
         || '; the host waits ' || time_text(h.host_ns) || ', the GPU is idle ' || time_text(h.recoverable_ns) || ' for it'
         || coalesce((SELECT '; ' || format_bytes(avg_bytes::BIGINT) || ' each' FROM places), '') AS evidence
 FROM host_report AS h

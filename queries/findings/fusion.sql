@@ -19,7 +19,9 @@ SELECT
     100 * s.together_high_ns / s.wall_ns AS wall_pct,
     NULL AS place,
     (SELECT count(*) || CASE count(*) WHEN 1 THEN ' chain saves ' ELSE ' chains together save ' END FROM chosen)
-        || time_text(s.together_low_ns / m.tokens_per_step) || ' to ' || time_text(s.together_high_ns / m.tokens_per_step)
+        || CASE WHEN s.together_low_ns > 0 THEN time_text(s.together_low_ns / m.tokens_per_step) || ' to ' ELSE 'up to ' END
+        || time_text(s.together_high_ns / m.tokens_per_step)
+        || CASE WHEN s.together_low_ns > 0 THEN '' ELSE ', or nothing where Python launches the fused kernels' END
         || ': '
         || (SELECT string_agg(
                 CASE WHEN pattern = 'novel' THEN kernel_count || ' kernels' ELSE pattern END || ', ' || per_step || ' a step', '; ' ORDER BY candidate

@@ -18,4 +18,4 @@ SELECT
         || coalesce('; in its way: ' || obstacles, '') AS evidence
 FROM graph_candidates_report
 -- Where CPU work holds the time, launches are not what to save.
-WHERE verdict <> 'no' AND long_gap_ns <= 0.5 * waiting_ns
+WHERE verdict <> 'no' AND EXISTS (FROM classify_report WHERE part = 'launch' AND see = 'graph-candidates')

@@ -16,11 +16,11 @@ SELECT
     (SELECT pattern FROM step_method WHERE method = 'nvtx') AS place,
     concat_ws('; ',
         'the GPU is idle ' || time_text(l.time_ns) || ': ' || coalesce(l.evidence, ''),
-        (SELECT count_text(single_launches) || ' launch calls of ' || time_text(launch_call_ns) || ' a step'
+        (SELECT counted_text(single_launches, 'launch call') || ' of ' || time_text(launch_call_ns) || ' a step'
             FROM graph_candidates_report WHERE single_launches > 0),
         (SELECT 'a kernel takes ' || time_text(avg(kernel_ns / kernels)) FROM steps
             WHERE phase = 'steady' AND kernels > 0 HAVING count(*) > 0)
     ) AS evidence
 FROM (FROM classify_report WHERE part = 'launch') AS l, (FROM classify_report WHERE part = 'wall') AS w
--- Long times of CPU work are cpu-work's; without steps that repeat there is nothing to capture: many-launches.
-WHERE EXISTS (FROM graph_candidates_report) AND NOT EXISTS (FROM graph_candidates_report WHERE long_gap_ns > 0.5 * waiting_ns)
+-- Host-bound is cpu-work's; where a graph would save little, or no steps repeat: many-launches.
+WHERE l.see = 'graph-candidates' AND EXISTS (FROM graph_candidates_report WHERE verdict <> 'no')

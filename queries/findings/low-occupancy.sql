@@ -38,9 +38,8 @@ SELECT
     NULL AS recoverable_ns,
     k.gpu_ns * l.kernel_time_pct / w.time_ns AS wall_pct,
     (SELECT kernel_base_name(name) FROM largest) AS place,
-    (SELECT 'occupancy ' || share_text(occupancy_pct) || ', limited by ' || limited_by || ', ' || calls || CASE calls WHEN 1 THEN ' call of ' ELSE ' calls of ' END
-        || time_text(avg_ns) || ', ' || share_text(kernel_time_pct) || ' of kernel time'
+    (SELECT 'occupancy ' || share_text(occupancy_pct) || ', limited by ' || limited_by || ', ' || counted_text(calls, 'call') || ' of ' || time_text(avg_ns) || ', ' || share_text(kernel_time_pct) || ' of kernel time'
         || coalesce('; for ' || next_step, '') FROM largest)
-        || CASE WHEN l.shapes > 1 THEN '; ' || (l.shapes - 1) || ' more kernels' ELSE '' END AS evidence
+        || CASE WHEN l.shapes > 1 THEN '; ' || counted_text(l.shapes - 1, 'more kernel') ELSE '' END AS evidence
 FROM known AS k, (FROM classify_report WHERE part = 'wall') AS w,
     (SELECT sum(kernel_time_pct) AS kernel_time_pct, count(*) AS shapes FROM low HAVING count(*) > 0) AS l

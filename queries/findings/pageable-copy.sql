@@ -18,7 +18,7 @@ SELECT
     h.recoverable_ns,
     h.wall_pct,
     (SELECT name FROM copied) AS place,
-    count_text(h.count) || ' copies ' || $per
-        || ' use pageable memory: the GPU is idle ' || time_text(h.recoverable_ns) || ' (' || share_text(h.wall_pct) || ') in their calls' AS evidence
+    counted_text(h.count, 'copy', 'copies') || ' ' || $per
+        || CASE count_text(h.count) WHEN '1' THEN ' uses' ELSE ' use' END || ' pageable memory: the GPU is idle ' || time_text(h.recoverable_ns) || ' (' || share_text(h.wall_pct) || ') in their calls' AS evidence
 FROM host_report AS h
 WHERE h.code = 'pageable_copy'

@@ -33,7 +33,7 @@ SELECT
     k.gpu_ns * s.saved_pct / w.time_ns AS wall_pct,
     (SELECT kernel_base_name(name) FROM largest) AS place,
     (SELECT 'grid ' || grid || ' on ' || sm_count || ' SMs, '
-        || calls || CASE calls WHEN 1 THEN ' call of ' ELSE ' calls of ' END || time_text(avg_ns) || ', ' || share_text(kernel_time_pct) || ' of kernel time' FROM largest)
+        || counted_text(calls, 'call') || ' of ' || time_text(avg_ns) || ', ' || share_text(kernel_time_pct) || ' of kernel time' FROM largest)
         || CASE WHEN s.shapes > 1 THEN '; ' || (s.shapes - 1) || ' more' ELSE '' END AS evidence
 FROM known AS k, (FROM classify_report WHERE part = 'wall') AS w,
     (SELECT sum(saved_pct) AS saved_pct, count(*) AS shapes FROM small HAVING count(*) > 0) AS s

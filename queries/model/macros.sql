@@ -7,6 +7,9 @@ CREATE MACRO tid_of(global_id) AS global_id & 16777215;
 -- inside other calls (nsys_insight/ingest/raw.py).
 CREATE MACRO call_of(correlation_id, process_id) AS correlation_id * 16777216 + process_id;
 
+-- One number for a thread, in the same way.
+CREATE MACRO thread_of(thread_id, process_id) AS process_id << 24 | thread_id;
+
 -- Clocks of host and GPU are fitted to each other, so an event may end before it starts: then it lasted no time at all.
 -- What was recorded stays in start_ns and end_ns. No end, no duration.
 CREATE MACRO duration(start_ns, end_ns) AS CASE WHEN end_ns < start_ns THEN 0 ELSE end_ns - start_ns END;
@@ -30,8 +33,24 @@ CREATE MACRO api_group(name) AS CASE
     ELSE 'other'
 END;
 
+-- A name without its numbers, so that step 1 and step 2 are one: step #.
+CREATE MACRO folded_name(name) AS regexp_replace(regexp_replace(name, ',? *seq *= *[0-9]+', '', 'g'), '[0-9]+', '#', 'g');
+
+-- The same of several names, where another one differs in its numbers alone: conv_fp16 stays what it is.
+CREATE MACRO fold(name) AS CASE
+    WHEN min(name) OVER (PARTITION BY folded_name(name)) <> max(name) OVER (PARTITION BY folded_name(name)) THEN folded_name(name)
+    ELSE name
+END;
+
 -- Whether an NVTX range is called warm-up.
 CREATE MACRO is_warm_up_name(name) AS regexp_matches(name, '(?i)(^|[^a-z])warm(ing)?[ _-]?up');
+
+-- What a message of nsys is about that has nothing to do with kernels, copies and calls of CUDA.
+CREATE MACRO _other_data() AS
+    '(?i)paranoid|backtrace|CPU (IP|kernel|sampl)|context switch|perf event|sampling|thread state|unified memory|GPU metric|GPU counter|ERR_NVGPUCTRPERM|ftrace|syscall|OS runtime|OpenGL|Vulkan|DX1[12]|Direct3D|WDDM|ETW|OpenACC|OpenMP|cuDNN|cuBLAS|NVTX|MPI|UCX|\bNIC\b|InfiniBand|NVENC|NVDEC|video';
+
+-- Whether an NVTX range is of one operator of a framework, such as aten::copy_.
+CREATE MACRO is_operator_name(name) AS regexp_matches(name, '^(aten|prims?|autograd|torch|c10d)::|\b(op_id|seq) = [0-9]');
 
 -- nsys says 'Host-to-Device'; everybody else says H2D.
 CREATE MACRO copy_kind_word(label) AS
@@ -107,6 +126,9 @@ CREATE MACRO time_text(ns) AS CASE
     ELSE format('{:,} s', round(ns / 1e9)::BIGINT)
 END;
 
+-- What a saving of the host's time is worth without the profiler, which makes every launch dearer.
+CREATE MACRO profiler_share_text() AS 'without the profiler expect about three quarters of them, on some machines a third';
+
 -- A share in a sentence: 0.06 %, 8.5 %, 100 %.
 CREATE MACRO share_text(pct) AS CASE
     WHEN pct IS NULL THEN NULL
@@ -122,6 +144,10 @@ CREATE MACRO count_text(number) AS CASE
     WHEN abs(number) >= 0.95 THEN format('{:.1f}', number::DOUBLE)
     ELSE format('{:.2g}', number::DOUBLE)
 END;
+
+-- The same with what is counted: 1 launch call; 196 launch calls; 3 copies.
+CREATE MACRO counted_text(number, one, many := NULL) AS
+    count_text(number) || ' ' || CASE count_text(number) WHEN '1' THEN one ELSE coalesce(many, one || 's') END;
 
 -- An operation in a sentence: a kernel by the name of its function, a copy as it is called.
 CREATE MACRO operation_text(name) AS CASE WHEN name LIKE '%(%' THEN kernel_base_name(name) ELSE name END;

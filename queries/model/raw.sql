@@ -24,7 +24,7 @@ CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (
 CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (
     start BIGINT, "end" BIGINT, deviceId BIGINT, contextId BIGINT, streamId BIGINT, correlationId BIGINT,
     globalPid BIGINT, bytes BIGINT, copyKind BIGINT, srcKind BIGINT, dstKind BIGINT,
-    srcDeviceId BIGINT, dstDeviceId BIGINT, graphNodeId BIGINT, copyCount BIGINT
+    srcDeviceId BIGINT, dstDeviceId BIGINT, migrationCause BIGINT, graphNodeId BIGINT, copyCount BIGINT
 );
 
 CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (
@@ -51,6 +51,12 @@ CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (
     start BIGINT, globalPid BIGINT, deviceId BIGINT, contextId BIGINT, address BIGINT, bytes BIGINT, memKind BIGINT,
     memoryOperationType BIGINT, name VARCHAR, correlationId BIGINT, streamId BIGINT,
     localMemoryPoolAddress BIGINT, localMemoryPoolSize BIGINT, localMemoryPoolUtilizedSize BIGINT
+);
+
+CREATE TABLE CUDA_UM_CPU_PAGE_FAULT_EVENTS (start BIGINT, globalPid BIGINT, address BIGINT);
+
+CREATE TABLE CUDA_UM_GPU_PAGE_FAULT_EVENTS (
+    start BIGINT, "end" BIGINT, globalPid BIGINT, deviceId BIGINT, address BIGINT, numberOfPageFaults BIGINT
 );
 
 CREATE TABLE NVTX_EVENTS (
@@ -106,6 +112,8 @@ CREATE TABLE EXPORT_META_DATA (name VARCHAR, value VARCHAR);
 CREATE TABLE ENUM_CUDA_MEMCPY_OPER (id BIGINT, label VARCHAR);
 
 CREATE TABLE ENUM_CUDA_MEM_KIND (id BIGINT, label VARCHAR);
+
+CREATE TABLE ENUM_CUDA_UNIF_MEM_MIGRATION (id BIGINT, label VARCHAR);
 
 CREATE TABLE ENUM_CUDA_KERNEL_LAUNCH_TYPE (id BIGINT, label VARCHAR);
 

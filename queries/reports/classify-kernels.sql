@@ -191,7 +191,7 @@ SELECT
         WHEN why = 'waiting warps' THEN 'SM ' || sm_text || ', ' || dram_text || ': warps fill the SMs and wait, likely for L1, L2 or shared memory'
         WHEN why = 'few warps' THEN 'SM ' || sm_text || ', ' || dram_text || ': too few warps to hide latency'
         WHEN why = 'short' THEN 'shorter than launching it'
-        WHEN why = 'few blocks' THEN blocks_count || ' blocks for ' || sm_count || ' SMs'
+        WHEN why = 'few blocks' THEN counted_text(blocks_count, 'block') || ' for ' || sm_count || ' SMs'
         ELSE 'too few samples, and the name has no rule'
     END AS reason
 FROM answered

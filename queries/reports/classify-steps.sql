@@ -30,6 +30,18 @@ default = 66.0
 least = 0
 help = "One cause alone is the verdict if it holds this share of all that are named"
 
+[params.long_gap_ns]
+type = "integer"
+default = 100_000
+least = 0
+help = "CPU work in a gap of this length is more than launching takes (as in graph-candidates)"
+
+[params.launch_apart_ns]
+type = "integer"
+default = 50_000
+least = 0
+help = "The most CPU work between two launches that is launching (as in graph-candidates)"
+
 [columns]
 step = "Number of the step"
 verdict = "What bounds it"
@@ -78,7 +90,7 @@ percent AS (
 SELECT
     p.step,
     _verdict_text(_verdict_of(
-        p.gpu_pct, p.launch_pct, p.sync_pct, p.copy_pct, p.allocation_pct, p.communication_pct, p.dependency_pct,
+        p.gpu_pct, p.launch_pct, p.sync_pct, p.copy_pct, p.allocation_pct, p.communication_pct, p.dependency_pct, h.late,
         $least_pct, $busy_pct, $main_pct
     )) AS verdict,
     s.duration_ns,
@@ -87,6 +99,9 @@ SELECT
     l.launch_queue_ns,
     100.0 * l.queue_ns / nullif(l.launch_queue_ns, 0) AS queue_pct
 FROM percent AS p
+CROSS JOIN (
+    SELECT CASE WHEN apart_ns > 0.5 * waiting_ns THEN 'host-bound' ELSE 'launch-bound' END AS late FROM _cpu_work_apart($long_gap_ns, $launch_apart_ns)
+) AS h
 JOIN steps AS s ON s.step = p.step AND s.phase = 'steady'
 LEFT JOIN step_launches AS l ON l.step = p.step
 ORDER BY p.step

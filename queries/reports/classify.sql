@@ -8,8 +8,9 @@ description = """
 Splits the wall of a steady step (see steps; of the whole scope where none are found) by what it would take to win the time
 back. gpu: the GPU works. communication and copy: it has nothing but kernels that communicate, or copies to or from it, or
 is idle for a blocking copy to it. The rest is idle time by its cause (see idle): launch is what starved, or waited for a
-launch call under way; sync what passed in waits for the GPU and reads of its data, and what then starved, but at most as
-long as the wait had held the host up (without it, the host would have been that much ahead). The verdict: GPU-bound where
+launch call under way (launch-bound; host-bound where most of it is CPU work that is no launching, see graph-candidates);
+sync what passed in waits for the GPU and reads of its data, and what then starved, but at most as long as the wait had held
+the host up (without it, the host would have been that much ahead). The verdict: GPU-bound where
 gpu holds --busy-pct of the wall, or half of it, dependencies included, while the causes named hold less than the rest;
 else the causes from --least-pct on: the largest alone if it holds --main-pct of them, or mixed, in the order in which to
 remove them: what makes the host wait comes first, for while it does nothing can be queued or captured in a graph.
@@ -17,8 +18,8 @@ TKLQT is the time from the begin of each launch call to the start of its kernel 
 the CPU is behind it is the cost of launching; once it is ahead, kernels queue. CPU-bound here: the queue, launch latency
 included, holds less than half of it; GPU-bound: --queue-pct or more. Both limits are ours."""
 reading = """
-launch-bound: see graph-candidates; fuse kernels. sync-bound: see syncs and host. allocation-bound: see mallocs.
-copy-bound: pin memory, copy asynchronously on another stream, see copies. communication-bound: overlap it, see streams.
+launch-bound: see graph-candidates; fuse kernels. host-bound: see gaps and host. sync-bound: see syncs and host.
+allocation-bound: see mallocs. copy-bound: pin memory, copy asynchronously on another stream, see copies. communication-bound: overlap it, see streams.
 GPU-bound: the host keeps up, so look at kernels: top and classify --kernels. recoverable_ns is the most that removing a
 cause can win, for another may take its place: change one thing and look again. All is of the profiled run, in which
 launches take about a third longer than alone. classify-steps gives the verdict of each step."""
@@ -49,6 +50,18 @@ help = "What stays of each launch in a CUDA graph: the least time from kernel to
 default = 80.0
 least = 0
 help = "GPU-bound by TKLQT from this share of it on that is spent in queues"
+
+[params.long_gap_ns]
+type = "integer"
+default = 100_000
+least = 0
+help = "CPU work in a gap of this length is more than launching takes (as in graph-candidates)"
+
+[params.launch_apart_ns]
+type = "integer"
+default = 50_000
+least = 0
+help = "The most CPU work between two launches that is launching (as in graph-candidates)"
 
 [params.edge_pct]
 default = 50.0
@@ -115,12 +128,17 @@ parts AS (
     FROM hosts AS h, walls AS w
     GROUP BY h.part
 ),
+-- The host is late for launching, or for CPU work of which that is the smaller part.
+late AS (
+    SELECT CASE WHEN is_apart THEN 'host-bound' ELSE 'launch-bound' END AS bound, CASE WHEN is_apart THEN 'gaps' ELSE 'graph-candidates' END AS see
+    FROM (SELECT apart_ns > 0.5 * waiting_ns AS is_apart FROM _cpu_work_apart($long_gap_ns, $launch_apart_ns))
+),
 -- What is before the first operation or after the last one is no step's.
 judged AS (
     SELECT
         CASE WHEN coalesce((SELECT wall_pct FROM parts WHERE part = 'edge'), 0) >= $edge_pct THEN ['start-up and end'] ELSE _verdict_of(
             p['gpu'], p['launch'], p['sync'], p['copy'], p['allocation'], p['communication'], p['dependency'],
-            $least_pct, $busy_pct, $main_pct
+            (SELECT bound FROM late), $least_pct, $busy_pct, $main_pct
         ) END AS words
     FROM (
         SELECT map_from_entries(list((n.part, coalesce(100 * p.time_ns / nullif(w.all_ns - coalesce((SELECT time_ns FROM parts WHERE part = 'edge'), 0), 0), 0)))) AS p
@@ -157,7 +175,7 @@ rows_ AS (
     FROM known AS k
     CROSS JOIN judged AS j
     LEFT JOIN (VALUES
-        ('gpu', 'GPU-bound', 'top'), ('launch', 'launch-bound', 'graph-candidates'), ('sync', 'sync-bound', 'syncs'),
+        ('gpu', 'GPU-bound', 'top'), ('launch', (SELECT bound FROM late), (SELECT see FROM late)), ('sync', 'sync-bound', 'syncs'),
         ('copy', 'copy-bound', 'copies'), ('allocation', 'allocation-bound', 'mallocs'),
         ('communication', 'communication-bound', 'streams'), ('dependency', NULL, 'streams'), ('unknown', NULL, 'info')
     ) AS b(part, bound, see) USING (part)

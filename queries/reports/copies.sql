@@ -13,7 +13,8 @@ reading = """
 Pageable memory: the copy goes through a buffer of the driver, at a fraction of the bandwidth, and an asynchronous call
 blocks like any other: allocate it with cudaMallocHost (pin_memory=True). A bandwidth far below the bus's (PCIe 4 ×16:
 25 GB/s, PCIe 5: 50 GB/s) with a small avg_bytes is latency: send one large copy instead of many small ones, see --group-by
-size. H2D in a loop: keep the data on the GPU. D2H in a loop: see syncs. D2D: a fused kernel would not need it."""
+size. H2D in a loop: keep the data on the GPU. D2H in a loop: see syncs. D2D: a fused kernel would not need it. UM: pages
+of unified memory, which no pinned memory speeds up: see unified-memory."""
 empty = "No copies or memsets ran in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.group_by]

@@ -10,14 +10,18 @@ without coming less often, chains that are a known operation in pieces (queries/
 matrix products. Layers are found from the repetition alone. What a chain of k kernels saves as one: k - 1 launch calls and
 what the host does between them; k - 1 times the fixed cost of a kernel (the shortest ones of the trace); passes over memory;
 the gaps. What that is worth is told by playing the step again with the chain fused: GPU time is worth nothing while the host
-is late, host time nothing while the queue is deep. saved_low_ns takes the new kernel's launch to cost 2.5 calls more than one of
-the old, as Triton from Python does, and two of three memory passes saved at a joint; saved_high_ns takes a launch as cheap as any, and a
-kernel that takes half as long as the longest of the chain. Gains of candidates that share kernels do not add up: chosen ones share none."""
+is late, host time nothing while the queue is deep. saved_low_ns counts the launch calls alone, takes the new kernel's to cost 7 more
+than one of the old, as Triton from Python does (unless an operation of PyTorch does it all), and two of three memory passes saved at a
+joint; saved_high_ns takes all between the launches to go, the launch to be as cheap as any, and the kernel to take a sixth of the
+longest of the chain. Gains of candidates that share kernels do not add up: chosen ones share none. Kernels that different host threads
+launch, that are in different parts of a step by NVTX (forward, backward), that have CPU work of more than 100 µs between them, or that
+Inductor, cuDNN or cuBLAS made are not joined."""
 reading = """
 Begin with the chosen ones, from the top; see one with --explain-candidate N. launches_saved counts where the host is late
 (idle: starved), kernel time where the GPU is busy: a CUDA graph saves the launches of all at once, and fusing is worth it after
-that too. Savings are of the profiled run: without the profiler a step that is bound by launches takes about three quarters of
-the time, and so do its savings. After a change, profile again."""
+that too. A saved_low_ns below 0 is what the fused kernel costs more if Python launches it and nothing else is gained: take an operation of
+the library. Savings are of the profiled run: without the profiler a step that is bound by launches takes about three quarters of the
+time, on some machines a third, and so do its savings. After a change, profile again."""
 empty = "No chain of kernels comes back in the steps: see nsys-insight steps whether steps were found; kernels of CUDA graphs are seen with --cuda-graph-trace=node"
 details = ["token_low_ns", "token_high_ns", "proximity_ratio", "recurrence_ratio", "shapes", "host_low_ns", "host_high_ns", "gap_ns", "kernel_low_ns", "kernel_high_ns", "process_id", "device_id", "stream_id", "remedy"]
 
@@ -26,7 +30,7 @@ candidate = "Rank: those that can be fused first, each by what they save"
 pattern = "What the chain is known as; novel where no known pattern fits"
 verdict = "YES, NO or UNKNOWN: whether the kernels can be fused and it pays"
 chosen = "Whether it is one of those that can be fused together"
-saved_low_ns = "Wall time saved in a step, at least"
+saved_low_ns = "Wall time saved in a step, at least; below 0 where it may be lost"
 saved_high_ns = "Wall time saved in a step, at most"
 saved_pct = "The mean of the two as a share of the step's wall"
 kernel_count = "Kernels of the chain that would be one"
@@ -65,8 +69,11 @@ replay = """
 SELECT 'played again as it is, the step lasts ' || round(replayed_ns / 1e6, 3) || ' ms instead of ' || round(wall_ns / 1e6, 3) || ' ms: take these savings for less certain'
 FROM fusion_step WHERE abs(replayed_ns / nullif(wall_ns, 0) - 1) > 0.1"""
 profiler = """
-SELECT 'savings are of the profiled run; without the profiler expect about three quarters of them'
+SELECT 'savings are of the profiled run: ' || profiler_share_text()
 FROM answer WHERE chosen AND host_high_ns > kernel_high_ns + gap_ns LIMIT 1"""
+dear = """
+SELECT 'a saving below 0: launched from Python, as by Triton, the fused kernel may cost more than it saves; a library''s operation or a CUDA graph does not'
+FROM answer WHERE chosen AND saved_low_ns < 0 LIMIT 1"""
 processes = """
 SELECT sentence FROM _other_processes WHERE EXISTS (FROM fusion_step)"""
 graphs = """

@@ -83,31 +83,9 @@ columns = ["verdict", "saving_low_ns", "saving_high_ns", "reason"]
 WITH steady AS (
     FROM steps WHERE phase = 'steady'
 ),
+-- CPU work that is no launching stays.
 waiting AS (
-    SELECT
-        sum(idle_ns) FILTER (cause = 'starved' OR host = 'launch call under way') AS all_ns,
-        sum(idle_ns) FILTER (host IN ('CPU work', 'API calls')) AS cpu_ns
-    FROM step_idle
-),
--- Long gaps of the steady steps whose next operation the host launched late; so few that finding its call costs little.
-gaps AS (
-    FROM gpu_gaps WHERE duration_ns >= $long_gap_ns
-),
-late AS (
-    SELECT g.gpu_id, g.start_ns, any_value(g.duration_ns) AS duration_ns
-    FROM gaps AS g
-    JOIN _gpu_work AS o ON o.gpu_id = g.gpu_id AND o.start_ns = g.next_ns
-    JOIN _host_activity AS c ON c.process_id = o.process_id AND c.correlation_id = o.correlation_id
-    WHERE c.kind = 'api'
-    GROUP BY g.gpu_id, g.start_ns, g.running_end_ns
-    HAVING min(c.start_ns) >= g.running_end_ns
-),
-long AS (
-    SELECT coalesce(sum(l.duration_ns), 0)::BIGINT AS all_ns
-    FROM late AS l
-    ASOF JOIN (SELECT start_ns, end_ns FROM steady) AS s ON s.start_ns <= l.start_ns
-    WHERE l.start_ns < s.end_ns
-    HAVING count(*) < (SELECT 0.5 * sum(coalesce(kernels, launch_calls) + h2d_copies + d2h_copies) FROM steady)
+    FROM _cpu_work_apart($long_gap_ns, $launch_apart_ns)
 ),
 means AS (
     SELECT
@@ -120,25 +98,15 @@ means AS (
         sum(s.api_launch_ns) / nullif(sum(s.launch_calls), 0) AS launch_call_ns
     FROM steady AS s
 ),
--- CPU work that is no launching: that in long gaps, and what goes beyond --launch-apart for each launch.
-held AS (
-    SELECT least(w.cpu_ns, greatest(
-        coalesce((SELECT all_ns FROM long), 0),
-        w.all_ns - m.steps * g.gpus * m.single_launches * (coalesce(m.launch_call_ns, 0) + $launch_apart_ns)
-    )) AS long_ns
-    FROM waiting AS w, means AS m, (SELECT greatest(count(DISTINCT gpu_id), 1) AS gpus FROM step_gpus) AS g
-),
 -- A mean over steps, and over the GPUs that the process used.
 parts AS (
     SELECT
         m.*,
-        coalesce(w.all_ns, 0) / m.steps / g.gpus AS waiting_ns,
-        coalesce(h.long_ns, 0) / m.steps / g.gpus AS long_gap_ns,
-        (coalesce(w.cpu_ns, 0) - coalesce(h.long_ns, 0)) / m.steps / g.gpus / nullif(m.single_launches, 0) AS cpu_per_launch_ns
-    FROM means AS m
-    CROSS JOIN waiting AS w
-    CROSS JOIN (SELECT greatest(count(DISTINCT gpu_id), 1) AS gpus FROM step_gpus) AS g
-    LEFT JOIN held AS h ON true
+        w.waiting_ns / m.steps / g.gpus AS waiting_ns,
+        w.apart_ns / m.steps / g.gpus AS long_gap_ns,
+        ((SELECT coalesce(sum(idle_ns), 0) FROM step_idle WHERE host IN ('CPU work', 'API calls', 'managed memory')) - w.apart_ns)
+            / m.steps / g.gpus / nullif(m.single_launches, 0) AS cpu_per_launch_ns
+    FROM means AS m, waiting AS w, (SELECT greatest(count(DISTINCT gpu_id), 1) AS gpus FROM step_gpus) AS g
     WHERE m.steps > 0
 ),
 stays AS (
@@ -166,12 +134,12 @@ SELECT
         WHEN s.single_launches < 2 AND s.graph_launches > 0 THEN 'the step is launched by CUDA graphs already'
         WHEN s.single_launches < 2 THEN 'a step has fewer than two launches'
         ELSE 'the GPU waits for launches ' || round(100 * s.waiting_ns / s.wall_ns, 1) || ' % of the step: '
-            || round(s.single_launches)::BIGINT || ' calls of ' || round(s.launch_call_ns / 1e3, 1) || ' µs'
+            || counted_text(round(s.single_launches), 'call') || ' of ' || round(s.launch_call_ns / 1e3, 1) || ' µs'
             || CASE WHEN s.long_gap_ns > 0.5 * s.waiting_ns THEN '; most of it is CPU work that is no launching' ELSE '' END
     END AS reason,
     nullif(concat_ws('; ',
-        CASE WHEN s.allocations > 0 THEN round(s.allocations, 1) || ' allocations and frees a step cannot be captured' END,
-        CASE WHEN s.sync_points > 1 THEN round(s.sync_points, 1) || ' waits for the GPU a step: those inside it end a graph' END
+        CASE WHEN s.allocations > 0 THEN counted_text(s.allocations, 'allocation or free', 'allocations and frees') || ' a step cannot be captured' END,
+        CASE WHEN s.sync_points > 1 THEN counted_text(s.sync_points, 'wait') || ' for the GPU a step: those inside it end a graph' END
     ), '') AS obstacles,
     s.wall_ns,
     s.wall_ns - s.saving_high_ns AS graph_wall_low_ns,

@@ -35,9 +35,7 @@ api_calls = """
 SELECT round(sum(calls)::DOUBLE / any_value(p.tokens), 1) || ' CUDA API calls' || CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN ' per token' ELSE '' END
     || ', as far as nsys records them; they take the host ' || round(sum(time_ns) / any_value(p.tokens) / 1e6, 3) || ' ms'
 FROM (
-    SELECT c.calls, c.time_ns FROM step_calls AS c SEMI JOIN (FROM steps WHERE phase = 'steady') USING (step)
-    UNION ALL
-    SELECT 1, duration_ns FROM outer_api_calls WHERE NOT EXISTS (FROM steps WHERE phase = 'steady')
+    SELECT calls, time_ns FROM step_calls WHERE step IS NULL OR step IN (SELECT step FROM steps WHERE phase = 'steady')
 )
 CROSS JOIN (SELECT coalesce((SELECT steady_count * tokens_per_step FROM step_method WHERE steady_count > 0), 1) AS tokens) AS p
 WHERE EXISTS (FROM answer)
@@ -67,14 +65,7 @@ pageable AS (
 ),
 -- Of the steady steps, or of all calls where there are none.
 calls AS MATERIALIZED (
-    SELECT process_id, thread_id, call_group, calls, time_ns
-    FROM step_calls
-    JOIN (SELECT step, process_id FROM steady) USING (step)
-    UNION ALL
-    SELECT process_id, thread_id, call_group, count(*), sum(duration_ns)::BIGINT
-    FROM outer_api_calls
-    WHERE NOT EXISTS (FROM steady)
-    GROUP BY ALL
+    FROM step_calls WHERE step IS NULL OR step IN (SELECT step FROM steady)
 ),
 by_call AS (
     SELECT
@@ -147,7 +138,7 @@ idle AS (
             WHEN part = 'sync' THEN 'other_wait'
             WHEN part = 'copy' AND host IS NOT NULL THEN 'blocking_copy'
             WHEN part = 'allocation' THEN 'allocation'
-            WHEN part = 'launch' AND host = 'CPU work' THEN 'cpu_work'
+            WHEN part = 'launch' AND host IN ('CPU work', 'managed memory') THEN 'cpu_work'
             WHEN part = 'launch' AND host = 'API calls' THEN 'other_call'
             WHEN part = 'launch' THEN 'launch_call'
         END AS code,

@@ -10,7 +10,8 @@ launch call began before the gap, the operation was launched in time and waited 
 copy to the host into pageable memory that was still under way: blocked. Else the host was late, and each nanosecond of the
 gap is what the launching thread did then, in this precedence: profiler (the profiler held the thread up), blocked (in a
 sync call or a blocking copy; a copy into pageable memory of the host blocks, whatever its name says), allocation (in an allocation or a free), starved (all else: CPU
-work outside of CUDA calls, other API calls, the launch call itself, and the way from its return to the start on the GPU).
+work outside of CUDA calls, other API calls, the launch call itself, and the way from its return to the start on the GPU; and
+managed memory, until pages of unified memory were moved because the host touched them).
 Before the first operation and after the last one of a GPU is edge. A scope cuts all this to its own time."""
 reading = """
 starved: launch-bound. CPU work is the program's own (Python, sampling): do it later, on another thread, or capture the step

@@ -40,7 +40,7 @@ walls AS MATERIALIZED (
     SELECT sum(duration_ns) AS wall_ns FROM wall
 ),
 calls AS MATERIALIZED (
-    SELECT process_id, thread_id, name, call_group, count(*) AS calls, count(callchain_id) AS backtraces
+    SELECT process_id, thread_id, name, call_group, count(*) AS calls
     FROM api_calls
     GROUP BY ALL
 ),
@@ -178,9 +178,10 @@ found(place, rank, section, metric, value, detail) AS (
         wholes || ' graphs ran as a whole: this share of GPU time is not broken down into kernels'
     FROM graphs WHERE wholes > 0
     UNION ALL
-    SELECT CASE severity WHEN 'error' THEN 60 ELSE 61 END, -count(*), 'diagnostics', severity || 's', count(*),
+    -- Those that lost what CUDA did come first.
+    SELECT CASE WHEN is_cuda_loss THEN 59 WHEN severity = 'error' THEN 60 ELSE 61 END, -count(*), 'diagnostics', severity || 's', count(*),
         left(regexp_replace(trim(message), '\s+', ' ', 'g'), 300)
-    FROM diagnostics WHERE severity IN ('error', 'warning') GROUP BY severity, message
+    FROM diagnostics WHERE severity IN ('error', 'warning') GROUP BY severity, message, is_cuda_loss
     UNION ALL
     SELECT 62, 0, 'diagnostics', 'profiler_overhead_ns', sum(duration_ns),
         'host time that the profiler took: it is not the application''s'
@@ -195,8 +196,7 @@ found(place, rank, section, metric, value, detail) AS (
             (3, 'memory_events', '--cuda-memory-usage=true', NOT EXISTS (FROM memory_events)),
             (4, 'gpu_metric_samples', '--gpu-metrics-devices=all', NOT EXISTS (FROM gpu_metrics)),
             (5, 'os_calls', '-t osrt', NOT EXISTS (FROM os_calls)),
-            (6, 'api_backtraces', '--cudabacktrace=all', NOT EXISTS (FROM calls WHERE backtraces > 0)),
-            (7, 'unimportant_api_calls', '--cuda-trace-all-apis=true', (SELECT skips_calls FROM settings))
+            (6, 'unimportant_api_calls', '--cuda-trace-all-apis=true', (SELECT skips_calls FROM settings))
     ) AS m (place, metric, detail, is_missing)
     WHERE is_missing AND (FROM is_whole)
 )

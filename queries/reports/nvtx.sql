@@ -10,7 +10,8 @@ belongs to the ranges that are open on the launching thread when its launch call
 up the kernels, copies, memsets and whole graphs launched inside, nested ranges included, each once per name; own_gpu_ns
 is of those launched in no range further inside. projected_ns is, for each range, from the start of its first GPU
 operation to the end of its last, idle time between them included. A range that was still open at the end of the capture
-is counted, with its GPU work; its host time is not known. start/end ranges have no nesting, so nothing of their own."""
+is counted, with its GPU work; its host time is not known. start/end ranges have no nesting, so nothing of their own.
+Names that differ in their numbers alone are one: step #."""
 reading = """
 Start with the range that repeats once per step, and compare its host_ns with its gpu_ns: a gpu_ns far below host_ns means
 that the host is the limit, so see gaps and syncs with --nvtx NAME; about equal means that the GPU is, so see top with
@@ -25,6 +26,10 @@ details = ["gpu_wall_pct", "med_ns", "min_ns", "max_ns", "stddev_ns"]
 default = "name"
 choices = ["name", "path"]
 help = "What one row stands for: all ranges of a name, or only those at the same place of the nesting"
+
+[params.fold]
+default = true
+help = "Count ranges whose names differ in their numbers alone as one, such as step #"
 
 [columns]
 name = "The range's text, after its domain if it has one; or the names from the outermost range down to it"
@@ -61,28 +66,32 @@ FROM graph_launches HAVING count(*) > 0"""
 -- Each thread's time is cut wherever a range opens or closes, and its GPU work summed up by piece: a piece lies wholly
 -- inside or wholly outside of every range. So what is in one is the difference of two running sums, and its first and last
 -- operation are those of a window, however many ranges overlap.
-WITH ranges AS MATERIALIZED (
+WITH texts AS MATERIALIZED (
+    SELECT path AS name, 'push/pop' AS style, range_id, thread_of(thread_id, process_id) AS thread, start_ns, end_ns, duration_ns
+    FROM nvtx_nesting
+    WHERE $by = 'path'
+    UNION ALL
+    SELECT
+        CASE WHEN domain = '' THEN name ELSE domain || ':' || name END,
+        'push/pop', range_id, thread_of(thread_id, process_id), start_ns, end_ns, duration(start_ns, end_ns)
+    FROM _nvtx_stacks
+    WHERE $by = 'name'
+    UNION ALL
+    SELECT
+        CASE WHEN domain = '' THEN name ELSE domain || ':' || name END,
+        style, NULL, thread_of(thread_id, process_id), start_ns, end_ns, duration_ns
+    FROM nvtx_ranges
+    WHERE style = 'start/end'
+),
+folded AS (
+    SELECT name, CASE WHEN $fold THEN fold(name) ELSE name END AS folded FROM (SELECT DISTINCT name FROM texts)
+),
+ranges AS MATERIALIZED (
     SELECT
         *,
         greatest(start_ns, coalesce(end_ns, (SELECT max(greatest(start_ns, coalesce(end_ns, start_ns))) + 1 FROM nvtx_ranges))) AS close_ns,
         dense_rank() OVER (ORDER BY name, style) AS group_id
-    FROM (
-        SELECT path AS name, 'push/pop' AS style, range_id, process_id << 24 | thread_id AS thread, start_ns, end_ns, duration_ns
-        FROM nvtx_nesting
-        WHERE $by = 'path'
-        UNION ALL
-        SELECT
-            CASE WHEN domain = '' THEN name ELSE domain || ':' || name END,
-            'push/pop', range_id, process_id << 24 | thread_id, start_ns, end_ns, duration(start_ns, end_ns)
-        FROM _nvtx_stacks
-        WHERE $by = 'name'
-        UNION ALL
-        SELECT
-            CASE WHEN domain = '' THEN name ELSE domain || ':' || name END,
-            style, NULL, process_id << 24 | thread_id, start_ns, end_ns, duration_ns
-        FROM nvtx_ranges
-        WHERE style = 'start/end'
-    )
+    FROM (SELECT t.* REPLACE (f.folded AS name) FROM texts AS t JOIN folded AS f USING (name))
 ),
 pieces AS (
     SELECT thread, start_ns FROM ranges UNION SELECT thread, close_ns FROM ranges WHERE end_ns IS NOT NULL
@@ -91,7 +100,7 @@ launched AS (
     SELECT o.start_ns, o.end_ns, o.duration_ns, o.is_kernel, a.thread, a.start_ns AS api_start_ns
     FROM (SELECT start_ns, end_ns, duration_ns, kind = 'kernel' AS is_kernel, process_id, correlation_id FROM gpu_ops) AS o
     JOIN (
-        SELECT process_id << 24 | thread_id AS thread, start_ns, process_id, correlation_id
+        SELECT thread_of(thread_id, process_id) AS thread, start_ns, process_id, correlation_id
         FROM api_calls
         WHERE call_group IN ('launch', 'graph launch', 'copy', 'memset')
     ) AS a ON a.process_id = o.process_id AND a.correlation_id = o.correlation_id
@@ -167,7 +176,7 @@ hosts AS (
 ),
 places AS MATERIALIZED (
     SELECT
-        process_id << 24 | thread_id AS thread, start_ns, range_id,
+        thread_of(thread_id, process_id) AS thread, start_ns, range_id,
         lead(start_ns) OVER (PARTITION BY process_id, thread_id ORDER BY start_ns) - start_ns AS host_ns
     FROM nvtx_places
 ),

@@ -62,13 +62,18 @@ kernel_times AS (
     WHERE $by = 'kernel' AND coalesce(k.api_start_ns, k.start_ns) < c.to_ns
     GROUP BY c.place, k.name_id
 ),
+-- Names that differ in their numbers alone are one.
+folded AS (
+    SELECT name, fold(name) AS folded FROM (SELECT DISTINCT name FROM nvtx_ranges WHERE $by = 'range')
+),
 times AS (
     SELECT k.place, coalesce(s.name, '(no name)') AS name, sum(k.calls)::BIGINT AS calls, sum(k.time_ns)::BIGINT AS time_ns
     FROM kernel_times AS k LEFT JOIN strings AS s USING (name_id)
     GROUP BY ALL
     UNION ALL
-    SELECT c.place, n.name, count(*), sum(n.duration_ns)::BIGINT
+    SELECT c.place, f.folded, count(*), sum(n.duration_ns)::BIGINT
     FROM nvtx_ranges AS n
+    JOIN folded AS f USING (name)
     ASOF JOIN clocks AS c ON c.process_id = n.process_id AND c.is_host = (n.start_ns IS NOT NULL) AND c.from_ns <= n.start_ns
     WHERE $by = 'range' AND n.start_ns < c.to_ns AND n.duration_ns IS NOT NULL
     GROUP BY ALL

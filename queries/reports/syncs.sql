@@ -90,10 +90,13 @@ placed AS (
     ASOF LEFT JOIN steady AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
     ASOF LEFT JOIN nvtx_places AS p
         ON p.process_id = w.process_id AND p.thread_id = w.thread_id AND p.start_ns <= w.start_ns
+),
+folded AS (
+    SELECT path, fold(path) AS folded FROM (SELECT DISTINCT n.path FROM placed AS p JOIN nvtx_nesting AS n USING (range_id))
 )
 SELECT
     CASE WHEN p.is_copy THEN p.copy_kind || ' copy' ELSE coalesce(p.copy_kind || ' copy + wait', 'wait') END AS kind,
-    n.path AS nvtx_path,
+    f.folded AS nvtx_path,
     p.name,
     count(*) AS calls,
     count(*) / nullif((SELECT range_count FROM scope), 0) AS per_range,
@@ -111,5 +114,6 @@ SELECT
     p.is_copy
 FROM placed AS p
 LEFT JOIN nvtx_nesting AS n ON n.range_id = p.range_id
-GROUP BY p.copy_kind, p.is_copy, n.path, p.name, p.process_id, p.thread_id
+LEFT JOIN folded AS f USING (path)
+GROUP BY p.copy_kind, p.is_copy, f.folded, p.name, p.process_id, p.thread_id
 ORDER BY gpu_idle_ns DESC, host_wait_ns DESC, kind, nvtx_path, p.name, p.process_id, p.thread_id

@@ -7,7 +7,6 @@ SQL brings the typical step as some thousand operations; what follows is done on
 from __future__ import annotations
 
 from collections import defaultdict
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from nsys_insight.facts.statements import runner
@@ -85,25 +84,14 @@ def _kernels(run: Run) -> dict[int | None, NamedKernel]:
 
 
 def _streams(ops: list[Op], waits: list[Wait], kernels: dict[int | None, NamedKernel]) -> list[OpStream]:
-    """The operations stream by stream, parted where the host waits between two launch calls."""
-    from bisect import bisect_left
-
+    """The operations stream by stream, with what parts them."""
+    from nsys_insight.facts.fusion.parting import parted
     from nsys_insight.facts.fusion.stream import OpStream
 
     lines: dict[tuple[int, int], list[Op]] = defaultdict(list)
     for op in ops:
         lines[op.device, op.stream].append(op)
-    streams = [OpStream(line, [kernels.get(op.name_id) for op in line]) for line in lines.values()]
-    waits = sorted(waits)
-    begins = [wait.start_ns for wait in waits]
-    for stream in streams:
-        for at, (one, other) in enumerate(pairwise(stream.ops), 1):
-            if one.call_ns is None or other.call_ns is None:
-                continue
-            following = bisect_left(begins, one.call_ns)
-            if following < len(waits) and begins[following] < other.call_ns:
-                stream.parted[at] = waits[following].name
-    return streams
+    return [OpStream(line, [kernels.get(op.name_id) for op in line], parted(line, waits)) for line in lines.values()]
 
 
 def _across_streams(streams: list[OpStream], timeline: Timeline) -> list[Chain]:
@@ -145,8 +133,8 @@ def _judged(
     alone = timeline.period()
     found = []
     for chain, gained in gains[: max(10, min(CHAINS, PLAYED // len(timeline.events)))]:
-        low, high = (max(0.0, alone - timeline.period(change)) for change in (gained.low, gained.high))
+        low, high = sorted(alone - timeline.period(change) for change in (gained.low, gained.high))
         recurs = recurrence(chain, others, typical)
-        word, reason = verdict(chain, wall, max(low, high), recurs)
-        found.append(Candidate(chain, gained, word, reason, recurs, min(low, high), max(low, high)))
+        word, reason = verdict(chain, wall, (low, high), recurs)
+        found.append(Candidate(chain, gained, word, reason, recurs, low, max(0.0, high)))
     return sorted(found, key=lambda candidate: candidate.order)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from nsys_insight.facts.fusion.patterns import catalog, text_of
@@ -25,7 +25,8 @@ def chains(stream: OpStream) -> list[Chain]:
     found = _closed(stream, segments)
     for places, pattern in _known(stream):
         found.setdefault(tuple(stream.ops[at].token for at in places[0]), Chain(stream, places, pattern))
-    named = [_named(chain) for chain in found.values()]
+    text, offsets = _text(stream)
+    named = [_named(chain, text, offsets) for chain in found.values()]
     return [*named, *_edges(stream), *_across(stream, segments)]
 
 
@@ -67,12 +68,8 @@ def _closed(stream: OpStream, segments: Sequence[tuple[int, int]]) -> dict[tuple
 def _known(stream: OpStream) -> Iterable[tuple[tuple[tuple[int, ...], ...], Pattern]]:
     """Yield the known patterns, each way of writing them by itself, with the places of the kernels that are fused."""
     words = stream.words
-    text = text_of(words)
-    at_offset, offset = {}, 0
-    for at, word in enumerate(words):
-        at_offset[offset] = at
-        offset += len(word) + 1
-    at_offset[offset] = len(words)
+    text, offsets = _text(stream)
+    at_offset = {offset: at for at, offset in enumerate(offsets)}
     for pattern in catalog().patterns:
         ways: dict[tuple[int, ...], list[tuple[int, ...]]] = defaultdict(list)
         for match in pattern.sequence.finditer(text):
@@ -85,11 +82,24 @@ def _known(stream: OpStream) -> Iterable[tuple[tuple[tuple[int, ...], ...], Patt
             yield tuple(places), pattern
 
 
-def _named(chain: Chain) -> Chain:
-    """Give a chain the pattern that all of it is."""
+def _text(stream: OpStream) -> tuple[str, list[int]]:
+    """Give the operations of a stream as text, and where each begins in it, with the end."""
+    words = stream.words
+    return text_of(words), list(accumulate((len(word) + 1 for word in words), initial=0))
+
+
+def _named(chain: Chain, text: str, offsets: Sequence[int]) -> Chain:
+    """Give a chain the pattern that all of it is, and that what comes before it allows."""
     if chain.pattern is None:
-        text = text_of(chain.words)
-        pattern = next((p for p in catalog().patterns if not p.around and p.sequence.fullmatch(text)), None)
+        ends = [(offsets[places[0]], offsets[places[-1] + 1]) for places in chain.places]
+        pattern = next(
+            (
+                pattern
+                for pattern in catalog().patterns
+                if not pattern.around and all(pattern.sequence.fullmatch(text, *both) for both in ends)
+            ),
+            None,
+        )
         return Chain(chain.stream, chain.places, pattern)
     around = set(range(chain.places[0][0], chain.places[0][-1])) - set(chain.places[0])
     return Chain(chain.stream, chain.places, chain.pattern, tuple(sorted(around)))
@@ -103,9 +113,9 @@ def _edges(stream: OpStream) -> list[Chain]:
         if at + 1 in stream.parted:
             continue
         tokens = (stream.ops[at].token, stream.ops[at + 1].token)
-        if families[at] == "gemm" and families[at + 1] in POINTWISE:
+        if families[at] == "gemm" and families[at + 1] in POINTWISE and stream.fusable(at + 1):
             found["epilogue", *tokens].append((at, at + 1))
-        if families[at] in POINTWISE and families[at + 1] == "gemm":
+        if families[at] in POINTWISE and stream.fusable(at) and families[at + 1] == "gemm":
             found["prologue", *tokens].append((at, at + 1))
     return [Chain(stream, tuple(places), edge=edge) for (edge, *_), places in found.items()]
 
@@ -117,7 +127,7 @@ def _across(stream: OpStream, segments: Sequence[tuple[int, int]]) -> list[Chain
         if last - begin > LONGEST:
             continue
         if after == end:
-            veto = f"the host waits in between ({stream.parted[after]})"
+            veto = stream.parted[after]
         elif after == end + 1 and (why := _parts(stream, end)):
             veto = why
         else:

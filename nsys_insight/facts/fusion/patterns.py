@@ -18,6 +18,7 @@ class Pattern:
     name: str
     sequence: re.Pattern[str]
     around: frozenset[str]
+    library: bool
     complexity: str
     remedy: str
 
@@ -51,6 +52,7 @@ def catalog() -> Catalog:
                 entry["name"],
                 over_words(entry["sequence"]),
                 frozenset(entry.get("around", ())),
+                entry.get("library", False),
                 entry["complexity"],
                 entry["remedy"],
             )

@@ -33,7 +33,7 @@ def store(connection: duckdb.DuckDBPyConnection, found: TypicalStep) -> None:
     for candidate in best:
         low, high = low.with_(candidate.gain.low), high.with_(candidate.gain.high)
     alone = timeline.period()
-    together = sorted(max(0.0, alone - timeline.period(change)) for change in (low, high))
+    together = sorted(alone - timeline.period(change) for change in (low, high))
     busiest = max(streams, key=lambda stream: len(stream.ops))
     main = max(layers[id(busiest)], key=lambda part: part.period * part.count, default=None)
     kernels = sum(op.kind == "kernel" for stream in streams for op in stream.ops)

@@ -13,6 +13,8 @@ FUSABLE = frozenset({
     "elementwise", "activation", "copy/cast", "memory", "norm", "rope", "softmax", "reduction", "quantise",
     "gather/scatter", "embedding", "other",
 })  # fmt: skip
+# Kernels of these are fused already, or parts of what a library does.
+FINISHED = frozenset({"Inductor", "cuDNN", "cuBLAS"})
 POINTWISE = frozenset({"elementwise", "activation", "copy/cast"})
 
 
@@ -33,6 +35,8 @@ class Op(NamedTuple):
     in_graph: bool
     correlation: int | None
     first_ns: int
+    thread: int | None
+    part: str | None
     call_ns: float | None
     returned_ns: float | None
     start_ns: float
@@ -57,7 +61,7 @@ class NamedKernel(NamedTuple):
 class OpStream:
     """The operations of a stream in the typical step, in their order, and the word for what each is.
 
-    `parted` has the places that the host waited before: nothing goes on across them.
+    `parted` has the places that nothing goes on across, with why.
     """
 
     ops: list[Op]
@@ -72,7 +76,7 @@ class OpStream:
     def fusable(self, at: int) -> bool:
         """Whether an operation may be a part of a chain."""
         kernel = self.kernels[at]
-        return kernel is not None and kernel.family in FUSABLE
+        return kernel is not None and kernel.family in FUSABLE and kernel.provenance not in FINISHED
 
 
 @dataclass(frozen=True)

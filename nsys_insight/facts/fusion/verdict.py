@@ -21,14 +21,16 @@ EPILOGUES = frozenset({"add", "relu", "gelu", "silu", "sigmoid", "tanh"})
 REDUCING = frozenset({"reduction", "norm", "softmax"})
 
 
-def verdict(chain: Chain, wall_ns: float, saved_ns: float, recurrence: float) -> tuple[str, str | None]:
-    """Say whether a chain can be fused, and why not or why nobody knows."""
+def verdict(chain: Chain, wall_ns: float, saved_ns: tuple[float, float], recurrence: float) -> tuple[str, str | None]:
+    """Say whether a chain can be fused, and why not or why nobody knows, given what it saves at least and at most."""
     reason = chain.veto or _refusal(chain, recurrence)
-    if reason is None and saved_ns < LEAST * wall_ns:
+    if reason is None and saved_ns[1] < LEAST * wall_ns:
         reason = f"saves less than {100 * LEAST:.0f} % of the step"
     if reason:
         return NO, reason
     doubt = _edge_doubt(chain) if chain.edge else _doubt(chain)
+    if doubt is None and sum(saved_ns) <= 0:
+        doubt = "launched from Python, it costs more than it saves: it pays as a library's operation or in a CUDA graph"
     return (UNKNOWN, doubt) if doubt else (YES, None)
 
 
@@ -38,8 +40,6 @@ def _refusal(chain: Chain, recurrence: float) -> str | None:
         return f"only {100 * recurrence:.0f} % of the steps have the kernels in this order"
     if others := other_orders(chain):
         return f"the kernels come in another order too, {others} times a step"
-    if all(kernel.provenance == "Inductor" for kernel in chain.kernels):
-        return "already fused: Inductor made these kernels and kept them apart"
     if crossing := _crosses_blocks(chain):
         return f"{crossing} reduces across blocks, and what follows needs all of its result"
     return None

@@ -45,7 +45,7 @@ class Method:
 
 
 def fill(connection: duckdb.DuckDBPyConnection, options: StepOptions, prepare: Callable[[str], None]) -> None:
-    """Fill `facts.steps` and `facts.step_method`.
+    """Fill the tables of `queries/facts/steps/tables.sql`.
 
     Args:
         connection: Where the model is.
@@ -58,9 +58,21 @@ def fill(connection: duckdb.DuckDBPyConnection, options: StepOptions, prepare: C
     run = runner(connection, "steps", prepare)
     run("no_pieces")
     busiest = run("busiest")
-    if not busiest:
-        return
-    stream = BusiestStream.of(busiest[0])
+    if busiest:
+        _find(run, BusiestStream.of(busiest[0]), options)
+    (steady,) = run("steady")
+    if not steady.count:
+        run("whole_scope")
+    for kind, names in (
+        ("VIEW", "named ops owned"),
+        ("TABLE", "launched stream cut units pieces ranges line slots counted calls waits work busy totals numbered"),
+    ):
+        for name in names.split():
+            connection.execute(f"DROP {kind} IF EXISTS internal.step_{name}")
+
+
+def _find(run: Run, stream: BusiestStream, options: StepOptions) -> None:
+    """Find the steps of the process whose stream is the busiest, and what each of them holds."""
     run("launched", process=stream.process)
     method = _method(run, stream, options)
     if not method.method:
@@ -75,12 +87,6 @@ def fill(connection: duckdb.DuckDBPyConnection, options: StepOptions, prepare: C
         tokens=options.tokens, tokens_per_step=(options.tokens_per_step or 1) * (options.batch or 1),
         high_steps=HIGH[0], high=HIGH[1], medium_steps=MEDIUM[0], medium=MEDIUM[1], process=stream.process,
     )  # fmt: skip
-    for kind, names in (
-        ("VIEW", "named ops"),
-        ("TABLE", "launched stream cut units pieces ranges line slots counted calls waits work busy totals"),
-    ):
-        for name in names.split():
-            connection.execute(f"DROP {kind} IF EXISTS internal.step_{name}")
 
 
 def _method(run: Run, stream: BusiestStream, options: StepOptions) -> Method:

@@ -11,6 +11,7 @@ from nsys_insight.errors import TraceError, UsageError, cannot_write
 from nsys_insight.ingest import cache_entries, cache_folder, database, raw
 from nsys_insight.ingest.ncu.pages import Launch, merge, read
 from nsys_insight.ingest.source import Source
+from nsys_insight.paths import expanded
 from nsys_insight.sql.quoting import identifier, literal
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def for_trace(trace: Path, given: Path | None = None, *, lasting: bool = True) -
         TraceError: What is given cannot be read.
     """
     if given is None and os.environ.get(NCU_VARIABLE):
-        given = Path(os.environ[NCU_VARIABLE]).expanduser()
+        given = expanded(os.environ[NCU_VARIABLE])
     if given is not None:
         return given if is_store(given) else cached([given], lasting=lasting)
     name = trace.name.removesuffix("_pqtdir")
@@ -188,7 +189,7 @@ def _fill(connection: duckdb.DuckDBPyConnection, launches: list[Launch], impleme
         "ncu_rules": [(number, *rule) for number, launch in enumerate(launches) for rule in launch.rules],
     }  # fmt: skip
     kinds = {"BIGINT": pl.Int64, "DOUBLE": pl.Float64, "VARCHAR": pl.String}
-    with tempfile.TemporaryDirectory(prefix="nsys-insight-") as folder:
+    with tempfile.TemporaryDirectory(dir=cache_folder.temporary()) as folder:
         for table in TABLES:
             file = Path(folder) / f"{table}.parquet"
             schema = {name: kinds[kind] for name, kind in raw.contract()[table].items()}

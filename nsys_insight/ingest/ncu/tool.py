@@ -9,6 +9,7 @@ from pathlib import Path
 
 from nsys_insight.errors import ToolError
 from nsys_insight.ingest.ncu.pages import Launch, merge, parse
+from nsys_insight.paths import expanded
 
 NCU_VARIABLE = "NSYS_INSIGHT_NCU"
 
@@ -35,7 +36,7 @@ def newest_ncu() -> Path:
 
     chosen = os.environ.get(NCU_VARIABLE)
     if chosen:
-        path = Path(chosen).expanduser()
+        path = expanded(chosen)
         path = path / _EXECUTABLE if path.is_dir() else path
         if os.access(path, os.X_OK):
             return path

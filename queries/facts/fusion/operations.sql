@@ -1,8 +1,9 @@
 -- What the process put on its GPUs in these steps, numbered along each stream; it belongs to the step of its launch call, or
--- where the trace lacks that, to the one in whose wall it starts. `token` stands for what it is, shape aside.
+-- where the trace lacks that, to the one in whose wall it starts. `token` stands for what it is, shape aside; `part` is the
+-- part of the step in which it is launched, such as forward or backward.
 CREATE OR REPLACE TABLE internal.fusion_operations AS
 WITH calls AS (
-    SELECT correlation_id, min(start_ns) AS call_ns, max(end_ns) AS returned_ns
+    SELECT correlation_id, min(thread_id) AS thread_id, min(start_ns) AS call_ns, max(end_ns) AS returned_ns
     FROM api_calls
     WHERE process_id = $process AND start_ns >= $host_from AND start_ns < $host_to
         AND call_group IN ('launch', 'graph launch', 'copy', 'memset')
@@ -19,12 +20,29 @@ operations AS (
     FROM gpu_ops
     WHERE kind <> 'kernel' AND process_id = $process AND start_ns >= least($host_from, $gpu_from)
 ),
+-- The NVTX ranges that are the outermost within a step, but for a framework's operators, numbers aside.
+within AS (
+    SELECT r.thread_id, r.start_ns, coalesce(r.end_ns, s.host_end_ns) AS end_ns, regexp_replace(r.name, '[0-9]+', '#', 'g') AS name
+    FROM nvtx_ranges AS r
+    ASOF JOIN internal.fusion_steps AS s ON s.host_start_ns <= r.start_ns
+    WHERE r.process_id = $process AND r.start_ns < s.host_end_ns AND NOT is_operator_name(r.name)
+        AND (r.start_ns > s.host_start_ns OR r.end_ns < s.host_end_ns)
+),
+parts AS (
+    SELECT * FROM within
+    QUALIFY end_ns > coalesce(max(end_ns) OVER (
+        PARTITION BY thread_id ORDER BY start_ns, end_ns DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ), start_ns)
+),
 -- Those that a call in the steps launched, and those in the steps' walls that no call launched.
 called AS (
-    SELECT o.*, c.call_ns, c.returned_ns, s.step, s.host_start_ns
+    SELECT
+        o.*, c.thread_id, c.call_ns, c.returned_ns, s.step, s.host_start_ns,
+        CASE WHEN c.call_ns < p.end_ns THEN p.name END AS part
     FROM operations AS o
     JOIN calls AS c USING (correlation_id)
     ASOF JOIN internal.fusion_steps AS s ON s.host_start_ns <= c.call_ns
+    ASOF LEFT JOIN parts AS p ON p.thread_id = c.thread_id AND p.start_ns <= c.call_ns
     WHERE c.call_ns < s.host_end_ns
 ),
 near AS MATERIALIZED (
@@ -43,7 +61,7 @@ uncalled AS (
 )
 SELECT
     step, host_start_ns, device_id, stream_id, kind, name_id, label, start_ns, greatest(start_ns, end_ns) AS end_ns,
-    correlation_id, call_ns, returned_ns, grid_y, coalesce(graph_node_id, 0) > 0 AS in_graph,
+    correlation_id, thread_id, part, call_ns, returned_ns, grid_y, coalesce(graph_node_id, 0) > 0 AS in_graph,
     coalesce(nullif(concat_ws('×', grid_x, CASE WHEN grid_y * grid_z > 1 THEN grid_y END, nullif(grid_z, 1)), ''), size_bytes::VARCHAR) AS grid,
     concat_ws('×', block_x, CASE WHEN block_y * block_z > 1 THEN block_y END, nullif(block_z, 1)) AS block,
     hash(kind, name_id, label) AS token,

@@ -6,8 +6,8 @@ CREATE OR REPLACE TABLE internal.idle_found AS FROM _idle_gaps;
 CREATE OR REPLACE TABLE internal.idle_held AS
 SELECT thread, greatest(start_ns, coalesce(running_end_ns, start_ns)) AS start_ns, end_ns
 FROM (
-    SELECT process_id << 24 | thread_id AS thread, start_ns, end_ns, max(end_ns) OVER (
-        PARTITION BY process_id << 24 | thread_id ORDER BY start_ns, end_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    SELECT thread_of(thread_id, process_id) AS thread, start_ns, end_ns, max(end_ns) OVER (
+        PARTITION BY thread_of(thread_id, process_id) ORDER BY start_ns, end_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS running_end_ns
     FROM _host_activity
     WHERE kind = 'profiler'
@@ -64,15 +64,11 @@ CROSS JOIN (
     SELECT min(start_ns) AS from_ns, max(greatest(start_ns, least(call_ns, end_ns))) AS to_ns FROM internal.idle_found WHERE host = 'late'
 );
 
--- The calls that wait, copy, or allocate.
+-- The calls that wait or allocate, by name.
 CREATE OR REPLACE TABLE internal.idle_hosts AS
-SELECT name_id, CASE WHEN call_group = 'sync' THEN 0 WHEN call_group = 'copy' THEN 1 ELSE 2 END AS host
+SELECT name_id, CASE call_group WHEN 'sync' THEN 0 ELSE 2 END AS host
 FROM _api_names
-WHERE call_group IN ('sync', 'alloc', 'free') OR call_group = 'copy' AND name NOT LIKE '%Async%';
-
--- These block whatever their calls are named.
-CREATE OR REPLACE TABLE internal.idle_reads AS
-SELECT call_of(correlation_id, process_id) AS call FROM _pageable_reads;
+WHERE call_group IN ('sync', 'alloc', 'free');
 
 -- The API calls of the threads that were late, as far as they lie on that line, and what each does: 0 waits, 1 copies,
 -- 2 allocates, 3 all else. A call may be inside another one. No join for the names: DuckDB would hash all calls.
@@ -80,14 +76,13 @@ CREATE OR REPLACE TABLE internal.idle_calls AS
 SELECT
     greatest(a.start_ns, l.from_ns) + l.shift_ns AS line_start, least(a.end_ns, l.to_ns) + l.shift_ns AS line_end,
     CASE
-        WHEN call_of(a.correlation_id, a.process_id) IN (FROM internal.idle_reads) THEN 1
+        WHEN call_of(a.correlation_id, a.process_id) IN (SELECT call_of(correlation_id, process_id) FROM _blocking_copies) THEN 1
         WHEN a.name_id IN (SELECT name_id FROM internal.idle_hosts WHERE host = 0) THEN 0
-        WHEN a.name_id IN (SELECT name_id FROM internal.idle_hosts WHERE host = 1) THEN 1
         WHEN a.name_id IN (SELECT name_id FROM internal.idle_hosts WHERE host = 2) THEN 2
         ELSE 3
     END::UTINYINT AS host
 FROM (FROM _host_activity WHERE kind = 'api' AND end_ns > start_ns) AS a
-JOIN internal.idle_lanes AS l ON l.thread = a.process_id << 24 | a.thread_id
+JOIN internal.idle_lanes AS l ON l.thread = thread_of(a.thread_id, a.process_id)
 WHERE a.end_ns > l.from_ns AND a.start_ns < l.to_ns;
 
 DROP TABLE internal.idle_held;
@@ -99,5 +94,3 @@ DROP TABLE internal.idle_slices;
 DROP TABLE internal.idle_near;
 
 DROP TABLE internal.idle_hosts;
-
-DROP TABLE internal.idle_reads;

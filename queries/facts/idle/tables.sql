@@ -4,7 +4,7 @@
 CREATE TABLE IF NOT EXISTS facts.idle_time (
     gpu_id INTEGER, start_ns BIGINT, end_ns BIGINT, call_ns BIGINT, returned_ns BIGINT, is_copy BOOLEAN,
     host ENUM (
-        'late', 'profiler', 'same launch call', 'not in the trace', 'launched before', 'launch call under way', 'blocking copies',
+        'late', 'profiler', 'same launch call', 'not in the trace', 'managed memory', 'launched before', 'launch call under way', 'blocking copies',
         'before the first operation', 'after the last operation'
     ),
     sync_ns BIGINT, copy_ns BIGINT, alloc_ns BIGINT, api_ns BIGINT

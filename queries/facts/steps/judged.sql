@@ -96,7 +96,39 @@ SELECT
         is_called_warm_up, longest_later_ns, last_alone)
 FROM phased;
 
+CREATE OR REPLACE TABLE internal.step_numbered AS
+SELECT n.piece, s.step, s.phase, s.process_id
+FROM (SELECT piece, row_number() OVER (ORDER BY piece) - 1 AS step FROM internal.step_pieces WHERE is_step) AS n
+JOIN facts.steps AS s USING (step);
+
 INSERT INTO facts.step_calls BY NAME
-SELECT s.step, c.thread_id, c.call_group, c.calls, c.time_ns
+SELECT s.step, s.process_id, c.thread_id, c.call_group, c.calls, c.time_ns
 FROM internal.step_counted AS c
-JOIN (SELECT piece, row_number() OVER (ORDER BY piece) - 1 AS step FROM internal.step_pieces WHERE is_step) AS s USING (piece);
+JOIN internal.step_numbered AS s USING (piece);
+
+INSERT INTO facts.step_kernels BY NAME
+SELECT s.step, o.name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, count(*) AS calls, sum(o.duration_ns)::BIGINT AS kernel_ns
+FROM internal.step_owned AS o
+JOIN internal.step_numbered AS s USING (piece)
+WHERE o.kind = 'kernel' AND s.phase = 'steady'
+GROUP BY ALL;
+
+-- The kernels of a graph share its launch call: the first one is what the call was waited for with.
+INSERT INTO facts.step_launches BY NAME
+SELECT
+    s.step,
+    count(*) AS launch_calls,
+    count(*) FILTER (l.is_graph) AS graph_launches,
+    sum(l.start_ns - l.call_ns)::BIGINT AS launch_queue_ns,
+    coalesce(sum(l.start_ns - l.returned_ns) FILTER (l.start_ns > l.returned_ns), 0)::BIGINT AS queue_ns
+FROM (
+    SELECT piece, call_ns, returned_ns, start_ns, false AS is_graph
+    FROM internal.step_owned WHERE kind = 'kernel' AND call_group = 'launch'
+    UNION ALL
+    SELECT piece, min(call_ns), min(returned_ns), min(start_ns), true
+    FROM internal.step_owned WHERE kind IN ('kernel', 'graph') AND call_group = 'graph launch'
+    GROUP BY piece, correlation_id
+) AS l
+JOIN internal.step_numbered AS s USING (piece)
+WHERE s.phase = 'steady' AND l.start_ns >= l.call_ns
+GROUP BY s.step;

@@ -4,12 +4,12 @@ CREATE OR REPLACE VIEW internal.step_named AS
 WITH named AS (
     SELECT
         thread_id, start_ns, end_ns, name,
-        regexp_replace(regexp_replace(name, ',? *seq *= *[0-9]+', ''), '[0-9]+', '#', 'g') AS pattern
+        folded_name(name) AS pattern
     FROM nvtx_ranges
     WHERE process_id = $process AND end_ns > start_ns
 )
 SELECT thread_id, start_ns, end_ns, name, coalesce($wanted, pattern) AS pattern
 FROM named
-WHERE $wanted IS NULL AND NOT regexp_matches(name, '^(aten|prims?|autograd|torch|c10d)::|\b(op_id|seq) = [0-9]')
+WHERE $wanted IS NULL AND NOT is_operator_name(name)
         AND NOT is_warm_up_name(name)
     OR pattern = $wanted OR name GLOB replace($wanted, '[', '[[]')

@@ -56,18 +56,22 @@ ASOF JOIN internal.step_pieces AS p ON p.host_start_ns <= w.start_ns
 WHERE w.start_ns < p.host_end_ns AND w.process_id = $process
 GROUP BY p.piece;
 
+CREATE OR REPLACE VIEW internal.step_owned AS
+SELECT p.piece, o.* EXCLUDE (slot, first_ns, last_ns, slot_ns), o.end_ns - o.start_ns AS duration_ns
+FROM (
+    SELECT *, greatest(first_ns, least(last_ns, call_ns)) // slot_ns AS slot
+    FROM internal.step_launched CROSS JOIN internal.step_line
+    WHERE call_ns IS NOT NULL
+) AS o
+JOIN internal.step_slots AS p USING (slot)
+WHERE o.call_ns >= p.host_start_ns AND o.call_ns < p.host_end_ns
+UNION ALL BY NAME
+SELECT p.piece, o.*, o.end_ns - o.start_ns AS duration_ns
+FROM (FROM internal.step_launched WHERE call_ns IS NULL) AS o
+ASOF JOIN internal.step_pieces AS p ON p.start_ns <= o.start_ns
+WHERE o.start_ns < p.end_ns;
+
 CREATE OR REPLACE TABLE internal.step_work AS
-WITH owned AS (
-    SELECT p.piece, o.kind, o.end_ns - o.start_ns AS duration_ns, o.size_bytes
-    FROM internal.step_launched AS o
-    ASOF JOIN internal.step_pieces AS p ON p.host_start_ns <= o.call_ns
-    WHERE o.call_ns < p.host_end_ns
-    UNION ALL
-    SELECT p.piece, o.kind, o.end_ns - o.start_ns, o.size_bytes
-    FROM (FROM internal.step_launched WHERE call_ns IS NULL) AS o
-    ASOF JOIN internal.step_pieces AS p ON p.start_ns <= o.start_ns
-    WHERE o.start_ns < p.end_ns
-)
 SELECT
     piece,
     count(*) FILTER (kind = 'kernel') AS kernels,
@@ -78,7 +82,7 @@ SELECT
     coalesce(sum(size_bytes) FILTER (kind = 'H2D'), 0)::BIGINT AS h2d_bytes,
     count(*) FILTER (kind = 'D2H') AS d2h_copies,
     coalesce(sum(size_bytes) FILTER (kind = 'D2H'), 0)::BIGINT AS d2h_bytes
-FROM owned
+FROM internal.step_owned
 GROUP BY piece;
 
 CREATE OR REPLACE TABLE internal.step_busy AS

@@ -24,14 +24,12 @@ FROM (
     UNION ALL
     SELECT 5, 'what bounds the kernels', '--gpu-metrics-devices=all, or ncu: nsys-insight ncu plan'
     FROM missing WHERE metric = 'gpu_metric_samples' AND EXISTS (FROM parts WHERE part = 'gpu' AND wall_pct >= 50)
+        AND coalesce((SELECT sum(kernel_time_pct) FROM classify_kernels_report WHERE evidence = 'ncu'), 0) < 50
     UNION ALL
-    SELECT 6, 'what the CPU works at', '-t cuda,nvtx,osrt --sample=process-tree'
+    SELECT 6, 'what the CPU works at', '-t cuda,nvtx,osrt'
     FROM missing WHERE metric = 'os_calls' AND EXISTS (FROM host_report WHERE code = 'cpu_work' AND wall_pct >= 10)
     UNION ALL
     SELECT 7, 'how much is allocated', '--cuda-memory-usage=true'
     FROM missing WHERE metric = 'memory_events' AND EXISTS (FROM parts WHERE part = 'allocation' AND wall_pct >= 1)
-    UNION ALL
-    SELECT 8, 'which line of code waits or allocates', '--cudabacktrace=all'
-    FROM missing WHERE metric = 'api_backtraces' AND EXISTS (FROM parts WHERE part IN ('sync', 'allocation') AND wall_pct >= 3)
 )
 ORDER BY turn

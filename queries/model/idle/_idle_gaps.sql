@@ -3,16 +3,17 @@
 CREATE VIEW _idle_gaps AS
 WITH launch_calls AS (
     SELECT
-        call_of(correlation_id, process_id) AS call, process_id << 24 | thread_id AS thread, start_ns AS call_ns,
-        end_ns AS returned_ns, name_id
+        call_of(correlation_id, process_id) AS call, thread_of(thread_id, process_id) AS thread, start_ns AS call_ns,
+        end_ns AS returned_ns
     FROM _host_activity
     WHERE kind = 'api'
 ),
 between_operations AS (
     SELECT
         g.gpu_id, g.running_end_ns AS start_ns, g.start_ns AS end_ns, c.thread, c.call_ns, c.returned_ns,
-        coalesce(c.name_id IN (SELECT name_id FROM _api_names WHERE call_group = 'copy' AND name NOT LIKE '%Async%') OR g.is_read, false) AS is_copy,
+        coalesce(c.call IS NOT NULL AND g.is_read IS NOT NULL, false) AS is_copy,
         CASE
+            WHEN g.is_migration AND c.call_ns IS NULL THEN 'managed memory'
             WHEN g.is_same_call THEN 'same launch call'
             WHEN c.call_ns IS NULL THEN 'not in the trace'
             WHEN c.returned_ns <= g.running_end_ns THEN 'launched before'
@@ -21,9 +22,12 @@ between_operations AS (
             ELSE 'late'
         END AS host
     FROM (
-        SELECT *, call IN (SELECT call_of(correlation_id, process_id) FROM _pageable_reads) AS is_read
-        FROM _gpu_reach
-        WHERE start_ns > running_end_ns
+        SELECT
+            r.*, b.is_read,
+            coalesce((r.start_ns, r.call) IN (SELECT (start_ns, call) FROM _migrations), false) AS is_migration
+        FROM _gpu_reach AS r
+        LEFT JOIN _blocking_copies AS b ON call_of(b.correlation_id, b.process_id) = r.call
+        WHERE r.start_ns > r.running_end_ns
     ) AS g
     LEFT JOIN launch_calls AS c ON c.call = g.call
 ),
@@ -44,5 +48,5 @@ COMMENT ON COLUMN _idle_gaps.end_ns IS 'When the next operation started';
 COMMENT ON COLUMN _idle_gaps.thread IS 'Thread that launched it: its process id times 16,777,216, and its thread id';
 COMMENT ON COLUMN _idle_gaps.call_ns IS 'When it entered the launch call';
 COMMENT ON COLUMN _idle_gaps.returned_ns IS 'When the call returned';
-COMMENT ON COLUMN _idle_gaps.is_copy IS 'Whether the call is a blocking copy, or one to the host into pageable memory, which blocks whatever its name says';
-COMMENT ON COLUMN _idle_gaps.host IS 'late; or why the host was not: same launch call, launched before, launch call under way, blocking copies (the call is a copy into pageable memory of the host, and was under way), not in the trace, before the first operation, after the last operation';
+COMMENT ON COLUMN _idle_gaps.is_copy IS 'Whether the call is one of `_blocking_copies`';
+COMMENT ON COLUMN _idle_gaps.host IS 'late; or why the host was not: same launch call, launched before, launch call under way, managed memory (pages moved without a call), blocking copies (the call is a copy into pageable memory of the host, and was under way), not in the trace, before the first operation, after the last operation';

@@ -14,12 +14,14 @@ SELECT
     m.correlationId AS correlation_id,
     m.srcDeviceId AS source_device_id,
     m.dstDeviceId AS target_device_id,
+    CASE WHEN k.word LIKE 'UM %' THEN coalesce(u.word, 'unknown') END AS migration_cause,
     m.graphNodeId AS graph_node_id,
     coalesce(m.copyCount, 1) AS copy_count
 FROM raw.CUPTI_ACTIVITY_KIND_MEMCPY AS m
 LEFT JOIN _enum_words AS k ON k.enum = 'copy kind' AND k.id = m.copyKind
 LEFT JOIN _enum_words AS s ON s.enum = 'memory' AND s.id = m.srcKind
-LEFT JOIN _enum_words AS d ON d.enum = 'memory' AND d.id = m.dstKind;
+LEFT JOIN _enum_words AS d ON d.enum = 'memory' AND d.id = m.dstKind
+LEFT JOIN _enum_words AS u ON u.enum = 'migration' AND u.id = m.migrationCause;
 
 COMMENT ON VIEW memcpys IS 'One row per memory copy that the GPU carried out.';
 COMMENT ON COLUMN memcpys.start_ns IS 'When the copy started on the GPU';
@@ -36,5 +38,6 @@ COMMENT ON COLUMN memcpys.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN memcpys.correlation_id IS 'Joins with `api_calls`, together with process_id';
 COMMENT ON COLUMN memcpys.source_device_id IS 'Device that was read';
 COMMENT ON COLUMN memcpys.target_device_id IS 'Device that was written';
+COMMENT ON COLUMN memcpys.migration_cause IS 'Why unified memory moved: page fault, prefetch (the program asked for it), speculative (the driver did), eviction, access counters, unknown; NULL for all other copies';
 COMMENT ON COLUMN memcpys.graph_node_id IS 'CUDA graph node that ran the copy; NULL or 0 outside graphs';
 COMMENT ON COLUMN memcpys.copy_count IS 'Copies in this row: more than 1 for batched copies';

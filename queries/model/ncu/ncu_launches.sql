@@ -1,22 +1,28 @@
+-- ncu leaves namespaces out of names, by which the catalog tells libraries: then the function's name alone may tell.
 CREATE VIEW ncu_launches AS
+WITH told AS (
+    SELECT kernel, CASE WHEN kernel_provenance(kernel) = 'hand-written' THEN kernel_provenance(kernel_base_name(kernel)) ELSE kernel_provenance(kernel) END AS provenance
+    FROM (SELECT DISTINCT kernel FROM raw.ncu_launches)
+)
 SELECT
     launch, report, ncu_id, process_id, process_name, kernel,
     kernel_base_name(kernel) AS short_name,
     coalesce(implementation, CASE
         WHEN regexp_matches(kernel, 'cublas|cudnn|^nvjet_') THEN 'library'
         WHEN regexp_matches(kernel, '(?:^|[^a-z_])cutlass_\d|sm\d+_xmma_|tensorop') THEN 'cutlass'
-        WHEN kernel_provenance(kernel) = 'CuTe' THEN 'cute'
-        WHEN kernel_provenance(kernel) = 'CUTLASS' THEN 'cutlass'
-        WHEN kernel_provenance(kernel) = 'Inductor' THEN 'inductor'
-        WHEN kernel_provenance(kernel) = 'Triton' THEN 'triton'
-        WHEN kernel_provenance(kernel) = 'PyTorch native' THEN 'pytorch'
-        WHEN kernel_provenance(kernel) IN ('cuBLAS', 'cuDNN', 'NCCL', 'CUB/Thrust') THEN 'library'
+        WHEN provenance = 'CuTe' THEN 'cute'
+        WHEN provenance = 'CUTLASS' THEN 'cutlass'
+        WHEN provenance = 'Inductor' THEN 'inductor'
+        WHEN provenance = 'Triton' THEN 'triton'
+        WHEN provenance = 'PyTorch native' THEN 'pytorch'
+        WHEN provenance IN ('FlashAttention', 'cuBLAS', 'cuDNN', 'NCCL', 'CUB/Thrust') THEN 'library'
         ELSE 'native'
     END) AS implementation,
     kernel_family(kernel) AS family,
-    kernel_provenance(kernel) AS provenance,
+    provenance,
     context_id, stream_id, device_id, compute_capability, grid_x, grid_y, grid_z, block_x, block_y, block_z
-FROM raw.ncu_launches;
+FROM raw.ncu_launches
+LEFT JOIN told USING (kernel);
 
 COMMENT ON VIEW ncu_launches IS 'One row per launch that ncu profiled and `nsys-insight ncu import` read; empty without.';
 COMMENT ON COLUMN ncu_launches.launch IS 'Number of the launch among all that were imported, from 0';

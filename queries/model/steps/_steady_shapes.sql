@@ -1,20 +1,13 @@
 CREATE VIEW _steady_shapes AS
-WITH steady AS (
-    SELECT process_id, start_ns, end_ns FROM steps WHERE phase = 'steady'
-),
-owners AS (
-    FROM steady
-    UNION ALL
-    SELECT NULL, start_ns, end_ns + 1 FROM wall WHERE NOT EXISTS (FROM steady)
-),
-shapes AS (
+WITH shapes AS (
     SELECT
-        k.name_id, k.grid_x || 'x' || k.grid_y || 'x' || k.grid_z AS grid, k.block_x || 'x' || k.block_y || 'x' || k.block_z AS block,
-        count(*) AS calls, sum(k.duration_ns)::BIGINT AS total_ns
-    FROM kernel_events AS k
-    ASOF JOIN owners AS o ON o.start_ns <= k.start_ns
-    WHERE k.start_ns < o.end_ns AND k.process_id = coalesce(o.process_id, k.process_id)
-    GROUP BY ALL
+        name_id, grid_x || 'x' || grid_y || 'x' || grid_z AS grid, block_x || 'x' || block_y || 'x' || block_z AS block,
+        calls, total_ns
+    FROM (
+        SELECT * EXCLUDE (step, calls, kernel_ns), sum(calls)::BIGINT AS calls, sum(kernel_ns)::BIGINT AS total_ns
+        FROM facts.step_kernels
+        GROUP BY ALL
+    )
 )
 SELECT
     coalesce(n.name, '(no name)') AS name, n.family, s.grid, s.block, s.calls, s.total_ns, s.total_ns / s.calls AS avg_ns,

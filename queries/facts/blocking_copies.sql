@@ -1,0 +1,22 @@
+-- A copy between memory of GPUs does not hold the host up, whatever its call is named; one into pageable memory of the host
+-- does. (CUDA Runtime API, "API synchronization behavior".)
+CREATE TABLE IF NOT EXISTS facts.blocking_copies (
+    process_id BIGINT, correlation_id BIGINT, is_read BOOLEAN
+);
+
+INSERT INTO facts.blocking_copies BY NAME
+WITH copies AS (
+    SELECT
+        pid_of(m.globalPid) AS process_id, m.correlationId AS correlation_id,
+        coalesce(bool_or(k.word = 'D2H' AND d.word = 'pageable'), false) AS is_read
+    FROM whole.CUPTI_ACTIVITY_KIND_MEMCPY AS m
+    JOIN _enum_words AS k ON k.enum = 'copy kind' AND k.id = m.copyKind AND k.word LIKE '%H%'
+    LEFT JOIN _enum_words AS d ON d.enum = 'memory' AND d.id = m.dstKind
+    WHERE m.correlationId IS NOT NULL
+    GROUP BY ALL
+)
+SELECT c.process_id, c.correlation_id, c.is_read
+FROM copies AS c
+JOIN _host_activity AS a ON call_of(a.correlation_id, a.process_id) = call_of(c.correlation_id, c.process_id)
+JOIN _api_names AS n USING (name_id)
+WHERE a.kind = 'api' AND n.call_group = 'copy' AND (c.is_read OR n.name NOT LIKE '%Async%');

@@ -1,0 +1,27 @@
+-- Ranges of two domains may overlap without nesting; then the one that opened last is the innermost. Numbers of ranges
+-- grow with their start, and at one instant from the outer to the inner, so the highest is that.
+CREATE TABLE IF NOT EXISTS facts.nvtx_places (
+    process_id BIGINT, thread_id BIGINT, start_ns BIGINT, range_id BIGINT
+);
+
+INSERT INTO facts.nvtx_places BY NAME
+WITH places AS MATERIALIZED (
+    FROM _nvtx_domain_places
+),
+threads_of AS (
+    SELECT process_id, thread_id, unnest(domains) AS domain_id, len(domains) > 1 AS has_several
+    FROM (SELECT process_id, thread_id, list(DISTINCT domain_id) AS domains FROM places GROUP BY ALL)
+),
+instants AS (
+    SELECT i.*, t.domain_id
+    FROM (SELECT DISTINCT process_id, thread_id, start_ns FROM places) AS i
+    JOIN threads_of AS t ON t.process_id = i.process_id AND t.thread_id = i.thread_id AND t.has_several
+)
+SELECT process_id, thread_id, start_ns, range_id
+FROM places SEMI JOIN (FROM threads_of WHERE NOT has_several) USING (process_id, thread_id)
+UNION ALL
+SELECT i.process_id, i.thread_id, i.start_ns, max(p.range_id)
+FROM instants AS i
+ASOF LEFT JOIN places AS p
+    ON p.process_id = i.process_id AND p.thread_id = i.thread_id AND p.domain_id = i.domain_id AND p.start_ns <= i.start_ns
+GROUP BY i.process_id, i.thread_id, i.start_ns;

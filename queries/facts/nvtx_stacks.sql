@@ -1,0 +1,47 @@
+-- Each thread has one stack a domain, as NVTX keeps them: what is pushed last is popped first. Sorted by time, the number
+-- of open ranges is the depth, and the range around another is the last that opened one level up. At one instant a range
+-- that ends there closes before its neighbour opens, and an outer range opens before an inner one; one of no length opens
+-- last and closes at once, so that nothing is in it.
+CREATE TABLE IF NOT EXISTS facts.nvtx_stacks (
+    range_id BIGINT, outer_id BIGINT, process_id BIGINT, thread_id BIGINT, domain_id BIGINT, start_ns BIGINT, end_ns BIGINT,
+    close_ns BIGINT, name VARCHAR, domain VARCHAR
+);
+
+INSERT INTO facts.nvtx_stacks BY NAME
+WITH ranges AS (
+    SELECT
+        row_number() OVER (
+            ORDER BY process_id, thread_id, start_ns, close_ns DESC, name, domain, domain_id, end_ns
+        ) AS range_id,
+        *
+    FROM (
+        SELECT
+            process_id, thread_id, coalesce(domain_id, 0) AS domain_id, start_ns, end_ns, name, domain,
+            greatest(start_ns, coalesce(end_ns, 9223372036854775807)) AS close_ns
+        FROM nvtx_ranges
+        WHERE style = 'push/pop'
+    )
+),
+marks AS (
+    SELECT *, start_ns AS at_ns, 1 AS step, 1 AS turn, -close_ns AS order_ns, range_id AS order_id FROM ranges
+    UNION ALL
+    SELECT
+        *, close_ns, -1, CASE WHEN close_ns > start_ns THEN 0 ELSE 1 END, -start_ns,
+        CASE WHEN close_ns > start_ns THEN -range_id ELSE range_id END
+    FROM ranges
+),
+opened AS (
+    SELECT *, row_number() OVER along AS mark, sum(step) OVER along AS depth
+    FROM marks
+    WINDOW along AS (
+        PARTITION BY process_id, thread_id, domain_id ORDER BY at_ns, turn, order_ns, order_id, step DESC ROWS UNBOUNDED PRECEDING
+    )
+    QUALIFY step = 1
+)
+SELECT
+    c.range_id, CASE WHEN p.close_ns >= c.close_ns THEN p.range_id END AS outer_id,
+    c.process_id, c.thread_id, c.domain_id, c.start_ns, c.end_ns, c.close_ns, c.name, c.domain
+FROM opened AS c
+ASOF LEFT JOIN opened AS p
+    ON p.process_id = c.process_id AND p.thread_id = c.thread_id AND p.domain_id = c.domain_id
+    AND p.depth = c.depth - 1 AND p.mark < c.mark;

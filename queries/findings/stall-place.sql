@@ -1,0 +1,66 @@
+/*
+title = "The GPU stalls at one place of the program"
+family = "launch"
+overlaps = true
+meaning = """
+The long gaps of the GPU are not everywhere, but before one operation, behind one thing that the host does."""
+action = """
+See what the program does there; gap-places lists all such places."""
+caveat = """
+It waits there for what it needs: other ranks, data, a user."""
+report = "gaps"
+
+[params.long_gap_ns]
+default = 100000
+help = "A gap of this length is a stall (as CPU work that is more than launching, in graph-candidates)"
+
+[params.least_pct]
+default = 3.0
+help = "Share of the wall from which on a place is named (3: an improvement that is worth keeping)"
+*/
+WITH owners AS (
+    SELECT step, start_ns, end_ns FROM steps WHERE phase = 'steady'
+    UNION ALL
+    SELECT NULL, start_ns, end_ns + 1 FROM wall WHERE NOT EXISTS (FROM steps WHERE phase = 'steady')
+),
+walls AS (
+    SELECT sum(time_ns)::DOUBLE AS all_ns,
+        count(DISTINCT (step, gpu_id)) * any_value(CASE WHEN step IS NULL THEN 1 ELSE (SELECT tokens_per_step FROM step_method) END) AS gpu_tokens
+    FROM step_budget
+),
+placed AS (
+    SELECT g.after_name, g.host, fold(g.nvtx_path) AS nvtx_path, g.duration_ns, o.step
+    FROM gaps_report AS g ASOF JOIN owners AS o ON o.start_ns <= g.start_ns
+    -- What the launch of a graph takes is launching, and where its nodes are traced, the profiler's.
+    WHERE g.start_ns < o.end_ns AND g.duration_ns >= $long_gap_ns AND g.cause <> 'profiler' AND coalesce(g.host NOT LIKE 'graph launch: %', true)
+),
+places AS (
+    SELECT after_name, host, nvtx_path, count(*) AS gaps, count(DISTINCT step) AS steps, sum(duration_ns)::DOUBLE AS total_ns, median(duration_ns) AS med_ns
+    FROM placed
+    GROUP BY after_name, host, nvtx_path
+    QUALIFY row_number() OVER (ORDER BY total_ns DESC, after_name, host, nvtx_path) = 1
+),
+counted AS (
+    SELECT count(*) AS all_steps FROM owners WHERE step IS NOT NULL
+)
+SELECT
+    p.total_ns / w.gpu_tokens AS recoverable_ns,
+    100 * p.total_ns / w.all_ns AS wall_pct,
+    p.nvtx_path AS place,
+    CASE
+        WHEN all_steps = 0 THEN CASE gaps WHEN 1 THEN 'the GPU stalls ' ELSE 'the GPU stalls ' || gaps || ' times for ' END
+        WHEN steps = 1 THEN '1 of ' || all_steps || ' steps stalls '
+        ELSE steps || ' of ' || all_steps || ' steps stall '
+    END || time_text(med_ns) || CASE WHEN all_steps > 0 AND gaps > 1.5 * steps THEN ', ' || count_text(gaps / steps) || ' times,' ELSE '' END
+        || ' before ' || operation_text(after_name)
+        || CASE
+            WHEN host IS NULL THEN ''
+            WHEN host LIKE 'OS: %' OR host LIKE '%: cu%' THEN ', in ' || regexp_replace(host, '^[^:]*: ', '')
+            WHEN host = 'CPU work' THEN ', while the CPU works outside of CUDA calls'
+            WHEN host = 'launch latency' THEN ', after its launch call'
+            WHEN host = 'managed memory' THEN ', while the host touches managed memory'
+            WHEN host = 'launch call under way' THEN ', while it is launched'
+            ELSE ', which was launched in time and waits on the GPU'
+        END AS evidence
+FROM places AS p, walls AS w, counted AS c
+WHERE 100 * p.total_ns >= $least_pct * w.all_ns

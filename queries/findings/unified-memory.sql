@@ -1,0 +1,62 @@
+/*
+title = "Unified memory moves while the program runs"
+family = "copy"
+meaning = """
+Pages of cudaMallocManaged are moved when one side touches what lies on the other: kernels wait for them, and so does the host."""
+action = """
+cudaMemPrefetchAsync to the GPU before the kernels, and back before the host reads; cudaMemAdvise for what both read; or memory
+of the GPU and explicit copies."""
+caveat = """
+It is the first touch, which comes once."""
+report = "unified-memory"
+
+[params.launch_ns]
+default = 5000
+help = "Less than this in all is not worth a word (5 µs: a launch)"
+*/
+WITH owners AS (
+    SELECT start_ns, end_ns FROM steps WHERE phase = 'steady'
+    UNION ALL
+    SELECT start_ns, end_ns + 1 FROM wall WHERE NOT EXISTS (FROM steps WHERE phase = 'steady')
+),
+walls AS (
+    SELECT
+        sum(time_ns)::DOUBLE AS all_ns,
+        count(DISTINCT (step, gpu_id)) * any_value(CASE WHEN step IS NULL THEN 1 ELSE (SELECT tokens_per_step FROM step_method) END) AS gpu_tokens
+    FROM step_budget
+),
+moved AS (
+    SELECT m.copy_kind, m.size_bytes, m.duration_ns, m.migration_cause = 'prefetch' AS is_asked_for
+    FROM memcpys AS m ASOF JOIN owners AS o ON o.start_ns <= m.start_ns
+    WHERE m.migration_cause IS NOT NULL AND m.start_ns < o.end_ns
+),
+faults AS (
+    SELECT f.side, f.faults, f.duration_ns
+    FROM page_faults AS f ASOF JOIN owners AS o ON o.start_ns <= f.start_ns
+    WHERE f.start_ns < o.end_ns
+),
+said AS (
+    SELECT copy_kind, counted_text(count(*) / any_value(w.gpu_tokens), 'migration') || ' ' || CASE copy_kind WHEN 'UM H2D' THEN 'to the GPU' WHEN 'UM D2H' THEN 'to the host' ELSE 'between GPUs' END
+        || ' (' || format_bytes((sum(size_bytes) / any_value(w.gpu_tokens))::BIGINT) || ')' AS sentence
+    FROM moved, walls AS w WHERE NOT is_asked_for GROUP BY copy_kind
+),
+-- A GPU's faults last until the pages are there. The host may have something to do between two pages: that time is not promised.
+cost AS (
+    SELECT greatest(sum(duration_ns), (SELECT coalesce(sum(duration_ns), 0) FROM faults))::DOUBLE AS cost_ns, sum(duration_ns)::DOUBLE AS moved_ns
+    FROM moved WHERE NOT is_asked_for
+)
+SELECT
+    c.cost_ns / w.gpu_tokens AS recoverable_ns,
+    least(100 * c.cost_ns / w.all_ns, 100) AS wall_pct,
+    (SELECT concat_ws(' in ', operation_text(name), nvtx_path) FROM unified_memory_report
+        WHERE event LIKE 'UM%' AND cause <> 'prefetch' ORDER BY total_ns DESC, calls DESC, event, cause, name, nvtx_path LIMIT 1) AS place,
+    concat_ws('; ',
+        (SELECT string_agg(sentence, ', ' ORDER BY copy_kind DESC) FROM said) || ' ' || $per || ' take ' || time_text(c.moved_ns / w.gpu_tokens),
+        (SELECT time_text(sum(in_kernels_ns)) || ' of it while kernels run' || CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN ', in all' ELSE '' END
+            FROM unified_memory_report WHERE event LIKE 'UM%' AND cause <> 'prefetch' HAVING sum(in_kernels_ns) > 0),
+        (SELECT string_agg(counted_text(number, side || ' page fault'), ', ' ORDER BY side DESC) || ' in all'
+            FROM (SELECT side, sum(faults) AS number FROM faults GROUP BY side) HAVING count(*) > 0),
+        (SELECT format_bytes((bytes / w.gpu_tokens)::BIGINT) || ' besides are prefetched' FROM (SELECT sum(size_bytes) AS bytes FROM moved WHERE is_asked_for) WHERE bytes > 0)
+    ) AS evidence
+FROM cost AS c, walls AS w
+WHERE c.cost_ns >= $launch_ns

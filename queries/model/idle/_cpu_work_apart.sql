@@ -1,0 +1,54 @@
+-- How much of the idle time that the host owes is CPU work that is no launching: that in long gaps, unless half of all operations
+-- have one before them, and what goes beyond launch_apart_ns for each launch; at most what CPU work there is. Sums over the
+-- steady steps and their GPUs. Where there are no steps: all CPU work of the scope, if it is more than that for each launch.
+CREATE MACRO _cpu_work_apart(long_gap_ns, launch_apart_ns) AS TABLE
+WITH steady AS (
+    FROM steps WHERE phase = 'steady'
+),
+waiting AS (
+    SELECT
+        sum(idle_ns) FILTER (cause = 'starved' OR host = 'launch call under way') AS all_ns,
+        sum(idle_ns) FILTER (host IN ('CPU work', 'API calls', 'managed memory')) AS cpu_ns
+    FROM step_idle
+),
+-- Long gaps of the steady steps whose next operation the host launched late: so their last part is, or the profiler's.
+long_gaps AS (
+    FROM gpu_gaps WHERE duration_ns >= long_gap_ns AND EXISTS (FROM steady)
+),
+late AS (
+    SELECT g.gpu_id, g.start_ns, g.duration_ns
+    FROM long_gaps AS g
+    SEMI JOIN (FROM _idle_time WHERE host IN ('late', 'profiler')) AS i ON i.gpu_id = g.gpu_id AND i.end_ns = g.next_ns
+),
+in_long_gaps AS (
+    SELECT coalesce(sum(l.duration_ns), 0)::BIGINT AS all_ns
+    FROM late AS l
+    ASOF JOIN (SELECT start_ns, end_ns FROM steady) AS s ON s.start_ns <= l.start_ns
+    WHERE l.start_ns < s.end_ns
+    HAVING count(*) < (SELECT 0.5 * sum(coalesce(kernels, launch_calls) + h2d_copies + d2h_copies) FROM steady)
+),
+launched AS (
+    SELECT
+        sum(launch_calls - graph_launches)::DOUBLE AS calls, sum(api_launch_ns) / nullif(sum(launch_calls), 0) AS call_ns,
+        (SELECT greatest(count(DISTINCT gpu_id), 1) FROM step_gpus) AS gpus
+    FROM steady
+    HAVING count(*) > 0
+),
+everywhere AS (
+    SELECT
+        coalesce(sum(idle_ns) FILTER (cause = 'starved' OR host = 'launch call under way'), 0) AS all_ns,
+        coalesce(sum(idle_ns) FILTER (host IN ('CPU work', 'managed memory')), 0) AS cpu_ns,
+        greatest(count(DISTINCT gpu_id), 1) AS gpus
+    FROM gpu_idle
+    WHERE NOT EXISTS (FROM steady)
+)
+SELECT coalesce(w.all_ns, 0) AS waiting_ns, coalesce(least(w.cpu_ns, greatest(
+    coalesce((SELECT all_ns FROM in_long_gaps), 0), w.all_ns - l.gpus * l.calls * (coalesce(l.call_ns, 0) + launch_apart_ns)
+)), 0) AS apart_ns
+FROM waiting AS w, launched AS l
+UNION ALL
+SELECT all_ns, CASE WHEN cpu_ns > gpus * launch_apart_ns * (
+    SELECT count(*) FROM api_calls WHERE call_group IN ('launch', 'graph launch')
+) THEN cpu_ns ELSE 0 END
+FROM everywhere
+WHERE NOT EXISTS (FROM steady);

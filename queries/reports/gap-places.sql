@@ -1,0 +1,61 @@
+/*
+title = "Where in the program the GPU is idle for long"
+topic = "idle"
+place = 3
+question = "At which place of the program does the GPU stall: before which operation, in which range, behind which call?"
+details = ["idle_pct", "steps"]
+description = """
+Groups the gaps of the report gaps by the operation after them, the NVTX ranges that hold most of them (numbers as #), and what
+the host did for most of it. Without --min-gap these are the 1,000 longest gaps. step_count says in how many steady steps (see
+steps) a gap of the group begins."""
+reading = """
+A place with gaps in nearly all steps is a stall of the loop: do there what host says. cu(da)Module or Library calls: code is
+loaded at first use, so warm up, or set CUDA_MODULE_LOADING=EAGER. CPU work: the program's own, in that range. A place with few
+gaps that are long is what makes outliers."""
+empty = "No gaps: fewer than two GPU operations in this scope, or none as long as --min-gap"
+
+[params.min_gap_ns]
+type = "integer"
+help = "Group all gaps at least this long, such as 5us; by default the 1,000 longest"
+
+[columns]
+after_name = "The operation after the gaps"
+host = "What the host did for most of a gap, as in gaps"
+nvtx_path = "The NVTX ranges that hold most of a gap; NULL outside all"
+cause = "What most of the gaps is owed to, in the words of idle"
+gaps = "How many"
+step_count = "In how many steady steps they are; NULL where no steps were found"
+steps = "How many steady steps there are; NULL where none were found"
+total_ns = "Sum of the gaps"
+wall_pct = "total_ns as a share of the wall of all GPUs that have gaps"
+idle_pct = "total_ns as a share of the idle time of all gaps in scope"
+med_ns = "Median gap"
+max_ns = "Longest gap"
+*/
+WITH steady AS (
+    SELECT step, start_ns, end_ns FROM steps WHERE phase = 'steady'
+),
+placed AS (
+    SELECT g.* REPLACE (fold(nvtx_path) AS nvtx_path), CASE WHEN g.start_ns < s.end_ns THEN s.step END AS step
+    FROM (FROM _explained_gaps WHERE duration_ns >= coalesce($min_gap_ns, 0)) AS g
+    ASOF LEFT JOIN steady AS s ON s.start_ns <= g.start_ns
+),
+counted AS (
+    SELECT nullif(count(*), 0) AS steps FROM steady
+)
+SELECT
+    p.after_name,
+    p.host,
+    p.nvtx_path,
+    p.cause,
+    count(*) AS gaps,
+    CASE WHEN any_value(c.steps) IS NOT NULL THEN count(DISTINCT p.step) END AS step_count,
+    any_value(c.steps) AS steps,
+    sum(p.duration_ns)::BIGINT AS total_ns,
+    100.0 * sum(p.duration_ns)::BIGINT / (SELECT sum(duration_ns) FROM wall) / (SELECT count(DISTINCT gpu_id) FROM placed) AS wall_pct,
+    sum(p.idle_pct) AS idle_pct,
+    median(p.duration_ns) AS med_ns,
+    max(p.duration_ns) AS max_ns
+FROM placed AS p, counted AS c
+GROUP BY p.after_name, p.host, p.nvtx_path, p.cause
+ORDER BY total_ns DESC, gaps DESC, p.after_name, p.host, p.nvtx_path, p.cause
