@@ -10,11 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hostile_names
 import pytest
 from many_traces import everything
 
 import nsys_insight
-from nsys_insight.errors import QueryError, UsageError
+from nsys_insight.errors import QueryError, TraceError, UsageError
 from nsys_insight.packs.built_in import built_in
 from nsys_insight.scrub import scrub as scrubbing
 from nsys_insight.scrub.known import Known
@@ -235,18 +236,18 @@ def test_what_still_looks_like_a_secret_is_listed(tmp_path, planted):
 
 def test_names_of_kernels_are_hashed(planted, tmp_path):
     made = [scrub(planted, tmp_path / f"{number}.sqlite", names=True, key=key)
-            for number, key in enumerate(("a", "a", "b", None, None))]  # fmt: skip
+            for number, key in enumerate(("a", "a", None))]  # fmt: skip
     # What tells kernels apart by what they are called cannot say the same.
     assert set(made[0].differing) <= {"classify-kernels", "fusion", "fusion-candidate", "top", "roofline"}
     names = []
-    for number in range(5):
+    for number in range(3):
         assert b"void work<float>" not in (tmp_path / f"{number}.sqlite").read_bytes()
         with nsys_insight.open(tmp_path / f"{number}.sqlite") as trace:
             names.append(frozenset(row.name for row in trace.rows("SELECT DISTINCT name FROM kernels")))
     with nsys_insight.open(planted) as trace:
         assert {len(each) for each in names} == {len(trace.rows("SELECT DISTINCT name FROM kernels"))}
     assert names[0] == names[1]
-    assert len(set(names)) == 4, "without a key of one's own they match nothing"
+    assert names[2] != names[0], "without a key they match nothing"
 
 
 def test_times_are_shifted_and_dates_are_none(planted, tmp_path):
@@ -262,7 +263,7 @@ def test_times_are_shifted_and_dates_are_none(planted, tmp_path):
 
 
 def test_an_odd_file_is_scrubbed_too(planted, tmp_path):
-    """With a view, in WAL mode, in UTF-16, with a table without row numbers."""
+    """With a view, in WAL mode, with a table without row numbers."""
     for number, change in enumerate(["CREATE VIEW odd AS SELECT value FROM StringIds", "PRAGMA journal_mode = WAL",
                                      "CREATE TABLE two (a TEXT PRIMARY KEY) WITHOUT ROWID"]):  # fmt: skip
         path = Path(shutil.copy(planted, tmp_path / f"{number}.sqlite"))
@@ -283,6 +284,32 @@ def test_a_report_is_exported_and_it_says_why(tmp_path, monkeypatch, planted):
     scrub(report, tmp_path / "shared.sqlite", note=said.append)
     assert SECRETS["home"].encode() not in (tmp_path / "shared.sqlite").read_bytes()
     assert "nsys alone writes reports (.nsys-rep), so a .sqlite is made, which is a trace too" in said
+
+
+def test_of_a_damaged_file_nothing_is_written(planted, tmp_path):
+    content = bytearray(planted.read_bytes())
+    content[20_000:60_000] = b"\xff" * 40_000
+    (tmp_path / "damaged.sqlite").write_bytes(content)
+    with pytest.raises(TraceError, match="damaged"):
+        scrub(tmp_path / "damaged.sqlite", tmp_path / "shared.sqlite")
+    assert [path.name for path in tmp_path.iterdir()] == ["damaged.sqlite"]
+
+
+@pytest.mark.parametrize("shift_times", [False, True])
+def test_rows_that_cannot_be_are_scrubbed_too(sample, tmp_path, shift_times):
+    path = Path(shutil.copy(sample("churn"), tmp_path / "trace.sqlite"))
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        for change in ("start = 9223372036854775807", "end = 'text of /home/jane'", "start = -9223372036854775808"):
+            row = "(SELECT min(rowid) FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE start BETWEEN 1 AND 1e15 AND end > start)"
+            database.execute(f"UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET {change} WHERE rowid = {row}")
+    scrub(path, tmp_path / "shared.sqlite", shift_times=shift_times)
+    assert b"jane" not in (tmp_path / "shared.sqlite").read_bytes()
+
+
+def test_hostile_names_are_names(tmp_path):
+    path = hostile_names.written(tmp_path / "hostile.sqlite")
+    assert scrub(path, tmp_path / "shared.sqlite").differing == []
+    assert hostile_names.INJECTION.encode() in (tmp_path / "shared.sqlite").read_bytes()
 
 
 def test_what_cannot_be_done_is_said(planted, tmp_path):

@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.errors import TraceError
 from nsys_insight.facts.captured import command_lines
 from nsys_insight.ingest import private
 from nsys_insight.ingest.sqlite_file import uri
@@ -46,7 +47,7 @@ class Known:
     `users` and `hosts` are names, `values` those of environment variables and secret arguments, `folder` the program's
     own, `roots` the first folders of paths that are known to be paths, `others` what processes are called that are not
     the program's, `kernels` and `calls` the names of kernels and API calls, `streams` the ids of strings that are what
-    the program printed.
+    the program printed, `printed` those of them that are longer than a word.
     """
 
     users: set[str] = field(default_factory=set)
@@ -58,19 +59,25 @@ class Known:
     kernels: set[str] = field(default_factory=set)
     calls: set[str] = field(default_factory=set)
     streams: set[int] = field(default_factory=set)
+    printed: set[str] = field(default_factory=set)
 
 
 def known(trace: Path) -> Known:
     """Read from a SQLite export what is to be looked for in it.
 
     Raises:
-        sqlite3.Error: The file is damaged.
+        TraceError: The file is damaged.
     """
     import sqlite3
 
-    with closing(sqlite3.connect(uri(trace), uri=True)) as database:
-        database.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
-        return _read(database)
+    try:
+        with closing(sqlite3.connect(uri(trace), uri=True)) as database:
+            database.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+            return _read(database)
+    except sqlite3.DatabaseError as error:
+        raise TraceError(
+            f"{trace} is a damaged SQLite file: {error}", "export the report again: nsys export --type sqlite"
+        ) from None
 
 
 def is_environment(text: str) -> bool:
@@ -170,8 +177,11 @@ def _read_processes(database: sqlite3.Connection, found: Known) -> None:
     ids = {id_ for (id_,) in rows(database, "CUPTI_ACTIVITY_KIND_RUNTIME", "nameId", distinct=True)}
     found.calls = {text for id_ in ids if isinstance(text := strings.get(id_), str) and text}
     found.others -= found.kernels | found.calls
-    printed = rows(database, "ProcessStreams", "filenameId", "contentId")
-    found.streams = {id_ for pair in printed for id_ in pair if isinstance(id_, int)}
+    found.streams = {id_ for (id_,) in rows(database, "ProcessStreams", "contentId") if isinstance(id_, int)}
+    texts = [strings.get(id_) for id_ in found.streams]
+    texts += [text for (text,) in rows(database, "ANALYSIS_FILE", "content")]
+    found.printed = {text for text in texts if isinstance(text, str) and len(text) >= LEAST}
+    found.printed -= found.kernels | found.calls
 
 
 def rows(database: sqlite3.Connection, table: str, *columns: str, distinct: bool = False) -> Iterable[Any]:

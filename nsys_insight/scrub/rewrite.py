@@ -83,6 +83,8 @@ class Rewriter:
         if is_environment(text):
             self._stand_in("environment", text)
             return ""
+        if text in self._known.printed:
+            return ""
         if self._key is not None and text in self._known.kernels:
             return (
                 "kernel_"
