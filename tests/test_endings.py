@@ -138,3 +138,13 @@ class TestFlags:
     @pytest.mark.parametrize("columns", ["1", "4"])
     def test_terminals_of_few_columns(self, trace, columns):
         assert run("diagnose", trace, env={**os.environ, "COLUMNS": columns}).returncode == 0
+
+
+def test_duckdb_s_own_progress_bar_stays_away_from_the_data():
+    """It draws one to stdout after two seconds, where Python is used without a script."""
+    code = (
+        "from nsys_insight.ingest import database; c = database.connect()\n"
+        "print(c.execute(\"SELECT current_setting('enable_progress_bar')\").fetchall())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[(False,)]\n"

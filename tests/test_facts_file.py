@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 
 import pytest
 
@@ -107,3 +109,21 @@ def test_where_no_cache_folder_can_be_written_to_the_answer_is_the_same(sample, 
     first = ask(sample("decode_eager"), "idle")
     monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", "/proc/nsys-insight")
     assert ask(sample("decode_eager"), "idle") == first
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root mounts a small disk")
+@pytest.mark.parametrize("size_kb", [12, 16, 64, 500])
+def test_on_a_full_disk_they_are_found_in_memory(sample, tmp_path, monkeypatch, size_kb):
+    with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:
+        expected = trace.answer("idle").rows()
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size_kb}k", "none", disk]
+    if subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("no disk can be mounted here")
+    try:
+        monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(disk / "cache"))
+        assert ask(sample("decode_eager"), "idle") == expected
+        assert not list(disk.rglob(".nsys-insight-*"))
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)  # this process still has what it kept

@@ -14,7 +14,7 @@ from many_traces import EARLIER, LATER
 
 import nsys_insight
 from nsys_insight.cli import flags
-from nsys_insight.ingest import attach
+from nsys_insight.ingest import extension
 from nsys_insight.model import views
 from nsys_insight.packs import built_in
 from nsys_insight.sql import names, parameters
@@ -80,7 +80,7 @@ def ask(traces):
 def without_extension():
     """Have DuckDB's SQLite extension not be there."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(attach, "scanner", lambda: None)
+        patch.setattr(extension, "scanner", lambda: None)
         yield
 
 

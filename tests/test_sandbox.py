@@ -18,7 +18,7 @@ import pytest
 
 import nsys_insight
 from nsys_insight.errors import InsightError, QueryError
-from nsys_insight.ingest import attach, database, raw
+from nsys_insight.ingest import attach, database, extension, raw
 from nsys_insight.packs.pack import parse
 from nsys_insight.session import pack_check, sandbox
 from nsys_insight.sql.statements import Statement, split
@@ -154,7 +154,7 @@ def opened(request, tmp_path_factory):
         patch.setenv("NSYS_INSIGHT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         patch.chdir(folder)
         if request.param == "copied":
-            patch.setattr(attach, "scanner", lambda: None)
+            patch.setattr(extension, "scanner", lambda: None)
         path = as_folder(trace, folder / "parquet") if request.param == "folder" else trace
         paths = [path, folder / "other" / "trace.sqlite"] if request.param == "several" else path
         if request.param == "several":

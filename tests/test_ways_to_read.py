@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 
 import nsys_insight
 from nsys_insight.errors import ToolError
-from nsys_insight.ingest import attach, nsys
+from nsys_insight.ingest import extension, nsys
 from nsys_insight.session.connection import Connection
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
@@ -43,12 +43,12 @@ def test_from_a_duckdb_file_in_the_cache(expected):
 
 
 def test_cell_by_cell_where_the_extension_cannot_be_loaded(expected, monkeypatch):
-    monkeypatch.setattr(attach, "scanner", lambda: None)
+    monkeypatch.setattr(extension, "scanner", lambda: None)
     same(expected, answers(SAMPLES / "decode_eager.sqlite"))
 
 
 def test_cell_by_cell_without_a_cache_folder(expected, monkeypatch):
-    monkeypatch.setattr(attach, "scanner", lambda: None)
+    monkeypatch.setattr(extension, "scanner", lambda: None)
     monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", "/dev/null/nowhere")
     same(expected, answers(SAMPLES / "decode_eager.sqlite"))
 

@@ -33,7 +33,7 @@ class FactsFile:
         export must not have been changed when `keep` is called with tables.
 
         Raises:
-            OSError: There is no folder for them.
+            OSError: There is no folder for them, or no room in it.
         """
         import duckdb
 
@@ -45,8 +45,16 @@ class FactsFile:
         except OSError:
             self._lasting = False
             self._make(lasting=False)
-        for name, path in (("facts", self._path), ("internal", self._path.with_name("internal.duckdb"))):
-            connection.execute(f"ATTACH {literal(str(path))} AS {name}")
+        attached: list[str] = []
+        try:
+            for name, path in (("facts", self._path), ("internal", self._path.with_name("internal.duckdb"))):
+                connection.execute(f"ATTACH {literal(str(path))} AS {name}")
+                attached.append(name)
+        except duckdb.IOException as error:
+            for name in attached:
+                connection.execute(f"DETACH {name}")
+            self._files.close()
+            raise OSError(str(error)) from None
         self.kept = frozenset[str]()
         self._source = self._attached_before(connection) if self._lasting else None
         if self._source:

@@ -78,6 +78,8 @@ def connect(limits: Limits = DEFAULT) -> duckdb.DuckDBPyConnection:
                 SET memory_limit = {literal(memory)};
                 -- An ASOF join whose left side DuckDB takes to be small compares all with all, and it guesses badly.
                 SET asof_loop_join_threshold = 0;
+                -- In a session of Python's own it would write to stdout, where the data go.
+                SET enable_progress_bar = false;
                 -- Two databases that spill to one folder give their files the same names, and read each other's.
                 SET temp_directory = {literal(f"{spill_folder()}/spill-{next(_CONNECTIONS)}")}"""
         )

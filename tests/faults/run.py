@@ -10,6 +10,7 @@ next one answers right. Prints a line for each kind of fault.
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import random
 import shutil
@@ -83,13 +84,18 @@ class Figures:
         if "Traceback" in err or (code and not ("error: " in err or code < 0)):
             self.wrong.append(f"{what}: {code}: {err[-700:]}")
         elif not code and out != self.right:
-            self.wrong.append(f"{what}: another answer")
+            self.wrong.append(f"{what}: another answer: {_difference(self.right, out)}")
         elif code and (must or code not in FAILED):
             self.wrong.append(f"{what}: {code}: {err[-300:]}")
 
     def __str__(self) -> str:
         ended = ", ".join(f"{count} ended with {code}" for code, count in sorted(self.codes.items()))
         return f"{ended}; {len(self.wrong)} wrong" + "".join(f"\n    {each}" for each in self.wrong[:10])
+
+
+def _difference(right: str, wrong: str) -> str:
+    lines = difflib.unified_diff(right.splitlines(), wrong.splitlines(), n=0, lineterm="")
+    return " | ".join(list(lines)[2:])[:600]
 
 
 def at_once(place: Place, figures: Figures, times: int) -> None:
