@@ -1,6 +1,6 @@
 """Measure the command line against sqlite3 and nsys stats on big tiled traces; prints a Markdown table of ratios.
 
-    python benchmarks/measure.py [--folder DIR] [--times 1000] [--runs 3] [--nsys PATH]
+    python benchmarks/measure.py [--folder DIR] [--times 1000] [--runs 3] [--nsys PATH] [--only PART]
 
 All commands of a line run one after another in one go, so that their ratios hold on a noisy machine; seconds are the
 medians of the runs. The tiled traces take about 2.5 GB in the folder and are kept for the next time.
@@ -62,6 +62,30 @@ TARGETS: tuple[tuple[str, bool, str, float | None], ...] = (
     ("top", True, "sqlite3", 0.10),
 )
 LIMIT_MB = 1024
+# With default options, the cache folder empty: how many times as long as the typed `top` of the same run.
+GOALS = {
+    "diagnose": 3.0,
+    **dict.fromkeys(
+        (
+            "steps",
+            "per-token",
+            "idle",
+            "gaps",
+            "syncs",
+            "streams",
+            "pace",
+            "classify",
+            "host",
+            "fusion",
+            "graph-candidates",
+        ),
+        2.0,
+    ),
+    "report": 4.0,
+}
+# The same once more, with what the first run left in the cache folder.
+AGAIN, FACTS_MB = 0.3, 1600
+PARTS = ("compare", "goals", "reports", "small", "huge")
 
 
 @dataclass(frozen=True)
@@ -156,6 +180,54 @@ def compare(bench: Bench, trace: Path) -> None:
         )
 
 
+def goals(bench: Bench, traces: dict[str, Path]) -> None:
+    """Ask what begins a session, from nothing and again, against the typed `top`."""
+    for name, trace in traces.items():
+        (typed,) = bench.together(bench.other("sqlite3", "top", trace))
+        print(f"\n{name}; sqlite3 `top`: {typed.seconds:.2f} s\n")
+        print(
+            "| command | cold | ratio | goal | peak memory | again | ratio | goal |\n|---|---|---|---|---|---|---|---|"
+        )
+        for report, goal in GOALS.items():
+            with tempfile.TemporaryDirectory() as folder:
+                flags = ["-o", f"{folder}/page.html"] if report == "report" else []
+                found: list[list[Run]] = [[], []]
+                for _ in range(bench.runs):
+                    shutil.rmtree(bench.cache, ignore_errors=True)
+                    for runs in found:
+                        warm(trace)
+                        runs.append(run(bench.ours(report, trace, *flags), bench.environment))
+            cold, again = map(median, found)
+            first, second = cold.seconds / typed.seconds, again.seconds / typed.seconds
+            print(
+                f"| `{report}` | {cold.seconds:.1f} s | {held(first, goal)} |"
+                f" {cold.megabytes:.0f} MB{'' if cold.megabytes <= FACTS_MB else ' **missed**'} |"
+                f" {again.seconds:.1f} s | {held(second, AGAIN)} |",
+                flush=True,
+            )
+
+
+def held(ratio: float, goal: float) -> str:
+    return f"{ratio:.2f} | ≤ {goal:g}" + ("" if ratio <= goal else " **missed**")
+
+
+def huge(bench: Bench, trace: Path, tenth: Path) -> None:
+    """Ask a trace ten times as big, which is made for this and removed."""
+    print("\n| 65 M kernels | seconds | of a tenth | ratio | peak memory |\n|---|---|---|---|---|")
+    for report in ("top", "idle", "diagnose"):
+        measured = []
+        for path in (tenth, trace):
+            shutil.rmtree(bench.cache, ignore_errors=True)
+            measured.append(run(bench.ours(report, path), bench.environment))
+        small, big = measured
+        print(
+            f"| `{report}` | {big.seconds:.0f} | {small.seconds:.1f} | {big.seconds / small.seconds:.1f} |"
+            f" {big.megabytes:.0f} MB |",
+            flush=True,
+        )
+    trace.unlink()
+
+
 def every_report(bench: Bench, traces: dict[str, Path]) -> None:
     from nsys_insight.packs.built_in import built_in
 
@@ -189,6 +261,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "nsys-insight-bench")
     parser.add_argument("--times", type=int, default=1000)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--only", action="append", choices=PARTS, help="a part of it; `huge` runs only if it is named")
     parser.add_argument("--nsys", default=os.environ.get("NSYS_INSIGHT_NSYS") or shutil.which("nsys"))
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
@@ -206,11 +279,18 @@ def main() -> None:
     tiled = made("tiled", "decode_eager", arguments.times)
     tenth = made("tiled", "decode_eager", arguments.times // 10)
     mixed = made("mixed", "decode_graph_node", arguments.times, processes=2, streams=4)
-    compare(bench, tiled)
-    every_report(
-        bench, {"0.6 M kernels": tenth, "6.5 M kernels": tiled, "6.7 M, 2 processes, 4 streams each, graphs": mixed}
-    )
-    small(bench)
+    parts = arguments.only or PARTS[:-1]
+    big = {"6.5 M kernels": tiled, "6.7 M, 2 processes, 4 streams each, graphs": mixed}
+    if "compare" in parts:
+        compare(bench, tiled)
+    if "goals" in parts:
+        goals(bench, big)
+    if "reports" in parts:
+        every_report(bench, {"0.6 M kernels": tenth, **big})
+    if "small" in parts:
+        small(bench)
+    if "huge" in parts:
+        huge(bench, made("tiled", "decode_eager", 10 * arguments.times), tiled)
     shutil.rmtree(bench.cache, ignore_errors=True)
 
 
