@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -28,6 +29,8 @@ _COLUMNS = (
     Column("cells", "BIGINT", "Cells that have this text"),
 )
 _AROUND = 60
+# Symbols with random parts that are in every program of their kind: C++'s, Cython's, those of CUDA's static runtime.
+_SYMBOL = re.compile(r"_Z|__pyx_|libcudart_static_[0-9a-f]{40}\Z")
 _EMPTY = "Nothing is left that looks like a secret."
 
 
@@ -64,7 +67,7 @@ def _texts(database: sqlite3.Connection) -> Iterator[tuple[str, str, int]]:
 def _looks(text: str, known: Known) -> Iterator[tuple[str, int, int]]:
     yield from formats_in(text)
     yield from named_in(text)
-    if text not in known.kernels and not text.startswith("_Z"):
+    if text not in known.kernels and not _SYMBOL.match(text):
         yield from random_in(text)
     yield from in_address(text)
     for word in (*known.users, *known.hosts, *known.values):
