@@ -64,6 +64,12 @@ class TestTheAudit:
         assert done.stdout == "audit: NOT DONE, the advisories cannot be reached: ConnectionError: pypi.org\n"
 
 
+@of_ci
+def test_the_audit_fails_where_its_tool_is_missing(tmp_path):
+    done = subprocess.run([AUDIT, tmp_path, tmp_path / "none"], capture_output=True, text=True, check=False)
+    assert (done.returncode, "there is no" in done.stdout) == (2, True)
+
+
 @pytest.mark.parametrize("file", sorted((ROOT / "nsys_insight").rglob("*.py")), ids=lambda path: path.name)
 def test_each_exception_to_a_check_for_security_has_a_reason(file):
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):

@@ -77,7 +77,7 @@ def open_traces(traces: Sequence[Path], flags: Flags, *, several: bool = False) 
     )
     outputs.check(flags.output, [opened.ncu] if opened.ncu else [])
     if flags.cache is not False and (why := cache_folder.refusal()):
-        terminal.note(f"{not_used(why)}; ${cache_folder.FOLDER_VARIABLE} names another")
+        terminal.note(f"{not_used(why)}; name one of your own in ${cache_folder.FOLDER_VARIABLE}")
     if len(paths) == 1 and flags.cache is not False:
         remember(paths[0])
     return opened

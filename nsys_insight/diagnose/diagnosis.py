@@ -103,7 +103,7 @@ def _diagnosed(trace: Session, steps: StepOptions) -> Diagnosis:
 
 
 def _notes(trace: Session, answers: dict[str, Answer], *, nothing: bool) -> tuple[str, ...]:
-    """Say what else must be known: other processes, tokens that do not fit; where the trace is if the scope is empty."""
+    """Say what else must be known: other processes, tokens that do not fit; for an empty scope, where the trace is."""
     lies = trace.where_events_lie().removeprefix("; ") if nothing else ""
     said = tuple(note for name in ("processes", "tokens", SCOPE_NOTE) for note in answers["classify"].notes_of(name))
     return (*said, lies) if lies else said

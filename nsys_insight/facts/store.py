@@ -36,6 +36,7 @@ class FactOptions:
 
 
 NOTHING_SAID = FactOptions()
+_NEVER = object()
 # The facts that more than one statement finds, by the folder of `queries/facts` that has these.
 _KINDS = {
     "captured": frozenset({"captured"}),
@@ -107,20 +108,25 @@ class Facts:
         self._found = {kind: self._said(kind, NOTHING_SAID) for kind in kinds if _tables_of(kind) <= kept}
         self._under_way: set[str] = set()
 
+    def to_find(self, queries: Sequence[str], options: FactOptions) -> list[str]:
+        """Tell which kinds of facts the queries read that have not been found, or as the user says otherwise."""
+        wanted = frozenset[str]().union(*map(views.facts_read, queries)) - self._under_way
+        kinds = sorted({_KIND_OF.get(name, name) for name in wanted})
+        return [kind for kind in kinds if self._found.get(kind, _NEVER) != self._said(kind, options)]
+
     def find(self, queries: Sequence[str], options: FactOptions) -> None:
         """Find the facts that the queries read.
 
         Raises:
             UsageError: Steps or gaps are to be found in several traces, or steps by an NVTX range that is not there.
         """
-        wanted = frozenset[str]().union(*map(views.facts_read, queries)) - self._under_way
-        kinds = sorted({_KIND_OF.get(name, name) for name in wanted})
+        kinds = self.to_find(queries, options)
         for kind, what in (("gaps", "gaps"), ("steps", "steps"), ("fusion", "steps")):
             if kind in kinds and len(self._sources) > 1:
                 raise UsageError(f"{what} are found in one trace at a time", "open one of the traces")
         for kind in kinds:
             said = self._said(kind, options)
-            if kind not in self._found or self._found[kind] != said:
+            if self._found.get(kind, _NEVER) != said:  # another of them may have needed it
                 self._find(kind, options)
                 self._found[kind] = said
 

@@ -93,7 +93,7 @@ class Connection:
         self.duckdb.interrupt()
 
     def load(self) -> None:
-        """Read big exports into DuckDB first, where many questions follow."""
+        """Read big exports into DuckDB first, where much is asked of all their rows."""
         if not self._as_exported and self._ways.copy():
             self._open()
 
@@ -344,6 +344,8 @@ class Connection:
         """Find the facts that a query reads and views of the user's own may read, unless they have been."""
         queries = [sql, *self._definitions.values()]
         if any(map(views.facts_read, queries)):
+            if "steps" in self._facts.to_find(queries, options):
+                self.load()  # they take a dozen looks at all rows
             self._facts.find(queries, options)
 
     def _show_as_exported(self) -> None:

@@ -104,12 +104,15 @@ named AS MATERIALIZED (
     WHERE c.start_ns < s.host_end_ns OR NOT EXISTS (FROM steady)
 ),
 line AS MATERIALIZED (
-    SELECT greatest(16384, (max(end_ns) - min(start_ns)) // 200000) AS slot_ns FROM named HAVING count(*) > 0
+    SELECT
+        greatest(16384, (max(end_ns) - min(start_ns)) // 200000) AS slot_ns, min(start_ns) AS from_ns, max(end_ns) AS until_ns
+    FROM named HAVING count(*) > 0
 ),
 gaps AS NOT MATERIALIZED (
-    SELECT start_ns, end_ns, start_ns // slot_ns AS first_slot, end_ns // slot_ns AS last_slot
+    SELECT
+        start_ns, end_ns, greatest(start_ns, from_ns) // slot_ns AS first_slot, least(end_ns, until_ns) // slot_ns AS last_slot
     FROM gpu_gaps CROSS JOIN line
-    WHERE gpu_id IN (SELECT gpu_id FROM budget)
+    WHERE gpu_id IN (SELECT gpu_id FROM budget) AND start_ns < until_ns AND end_ns > from_ns
 ),
 idle_during AS (
     SELECT n.code, sum(least(g.end_ns, n.end_ns) - greatest(g.start_ns, n.start_ns))::BIGINT AS idle_ns

@@ -87,7 +87,7 @@ GROUP BY piece;
 
 CREATE OR REPLACE TABLE internal.step_busy AS
 WITH gpus_used AS (
-    SELECT DISTINCT gpu_of($process, device_id) AS gpu_id FROM internal.step_launched
+    SELECT DISTINCT gpu_of($process, device_id) AS gpu_id FROM internal.step_launched WHERE gpu_of($process, device_id) IS NOT NULL
 ),
 intervals AS (
     FROM _gpu_busy_parts
