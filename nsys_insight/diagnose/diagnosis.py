@@ -103,7 +103,7 @@ def _diagnosed(trace: Session, steps: StepOptions) -> Diagnosis:
 
 
 def _notes(trace: Session, answers: dict[str, Answer], *, nothing: bool) -> tuple[str, ...]:
-    """Say what must be known besides: other processes, tokens that do not fit, where the trace is if the scope is empty."""
+    """Say what must be known besides: other processes, tokens that do not fit, or where the trace lies."""
     lies = trace.where_events_lie().removeprefix("; ") if nothing else ""
     said = (*answers["classify"].notes_of("processes"), *answers["classify"].notes_of("tokens"))
     return (*said, lies) if lies else said
