@@ -11,7 +11,7 @@ matrix products. Layers are found from the repetition alone. What a chain of k k
 what the host does between them; k - 1 times the fixed cost of a kernel (the shortest ones of the trace); passes over memory;
 the gaps. What that is worth is told by playing the step again with the chain fused: GPU time is worth nothing while the host
 is late, host time nothing while the queue is deep. saved_low_ns counts the launch calls alone, takes the new kernel's to cost 7 more
-than one of the old, as Triton from Python does (unless an operation of PyTorch does it all), and two of three memory passes saved at a
+than one of the old in a PyTorch program, as Triton's does (unless an operation of PyTorch does it all), and two of three memory passes saved at a
 joint; saved_high_ns takes all between the launches to go, the launch to be as cheap as any, and the kernel to take a sixth of the
 longest of the chain. Gains of candidates that share kernels do not add up: chosen ones share none. Kernels that different host threads
 launch, that are in different parts of a step by NVTX (forward, backward), that have CPU work of more than 100 µs between them, or that

@@ -4,8 +4,8 @@ A chain of k kernels becomes one. Then
 
 * the host makes k - 1 launch calls fewer, and at most does not do what is between them either (allocations, Python);
   then the fused kernel is launched for what the cheapest of all launches costs. At least, only the calls themselves are
-  saved, for what is between them may be work of its own, and where no library's operation is known, the new one costs
-  EXTRA of them more, as that of a Triton kernel from Python does: of few kernels, less than nothing is left;
+  saved, for what is between them may be work of its own, and in a Python program, where no library's operation is
+  known, the new one costs EXTRA of them more, as that of Triton does: of few kernels, less than nothing is left;
 * the GPU pays the fixed cost of a kernel, the shortest that the trace shows, k - 1 times less;
 * intermediate results are not written and read again. At most, the fused kernel takes a sixth of the longest of the
   chain, but no less than the fixed cost: it reads once and writes once where the longest reads twice, intermediate
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from nsys_insight.facts.fusion.stream import Chain, Op
 
 EXTRA = 7
+# Kernels of these are launched from Python.
+FROM_PYTHON = frozenset({"PyTorch native", "Triton", "Inductor"})
 SHORTEST = 1 / 6
 
 
@@ -121,7 +123,8 @@ def _parts(chain: Chain, ops: list[Op], timeline: Timeline, host: _Host) -> Part
     cheaper = min(max(0.0, timeline.advance_ns[ops[-1]] - host.cheapest_ns), host.usual_ns) if launched else 0.0
     calls = sum(_call(op, timeline) for op in launched)
     by_library = chain.edge or (chain.pattern and chain.pattern.library)
-    dearer = 0.0 if by_library or not launched else EXTRA * host.call_ns
+    python = any(kernel.provenance in FROM_PYTHON for kernel in chain.stream.kernels if kernel)
+    dearer = EXTRA * host.call_ns if python and launched and not by_library else 0.0
     return Parts(
         host_low=calls - dearer,
         host_high=sum(timeline.advance_ns[op] for op in launched) + cheaper,

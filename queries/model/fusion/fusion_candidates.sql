@@ -20,7 +20,7 @@ COMMENT ON COLUMN fusion_candidates.complexity IS 'How hard the fused kernel is 
 COMMENT ON COLUMN fusion_candidates.remedy IS 'What does it today';
 COMMENT ON COLUMN fusion_candidates.kernels_saved IS 'Kernels fewer in a step';
 COMMENT ON COLUMN fusion_candidates.launches_saved IS 'Launch calls fewer in a step; 0 where a graph launches them all';
-COMMENT ON COLUMN fusion_candidates.host_low_ns IS 'Host time saved in a step at least: the launch calls alone, less 7 of them for the new kernel''s unless an operation of PyTorch does it all';
+COMMENT ON COLUMN fusion_candidates.host_low_ns IS 'Host time saved in a step at least: the launch calls alone, less 7 of them for the new kernel''s in a PyTorch program, unless an operation of PyTorch does it all';
 COMMENT ON COLUMN fusion_candidates.host_high_ns IS 'Host time saved in a step at most: from each launch call that goes to what follows it, and the new one as cheap as the cheapest';
 COMMENT ON COLUMN fusion_candidates.gap_ns IS 'Time between its kernels in a step';
 COMMENT ON COLUMN fusion_candidates.kernel_low_ns IS 'GPU time saved in a step at least: the fixed cost of kernels and two of three passes over memory at each joint';
