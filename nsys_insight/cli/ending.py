@@ -1,7 +1,6 @@
-"""A process that is told to end does so, also where something in it cannot be stopped.
+"""Ending the process on Ctrl-C or SIGTERM, also while a query runs that cannot be interrupted.
 
-DuckDB computes one expression on one row in one go, and does not hear of an interrupt before it is done. Nor does
-Python run the handler of a signal while the main thread is in such a function.
+DuckDB notices an interrupt only between rows, and Python runs signal handlers only when the main thread returns from C.
 """
 
 from __future__ import annotations

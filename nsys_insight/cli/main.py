@@ -78,7 +78,7 @@ def main() -> None:
         # Tables have lines and µ in them, also in a pipe whose locale says ASCII.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8")
-    # Whoever is told to end has temporary files to remove, and perhaps an nsys to stop.
+    # Before the process ends, temporary files are removed, and an nsys that it started is stopped.
     ending.on(signal.SIGTERM, lambda *_: sys.exit(Exit.TERMINATED), Exit.TERMINATED)
     if signal.getsignal(signal.SIGINT) == signal.default_int_handler:  # a shell's background job ignores it
         ending.on(signal.SIGINT, _interrupt, Exit.INTERRUPTED)

@@ -109,7 +109,7 @@ def _traces_and_query(arguments: Sequence[str], file: Path | None) -> tuple[list
     text = None
     if file:
         with suppress(FileNotFoundError, IsADirectoryError):
-            # What is not UTF-8 is told by who takes the SQL apart.
+            # SQL that is not UTF-8 is refused by the parser.
             text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8", errors="surrogateescape")
         if text is None:
             raise UsageError(f"there is no file {file}", "-f is the file with the SQL; a format is --format csv")

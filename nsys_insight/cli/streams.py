@@ -1,4 +1,4 @@
-"""The standard streams where whoever started the process closed them, or nobody takes what is written."""
+"""Standard streams that were closed by the parent process, or whose reader is gone."""
 
 from __future__ import annotations
 

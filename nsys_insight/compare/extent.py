@@ -18,7 +18,7 @@ MORE_KERNELS = 4.0
 
 
 def unlike(before: Sequence[Run], after: Sequence[Run]) -> str | None:
-    """Say why the steps of two sides are not the same work; None if they are, or if nobody can tell."""
+    """Say why the steps of two sides are not the same work; None if they are, or if the traces do not show it."""
     for old in before:
         for new in after:
             if old.unit not in ("step", "token") or old.kernels is None or new.kernels is None:

@@ -45,7 +45,7 @@ _KINDS = {
     "steps": frozenset({"steps", "step_calls", "step_kernels", "step_launches", "step_method"}),
     "fusion": frozenset({"fusions", "fusion_kernels", "fusion_step"}),
 }
-# What the user is told that is being found, where the name does not say it.
+# How progress names what is being found, where it is not the name of the fact.
 _WORDS = {
     "idle": "idle time",
     "fusion": "fusion candidates",

@@ -241,7 +241,7 @@ def _let_go(entry: Path) -> None:
 
 
 def _unlinked(entry: Entry) -> bool:
-    """Remove an entry that nobody uses; tell whether it is gone."""
+    """Remove an entry that no process uses; return whether it was removed."""
     try:
         with ExitStack() as held:
             held.enter_context(cache_folder.alone(entry.path.parent))

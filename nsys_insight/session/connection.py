@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
-from nsys_insight.errors import MetLateError, QueryError, TraceError
+from nsys_insight.errors import MetLateError, QueryError
 from nsys_insight.facts.file import FactsFile
 from nsys_insight.facts.store import NOTHING_SAID, Facts, create_schemas
 from nsys_insight.ingest import bad_rows, database, raw
-from nsys_insight.ingest.attach import is_damaged, is_unreadable_cell, parquet_files
+from nsys_insight.ingest.attach import parquet_files
 from nsys_insight.ingest.identify import Kind
 from nsys_insight.ingest.scope import WHOLE_TRACE
 from nsys_insight.ingest.several import catalogs
@@ -19,6 +19,7 @@ from nsys_insight.ingest.ways import Ways
 from nsys_insight.model import views
 from nsys_insight.session import build, sandbox
 from nsys_insight.session.answer import HAS_ZONE, store, without_zone
+from nsys_insight.session.recovery import Recovery
 from nsys_insight.session.several import unite
 from nsys_insight.sql.names import mentioned
 from nsys_insight.sql.quoting import identifier, literal
@@ -81,11 +82,11 @@ class Connection:
         self._loaded: dict[str, set[str]] = {}
         self._definitions: dict[tuple[str, bool], str] = {}
         self._as_exported = False
-        self._looks = self._is_ready = False
+        self._is_ready = False
         self._note = note
         self.left_out = ""
         self._watch = Watch(files)
-        self._has_files = True
+        self._recovery = Recovery(files, self._ways, self._watch)
         self._open()
 
     def interrupt(self) -> None:
@@ -206,7 +207,7 @@ class Connection:
                 done = self._bounded(self, ready_and_run)
                 self._check_files()
             except (duckdb.Error, sqlite3.Error, UnicodeDecodeError) as error:
-                if not self._may_run_again(error, first=again):
+                if not self._recovery.may_run_again(error, self._files, first=again):
                     raise self._failed(error, line, ours=ours or not self._is_ready) from None
                 again = again and not isinstance(error, (duckdb.InternalException, duckdb.FatalException))
             except Exception:
@@ -226,9 +227,9 @@ class Connection:
                 batch = self._bounded(self, lambda: self.duckdb.fetchmany(size))
             self._check_files()
         except duckdb.OutOfMemoryException as error:
-            raise self._out_of_memory(error) from None
+            raise self._recovery.out_of_memory(error) from None
         except (duckdb.Error, UnicodeDecodeError) as error:
-            if self._may_get_over(error):
+            if self._recovery.may_get_over(error, self._files):
                 self._open()
                 raise MetLateError(
                     "a row that cannot be read was met when others had been written",
@@ -237,11 +238,8 @@ class Connection:
             raise self._failed(error, 0) from None
 
     def _check_files(self) -> None:
-        """Raise, if a file is not what it was when it was opened.
-
-        What is read of a copy in the cache needs the file no more.
-        """
-        if changed := self._watch.changed(may_go=bool(self._ways.cached)):
+        """Raise, if a file is not what it was when it was opened."""
+        if changed := self._recovery.changed():
             raise changed
 
     def _open(self) -> None:
@@ -267,20 +265,20 @@ class Connection:
                     self._prepare(definition, NOTHING_SAID)
                     self.duckdb.execute(definition)
             except duckdb.OutOfMemoryException as error:
-                self._make_room(error)
+                self._recovery.make_room(error)
             except (duckdb.Error, sqlite3.Error, UnicodeDecodeError) as error:
-                self._get_over(error)
+                self._recovery.get_over(error)
             else:
                 return
 
     def _lasts(self) -> bool:
         """Whether facts are kept for the next session: those of a part of a trace, or without bad rows, are not."""
-        return self._use_cache is not False and self.scope == WHOLE_TRACE and not self._looks
+        return self._use_cache is not False and self.scope == WHOLE_TRACE and not self._recovery.looks
 
     def _facts_file(self) -> AbstractSet[str]:
         """Put the facts of a big trace into a file; return which of them are known from before."""
         export = self._ways.big_export
-        if export is None or not self._has_files:
+        if export is None or not self._recovery.files_facts:
             return frozenset()
         try:
             file = FactsFile(self.duckdb, export, lasting=self._lasts())
@@ -299,14 +297,14 @@ class Connection:
         self.duckdb.close()
         found = frozenset[str]() if self._watch.changed() else self._facts.to_keep
         for file in self._files:
-            file.keep(found if file == self._files[-1] and self._has_files else frozenset())
+            file.keep(found if file == self._files[-1] and self._recovery.files_facts else frozenset())
 
     def _build(self, sources: Sequence[Source], kept: AbstractSet[str]) -> None:
         """Begin the model over each source; that of a single one is in the connection's own catalog."""
         views.create_macros(self.duckdb)
         create_schemas(self.duckdb, "internal")
         sources = [bad_rows.screened(self.duckdb, source) for source in sources]
-        if self._looks:
+        if self._recovery.looks:
             sources = self._without_bad_rows(sources)
         self._models = [
             build.Model(self.duckdb, source, catalog=catalog, scope=self.scope, as_exported=self._as_exported)
@@ -359,24 +357,8 @@ class Connection:
     def _sources(self) -> list[Source]:
         return [model.source for model in self._models]
 
-    def _out_of_memory(self, error: Exception) -> QueryError:
-        if "max_temp_directory_size" in str(error):
-            return QueryError(
-                f"this would spill more than {sandbox.SPILL} to {database.spill_folder()}", "ask for less at a time"
-            )
-        limit, _ = self._ways.limits.settled
-        return QueryError(f"this needs more memory than the limit of {limit}", "raise the limit: --memory 4GB")
-
-    def _make_room(self, error: Exception) -> None:
-        """Raise, unless wider limits are left to open the files with once more."""
-        wider = None if "max_temp_directory_size" in str(error) else self._ways.limits.wider()
-        if wider is None:
-            raise self._out_of_memory(error) from None
-        self._ways.limits = wider
-        self._ways.repeat()
-
     def _failed(self, error: Exception, line: int, *, ours: bool = False) -> InsightError:
-        told = self._watch.changed(may_go=bool(self._ways.cached)) or database.spill_failed(error)
+        told = self._recovery.changed() or database.spill_failed(error)
         if told:
             return told
         if ours:
@@ -387,55 +369,3 @@ class Connection:
         named = f"SELECT DISTINCT column_name FROM duckdb_columns() WHERE {here} ORDER BY ALL"
         columns = [name for (name,) in self.duckdb.cursor().execute(named).fetchall()]
         return failed(error, line=line, names=(*views.documented(internal=False), *tables), columns=columns)
-
-    def _may_run_again(self, error: Exception, *, first: bool) -> bool:
-        """Tell whether what failed may be run again, as the files are opened next; `first` if all of it was not yet."""
-        import duckdb
-
-        if isinstance(error, duckdb.OutOfMemoryException):
-            self._make_room(error)
-            return True
-        if not isinstance(error, (duckdb.InternalException, duckdb.FatalException)):
-            return self._may_get_over(error)
-        # DuckDB's own fault, seen once in hundreds of runs, makes its connection useless: ask once more anew.
-        if not first and not self._ways.cached:
-            return False
-        self._ways.repeat() if first else self._get_over(error)
-        self._has_files = False
-        return True
-
-    def _may_get_over(self, error: Exception) -> bool:
-        """Tell whether to try once more what failed: in the next way, or without rows that cannot be true."""
-        import duckdb
-
-        if database.spill_failed(error):
-            return False
-        if self._has_files and any(file.concerns(error) for file in self._files):
-            self._has_files = False
-            self._ways.repeat()
-            return True
-        broken = self._ways.cached and isinstance(error, duckdb.IOException)
-        if broken or is_unreadable_cell(error):
-            self._get_over(error)
-        elif is_damaged(error):
-            raise self._unreadable(error) from None
-        elif self._looks or not bad_rows.may_have_met(error):
-            return False
-        else:
-            self._looks = True
-            self._ways.repeat()
-        return True
-
-    def _get_over(self, error: Exception) -> None:
-        """Raise, unless the next way may do better."""
-        if not self._ways.get_over(error):
-            raise self._unreadable(error) from None
-
-    def _unreadable(self, error: Exception) -> TraceError:
-        if changed := self._watch.changed(may_go=bool(self._ways.cached)):
-            return changed
-        which = ", ".join(str(file.path) for file in self.files[:3])
-        return TraceError(
-            f"{which} cannot be read: {str(error).partition(chr(10))[0]}",
-            "export it again: nsys export --type sqlite -o trace.sqlite trace.nsys-rep",
-        )
