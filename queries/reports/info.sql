@@ -43,9 +43,7 @@ calls AS MATERIALIZED (
     FROM _call_counts
 ),
 ops AS MATERIALIZED (
-    SELECT kind, process_id, device_id, stream_id, name_id, label, count(*) AS ops, sum(duration_ns) AS gpu_ns
-    FROM gpu_ops
-    GROUP BY ALL
+    SELECT * RENAME (operations AS ops) FROM _operation_counts
 ),
 command AS (
     SELECT
@@ -135,8 +133,10 @@ found(place, rank, section, metric, value, detail) AS (
         WHEN kernels THEN 'all with their launch call'
         ELSE format('{:,} without their launch call', kernels - launched)
     END
-    FROM (SELECT sum(ops)::BIGINT AS kernels, count(DISTINCT name_id) AS names FROM ops WHERE kind = 'kernel')
-    CROSS JOIN (SELECT count(*) AS launched FROM launches WHERE api_name IS NOT NULL)
+    FROM (
+        SELECT sum(ops)::BIGINT AS kernels, count(DISTINCT name_id) AS names, sum(called)::BIGINT AS launched
+        FROM ops WHERE kind = 'kernel'
+    )
     WHERE kernels > 0
     UNION ALL
     SELECT 41, 0, 'events', 'copies', sum(ops), string_agg(DISTINCT label, ', ' ORDER BY label)

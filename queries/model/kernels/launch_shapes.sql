@@ -1,30 +1,8 @@
 -- The arithmetic is that of the CUDA toolkit's occupancy calculator: each of an SM's resources allows so many blocks, and
 -- the least of them counts. Registers go to warps in units of 256, and each quarter of an SM has its own. Clusters,
 -- barriers and what else ran beside the kernel are not in it.
--- GPUs of one model count as one: a kernel that ran on all eight has one row.
 CREATE VIEW launch_shapes AS
-WITH measured AS (
-    SELECT
-        k.name_id,
-        k.grid_x, k.grid_y, k.grid_z,
-        k.block_x, k.block_y, k.block_z,
-        k.cluster_x, k.cluster_y, k.cluster_z,
-        k.registers_per_thread,
-        k.static_shared_bytes,
-        k.dynamic_shared_bytes,
-        k.local_per_thread_bytes,
-        l.model_id,
-        count(*) AS calls,
-        sum(k.duration_ns)::BIGINT AS total_ns,
-        quantile_cont(k.duration_ns, 0.5) AS med_ns,
-        min(k.duration_ns) AS min_ns,
-        max(k.duration_ns) AS max_ns,
-        max(k.shared_executed_bytes) AS shared_executed_bytes
-    FROM kernel_events AS k
-    LEFT JOIN gpu_limits AS l ON l.gpu_id = gpu_of(k.process_id, k.device_id)
-    GROUP BY ALL
-),
-sized AS (
+WITH sized AS (
     SELECT
         m.*,
         l.gpu, l.compute_capability, l.sm_count, l.warps_per_sm, l.blocks_per_sm AS block_slots, l.registers_per_sm,
@@ -40,7 +18,7 @@ sized AS (
         -- The driver divides an SM's memory into L1 and shared memory for each launch; what it chose is what limits.
         CASE WHEN m.shared_executed_bytes >= shared_allocated_bytes THEN m.shared_executed_bytes
             ELSE l.shared_per_sm_bytes END AS shared_config_bytes
-    FROM measured AS m
+    FROM facts.shape_times AS m
     LEFT JOIN gpu_limits AS l ON l.gpu_id = m.model_id
 ),
 limits AS (
