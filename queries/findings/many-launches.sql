@@ -6,7 +6,7 @@ The host launches kernels more slowly than the GPU runs them, so the GPU is idle
 action = """
 Launch fewer and larger kernels: batch, fuse, use the library's call for all of it."""
 caveat = """
-It is only just so: the profiler makes launches slower; without it expect three quarters of this or less."""
+It is only just so: without the profiler expect three quarters or less."""
 report = "classify"
 
 [params.launch_apart_ns]
