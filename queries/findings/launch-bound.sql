@@ -7,7 +7,7 @@ action = """
 Capture the step in a CUDA graph (torch.compile mode reduce-overhead, torch.cuda.graph), or launch fewer kernels: fuse,
 batch."""
 caveat = """
-It is only just so: the profiler makes launches about a third slower."""
+It is only just so: without the profiler expect three quarters or less."""
 report = "classify"
 */
 SELECT
@@ -19,8 +19,7 @@ SELECT
         (SELECT counted_text(single_launches, 'launch call') || ' of ' || time_text(launch_call_ns) || ' a step'
             FROM graph_candidates_report WHERE single_launches > 0),
         (SELECT 'a kernel takes ' || time_text(avg(kernel_ns / kernels)) FROM steps
-            WHERE phase = 'steady' AND kernels > 0 HAVING count(*) > 0),
-        profiler_share_text()
+            WHERE phase = 'steady' AND kernels > 0 HAVING count(*) > 0)
     ) AS evidence
 FROM (FROM classify_report WHERE part = 'launch') AS l, (FROM classify_report WHERE part = 'wall') AS w
 -- Host-bound is cpu-work's; where a graph would save little, or no steps repeat: many-launches.

@@ -7,7 +7,7 @@ or no steps were found that repeat."""
 action = """
 Launch fewer and larger kernels: batch, fuse, use the library's call for all of it."""
 caveat = """
-It is only just so: the profiler makes launches about a third slower."""
+It is only just so: without the profiler expect three quarters or less."""
 report = "classify"
 */
 WITH launched AS (
@@ -22,7 +22,6 @@ SELECT
     100 * l.recoverable_ns / w.time_ns AS wall_pct,
     NULL AS place,
     'the GPU is idle ' || time_text(l.time_ns) || ': ' || coalesce(l.evidence, '')
-        || (SELECT '; ' || counted_text(calls, 'launch call') || ' of ' || time_text(call_ns) || per FROM launched WHERE calls > 0)
-        || '; ' || profiler_share_text() AS evidence
+        || (SELECT '; ' || counted_text(calls, 'launch call') || ' of ' || time_text(call_ns) || per FROM launched WHERE calls > 0) AS evidence
 FROM (FROM classify_report WHERE part = 'launch') AS l, (FROM classify_report WHERE part = 'wall') AS w
 WHERE l.see = 'graph-candidates' AND NOT EXISTS (FROM graph_candidates_report WHERE verdict <> 'no')

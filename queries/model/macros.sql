@@ -127,7 +127,7 @@ CREATE MACRO time_text(ns) AS CASE
 END;
 
 -- What a saving of the host's time is worth without the profiler, which makes every launch dearer.
-CREATE MACRO profiler_share_text() AS 'without the profiler expect about three quarters of it, on some machines a third';
+CREATE MACRO profiler_share_text() AS 'without the profiler expect three quarters or less';
 
 -- A share in a sentence: 0.06 %, 8.5 %, 100 %.
 CREATE MACRO share_text(pct) AS CASE
