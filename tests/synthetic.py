@@ -298,7 +298,10 @@ class Host:
     def page_faults(self, *, at: int, runs: int = 0, count: int = 1, device: int | None = None) -> Self:
         """Record page faults of a GPU, which last for `runs`, or one of the CPU, where `device` is None."""
         if device is None:
-            self.trace.row("CUDA_UM_CPU_PAGE_FAULT_EVENTS", start=at, globalPid=self.global_pid, address=1 << 32)
+            self.trace.row(
+                "CUDA_UM_CPU_PAGE_FAULT_EVENTS", start=at, globalPid=self.global_pid, address=1 << 32,
+                CpuInstruction=0, module=0,
+            )  # fmt: skip
         else:
             self.trace.row(
                 "CUDA_UM_GPU_PAGE_FAULT_EVENTS", start=at, end=at + runs, globalPid=self.global_pid, deviceId=device,

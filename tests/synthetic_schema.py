@@ -58,7 +58,9 @@ TABLES = {
         "correlationId streamId localMemoryPoolAddress localMemoryPoolReleaseThreshold localMemoryPoolSize "
         "localMemoryPoolUtilizedSize importedMemoryPoolAddress importedMemoryPoolProcessId"
     ),
-    "CUDA_UM_CPU_PAGE_FAULT_EVENTS": "start! globalPid! address! originalFaultPc CpuInstruction! module",
+    "CUDA_UM_CPU_PAGE_FAULT_EVENTS": (
+        "start! globalPid! address! originalFaultPc CpuInstruction! module! unresolvedFaultPc"
+    ),
     "CUDA_UM_GPU_PAGE_FAULT_EVENTS": ("start! end! globalPid! deviceId! address! numberOfPageFaults! faultAccessType!"),
     "NVTX_EVENTS": (
         "start! end eventType! rangeId category color text:TEXT globalTid endGlobalTid textId domainId uint64Value "

@@ -51,8 +51,9 @@ def made(name, *files, size=SIZE, used_before_s=None, in_use=False):
     if used_before_s is not None:
         age(target, used_before_s)
         # As if it had been made then; to read it counts as a use.
+        status = target.stat()
         cache_about.write(replace(cache_about.read(target), seal=cache_folder.seal(target)), cache_about.beside(target))
-        age(target, used_before_s)
+        os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
     return target
 
 

@@ -87,11 +87,13 @@ class TestBigExports:
             assert trace._connection._ways.cached
         assert cache.find(sample("decode_eager"))
 
-    def test_a_single_report_reads_in_place(self, sample):
+    def test_a_report_without_steps_reads_in_place(self, sample):
         with nsys_insight.open(sample("decode_eager")) as trace:
-            for report in ("top", "syncs", "classify"):
+            for report in ("top", "gaps", "idle"):
                 trace.answer(report)
-        assert not cache.find(sample("decode_eager"))
+            assert not cache.find(sample("decode_eager"))
+            trace.answer("classify")
+        assert cache.find(sample("decode_eager"))
 
     def test_without_the_cache_nothing_is_left(self, sample, tmp_path):
         with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:

@@ -24,7 +24,7 @@ SAMPLES = Path(__file__).parents[1] / "sample_traces"
 
 
 # These are made of several events, and have only what lasts.
-DISJOINT = {"wall", "gpu_busy", "_gpu_busy_parts", "gpu_gaps", "longest_gaps"}
+DISJOINT = {"wall", "gpu_busy", "_gpu_busy_parts", "gpu_gaps", "longest_gaps", "_explained_gaps"}
 
 
 def ask(path, query, **options):

@@ -28,7 +28,19 @@ MORE = {
     "sql": ["SELECT count(*) FROM raw.StringIds"],
 }
 # These read no trace, or write what they are asked for; `explore` says that it keeps its file.
-WITHOUT_THE_FLAG = {"baseline", "cache", "capture", "demo", "explore", "export", "ncu", "packs", "run", "schema"}
+WITHOUT_THE_FLAG = {
+    "baseline",
+    "cache",
+    "capture",
+    "demo",
+    "explore",
+    "export",
+    "ncu",
+    "packs",
+    "run",
+    "schema",
+    "scrub",
+}
 # All in one process, with big being anything. It prints what a command left in the cache folder.
 ASK = """
 import contextlib, io, json, os, sys

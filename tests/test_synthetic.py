@@ -32,6 +32,7 @@ def everything() -> Trace:
         host.launch("void ns::gemm<float>(float *)", driver="cuLaunchKernel")
         host.copy("H2D", 64, blocking=True, source="pageable").memset(8).malloc(128).free().record(1)
         host.graph_launch(whole=500).graph_launch(kernels=[("a", 1)]).sync("event", event=1).osrt("poll")
+    host.page_faults(at=host.now).page_faults(at=host.now, runs=10, device=0)
     return trace
 
 

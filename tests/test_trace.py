@@ -195,7 +195,7 @@ class TestNothingIsLeftBehind:
     def test_without_being_asked_for_no_cache_is_built(self, sample, cache_folder_of_its_own):
         with nsys_insight.open(sample("churn")) as trace:
             trace.top()
-        assert list(cache_folder_of_its_own.glob("*")) == []
+        assert list(cache_folder_of_its_own.glob("*.duckdb")) == []
 
     @pytest.mark.parametrize(
         "name", ["it's.sqlite", 'a "b" c.sqlite', "x; DROP TABLE y;--.sqlite", "100%20#?&.sqlite", "käse [1].sqlite"]
