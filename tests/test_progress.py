@@ -218,7 +218,7 @@ class TestInterrupt:
         query = "SELECT a.name FROM kernels AS a, kernels AS b, kernels AS c, kernels AS d"
         shown = Terminal(tmp_path, "sql", sample("churn"), query, "-o", "answer.csv")
         shown.read_until("writing answer.csv")
-        assert list(tmp_path.glob(".answer-*.csv")), "what is written has another name until it is whole"
+        assert list(tmp_path.glob(".nsys-insight-answer-*.csv")), "what is written has another name until it is whole"
         code, _ = shown.interrupt()
         assert code == 130
         assert not list(tmp_path.glob("*answer*"))
