@@ -189,6 +189,23 @@ def migrating():
     return trace
 
 
+def failing():
+    """Launches of which one fails."""
+    truth = planted.launch_bound(8)
+    truth.loops[0].host.call("cudaLaunchKernel_v7000", returns=222)
+    return truth
+
+
+def loading():
+    """Three kernels; the GPU waits 5 ms for each of their launches, and for the end of the program."""
+    trace = Trace()
+    host = trace.thread()
+    for name in ("load", "solve", "store"):
+        host.launch(f"{name}(float *)", queue=5_000_000, runs=20_000).idle(5_020_000)
+    host.call("cudaDeviceReset_v3020", takes=20_000_000)
+    return trace
+
+
 # What must be found, and what must not be.
 FIRES = {
     "launch-bound": planted.launch_bound,
@@ -214,6 +231,9 @@ FIRES = {
     "hot-kernels": planted.deep_queue,
     "unified-memory": migrating,
     "stall-place": thinking,
+    "failed-calls": failing,
+    "slow-launches": loading,
+    "idle-at-end": loading,
 }
 SILENT = {
     "launch-bound": [healthy, planted.communicating, thinking, unrepeated],
@@ -239,6 +259,9 @@ SILENT = {
     "hot-kernels": [planted.launch_bound, whole_graphs],
     "unified-memory": [healthy, pageable],
     "stall-place": [healthy, planted.launch_bound, planted.sync_bound],
+    "failed-calls": [healthy, planted.launch_bound],
+    "slow-launches": [healthy, planted.launch_bound, thinking, unrepeated],
+    "idle-at-end": [healthy, planted.launch_bound, starting_late],
 }
 
 

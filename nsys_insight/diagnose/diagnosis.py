@@ -30,6 +30,7 @@ LEAST_PCT = 1.0
 # From this share on the verdict of classify names a cause; an improvement of more than 3 % is worth keeping.
 CRITICAL_PCT, WARNING_PCT = 10.0, 3.0
 AT_MOST = 7
+FAILED = "failed"
 # A GPU that works less than this share of the wall is not healthy, whatever it waits for.
 HEALTHY_PCT = 80.0
 _LOST = "what ran on the GPU is not in the trace"
@@ -125,7 +126,7 @@ def _finding(rule: FindingRule, row: dict[str, Any], trace: Session, steps: Step
     if row["recoverable_ns"] is not None and share is not None:
         severity = "critical" if share >= CRITICAL_PCT else "warning" if share >= WARNING_PCT else "info"
     return Finding(
-        name=rule.name, title=rule.title, severity=severity, family=rule.family,
+        name=rule.name, title=row.get("title") or rule.title, severity=severity, family=row.get("family") or rule.family,
         recoverable_ns=row["recoverable_ns"], wall_pct=share, of=rule.of, overlaps=rule.overlaps,
         place=row["place"], evidence=row["evidence"],
         meaning=rule.meaning, action=row.get("action") or rule.action, caveat=rule.caveat,
@@ -142,6 +143,8 @@ def ranked(found: list[Finding], first: str | None = None) -> tuple[Finding, ...
 
     def weight(finding: Finding) -> tuple[Any, ...]:
         return (
+            # Of a run that failed, nothing else holds.
+            finding.family != FAILED,
             finding.family != first and finding.severity != "critical",
             finding.recoverable_ns is None,
             SEVERITIES.index(finding.severity),
