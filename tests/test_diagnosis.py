@@ -305,6 +305,25 @@ def row(found, report, **where):
     return one
 
 
+def test_a_connection_that_duckdb_gives_up_on_the_way_is_asked_anew(tmp_path, monkeypatch):
+    path = planted.launch_bound().write(tmp_path / "trace.sqlite")
+    with nsys_insight.open(path) as trace:
+        expected = trace.diagnose().text(None)
+    with nsys_insight.open(path) as trace:
+        ask, lost = trace.dicts, []
+
+        def dicts(query, *rest):
+            if not lost and query.startswith("WITH"):
+                lost.append(query)
+                trace._connection._ways.repeat()  # as after DuckDB's InternalException
+                trace._connection._open()
+            return ask(query, *rest)
+
+        monkeypatch.setattr(trace, "dicts", dicts)
+        assert trace.diagnose().text(None) == expected
+        assert lost
+
+
 # Each finding --------------------------------------------------------------------------------------------------------
 
 

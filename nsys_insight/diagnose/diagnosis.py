@@ -12,6 +12,7 @@ from nsys_insight import progress
 from nsys_insight.diagnose import text
 from nsys_insight.diagnose.findings import finding_rules, reports_of
 from nsys_insight.diagnose.result import DiagnosisResult, Finding, Share, Unjudged
+from nsys_insight.errors import QueryError
 from nsys_insight.packs import command_line, library
 from nsys_insight.packs.rules import SEVERITIES
 from nsys_insight.paths import query
@@ -66,11 +67,22 @@ def _diagnosed(trace: Session, steps: StepOptions) -> Diagnosis:
     queries = [*(rule.sql for rule in rules), *headline.values()]
     answers = _answers(trace, {report for sql in queries for report in reports_of(sql)}, steps)
 
-    def rows(sql: str) -> list[dict[str, Any]]:
+    def found_rows(sql: str) -> list[dict[str, Any]]:
         reports = ", ".join(
             f"{report.replace('-', '_')}_report AS (FROM {answers[report].table})" for report in reports_of(sql)
         )
         return trace.dicts(f"WITH {reports} SELECT * FROM ({sql}\n)" if reports else sql, steps)
+
+    def rows(sql: str) -> list[dict[str, Any]]:
+        try:
+            return found_rows(sql)
+        except QueryError:
+            # DuckDB's own fault makes a connection useless, and with it the answers there (session/recovery.py).
+            anew = _answers(trace, set(answers), steps)
+            if all(anew[report].connection is answers[report].connection for report in anew):
+                raise
+            answers.update(anew)
+            return found_rows(sql)
 
     (found_steps,) = rows(headline["steps"])
     told_by = found_steps.pop("told_by")
@@ -126,7 +138,8 @@ def _finding(rule: FindingRule, row: dict[str, Any], trace: Session, steps: Step
     if row["recoverable_ns"] is not None and share is not None:
         severity = "critical" if share >= CRITICAL_PCT else "warning" if share >= WARNING_PCT else "info"
     return Finding(
-        name=rule.name, title=row.get("title") or rule.title, severity=severity, family=row.get("family") or rule.family,
+        name=rule.name, title=row.get("title") or rule.title, severity=severity,
+        family=row.get("family") or rule.family,
         recoverable_ns=row["recoverable_ns"], wall_pct=share, of=rule.of, overlaps=rule.overlaps,
         place=row["place"], evidence=row["evidence"],
         meaning=rule.meaning, action=row.get("action") or rule.action, caveat=rule.caveat,
