@@ -370,6 +370,7 @@ CELLS = {
     "exposed-communication": ("classify", {"part": "communication"}, "recoverable_ns"),
     "profiler-overhead": ("classify", {"part": "profiler"}, "wall_pct"),
     "idle-at-start": ("idle", {"host": "before the first operation"}, "wall_pct"),
+    "idle-at-end": ("idle", {"host": "after the last operation"}, "wall_pct"),
 }
 
 

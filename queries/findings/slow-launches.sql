@@ -8,7 +8,7 @@ Run once before what is measured: a kernel's first launch loads or compiles its 
 start), a library's first call sets it up."""
 caveat = """
 It is the only run there is."""
-report = "gaps"
+report = "classify"
 
 [params.slow_launch_ns]
 default = 100000
