@@ -110,6 +110,17 @@ def test_few_slow_launches_are_not_too_many_of_them(wait, slow, tmp_path):
     assert ("Launch fewer and larger kernels" in text) is not slow
 
 
+def test_one_dear_launch_a_step_is_still_launching(tmp_path):
+    trace = Trace()
+    host = trace.thread()
+    for _ in range(30):
+        with host.nvtx("step"):
+            host.idle(60_000).launch("work(float *)", api=11_000, runs=1_500)
+    text = said(trace, tmp_path)
+    assert "steady steps" in text
+    assert "Launch fewer and larger kernels" in text or "The GPU waits while the CPU works" in text
+
+
 def test_other_calls_before_a_launch_are_named(tmp_path):
     trace = Trace()
     host = trace.thread()

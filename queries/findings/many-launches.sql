@@ -29,4 +29,4 @@ SELECT
         || (SELECT '; ' || counted_text(calls, 'launch call') || ' of ' || time_text(call_ns) || per FROM launched WHERE calls > 0) AS evidence
 FROM (FROM classify_report WHERE part = 'launch') AS l, (FROM classify_report WHERE part = 'wall') AS w
 WHERE l.see = 'graph-candidates' AND NOT EXISTS (FROM graph_candidates_report WHERE verdict <> 'no')
-    AND NOT EXISTS (FROM launched WHERE calls * $slow_launch_ns <= l.time_ns)
+    AND NOT EXISTS (FROM launched WHERE calls > 0 AND calls * $slow_launch_ns <= l.time_ns)
