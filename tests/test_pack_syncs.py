@@ -140,6 +140,10 @@ def waits(tmp_path, does):
     return {row["kind"]: row["calls"] for row in rows}
 
 
+def recorded(host, event):
+    return host.copy("D2H", 4).record(event)
+
+
 @pytest.mark.parametrize(
     ("does", "kinds"),
     [
@@ -147,6 +151,11 @@ def waits(tmp_path, does):
         (lambda h: h.copy("D2H", 4).sync("stream"), {"D2H copy + wait": 1}),
         (lambda h: h.copy("D2H", 4).copy("D2H", 4).sync("device"), {"D2H copy + wait": 1}),
         (lambda h: h.copy("D2H", 4).launch("more").record(1).sync("event", event=1), {"D2H copy + wait": 1}),
+        # What waits first completes it, though the event was recorded sooner.
+        (
+            lambda h: recorded(recorded(h, 1), 2).sync("stream").sync("event", event=1).sync("event", event=2),
+            {"D2H copy + wait": 1, "wait": 2},
+        ),
         (lambda h: h.copy("D2H", 4, stream=13).sync("stream"), {"wait": 1}),
         (lambda h: h.copy("D2H", 4).sync("stream").sync("stream"), {"D2H copy + wait": 1, "wait": 1}),
         # Into pageable memory: the call blocks whatever its name says; the last one and the wait after it are one.

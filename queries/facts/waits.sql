@@ -61,11 +61,14 @@ syncs_meant AS MATERIALIZED (
     FROM syncs_called AS w
     ASOF LEFT JOIN recorded AS r ON r.process_id = w.process_id AND r.event_id = w.event_id AND r.start_ns <= w.start_ns
 ),
--- Which calls complete what is on a stream, so that a copy's is the next one on its own stream.
+-- Which call is the first to complete what was put on a stream before until_ns. It need not be the one whose event was recorded
+-- next: a wait for the stream may come before that for the event.
 completions AS (
     SELECT
         p.process_id, p.thread_id, p.device_id, p.stream_id, w.until_ns,
-        arg_min(w.correlation_id, w.start_ns) AS wait_id
+        arg_min(w.correlation_id, w.start_ns) OVER (
+            PARTITION BY p.process_id, p.thread_id, p.device_id, p.stream_id ORDER BY w.until_ns DESC
+        ) AS wait_id
     FROM syncs_meant AS w
     JOIN (
         SELECT process_id, thread_id, device_id, stream_id, any_value(context_id) AS context_id
@@ -75,7 +78,6 @@ completions AS (
         ON p.process_id = w.process_id AND p.thread_id = w.thread_id AND p.stream_id = coalesce(w.stream_id, p.stream_id)
         -- nsys 2021 to 2023 says device 0 of waits for any device; the context is right.
         AND (p.device_id = coalesce(w.device_id, p.device_id) OR p.context_id = w.context_id)
-    GROUP BY ALL
 ),
 completed AS MATERIALIZED (
     SELECT
