@@ -110,6 +110,12 @@ def _ncu() -> Command:
     return app
 
 
+def _sass() -> Command:
+    from nsys_insight.cli.kernel_code import sass
+
+    return sass
+
+
 def _convert() -> Command:
     from nsys_insight.cli.convert import convert_command
 
@@ -170,6 +176,7 @@ class Entry:
 
 
 _FIRST, _COMPARE, _EXPLORE, _NCU, _TRACES = "Start here", "Compare", "Explore", "Nsight Compute", "Traces"
+_CODE = "Compiled kernels"
 _NO_FLAGS_BEHIND = {"context_settings": {"allow_interspersed_args": False, **HELP}}
 _OTHER_ARGUMENTS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 COMMANDS = {
@@ -191,6 +198,7 @@ COMMANDS = {
     "schema": Entry(_EXPLORE, "Describe the views that sql can query, and their columns", _schema),
     "demo": Entry(_EXPLORE, "Run the main reports on a sample trace", _demo),
     "ncu": Entry(_NCU, "Which launch to profile, what ncu measured, and what to change", _ncu),
+    "sass": Entry(_CODE, "Read machine code: loops, instructions, loads per multiply-add, spills", _sass),
     "convert": Entry(_TRACES, "Hand a trace over: a DuckDB file, a Parquet folder, a timeline for Perfetto", _convert),
     "scrub": Entry(_TRACES, "Write a copy to be given away: no environment, secrets, paths; the same numbers", _scrub),
     "export": Entry(_TRACES, "Export a report to SQLite with your nsys", _export),
