@@ -152,6 +152,18 @@ def _fusion() -> Command:
     return fusion_command()
 
 
+def _occupancy() -> Command:
+    from nsys_insight.cli.kernels import occupancy_command
+
+    return occupancy_command()
+
+
+def _peaks() -> Command:
+    from nsys_insight.cli.kernels import peaks_command
+
+    return peaks_command()
+
+
 def _roofline() -> Command:
     from nsys_insight.cli.kernels import roofline_command
 
@@ -206,7 +218,9 @@ COMMANDS = {
 }
 
 # Packs whose command has a flag of its own.
-_SPECIAL: dict[str, Callable[[], Command]] = {"classify": _classify, "fusion": _fusion, "roofline": _roofline}
+_SPECIAL: dict[str, Callable[[], Command]] = {
+    "classify": _classify, "fusion": _fusion, "occupancy": _occupancy, "peaks": _peaks, "roofline": _roofline,
+}  # fmt: skip
 
 
 class Commands(TyperGroup):
