@@ -1,20 +1,26 @@
-"""The commands about what kernels were compiled to: ``sass``."""
+"""The commands about what kernels were compiled to: ``sass`` and ``ptxas``."""
 
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
 from nsys_insight import outputs, progress
 from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import Flags, checked_format
-from nsys_insight.cli.run import show
-from nsys_insight.errors import UsageError
+from nsys_insight.cli.run import meant_trace, open_trace, show
+from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.render import FORMATS, format_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nsys_insight.session.answer import Answer
 
 _LISTED = 20  # sentences below a table
 
@@ -69,13 +75,91 @@ def sass(  # noqa: PLR0913 - flags
     outputs.check(output, [file])
     with progress.at(f"reading {file.name}"):
         made = code.answer(file, by=by, kernel=kernel, architecture=arch, limits=Limits(few, many))
-    flags = Flags(output=output, limit=limit)
-    if by != "loop" or fmt != "table" or output:
+    _show(made, fmt, Flags(output=output, limit=limit))
+
+
+def ptxas(  # noqa: PLR0913 - flags
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="[FILE]",
+            help="What nvcc -Xptxas -v, nvcc --resource-usage or cuobjdump -res-usage printed; left out, stdin.",
+            show_default=False,
+        ),
+    ] = Path("-"),
+    *,
+    trace: Annotated[
+        Path | None, typer.Option("--trace", help="A trace of the program: how its kernels were launched.")
+    ] = None,
+    kernel: Annotated[str | None, typer.Option("--kernel", "-k", help="Only kernels whose name contains this.")] = None,
+    block: Annotated[
+        int | None, typer.Option("--block", min=1, help="Threads of a block, where no trace says it.")
+    ] = None,
+    shared: Annotated[
+        str | None, typer.Option("--shared", help="Dynamic shared memory of a block, such as 30KiB, in the same way.")
+    ] = None,
+    arch: Annotated[
+        str | None, typer.Option("--arch", help="The architecture, where the text does not say it.", show_default=False)
+    ] = None,
+    fmt: Annotated[str | None, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", min=0, help="Show this many rows; 0 is all.", show_default=False)
+    ] = None,
+) -> None:
+    """Read registers, spills, stack and shared memory of kernels, and say what fits on an SM, and what limits it.
+
+    nvcc -Xptxas -v -c kernels.cu 2>&1 | nsys-insight ptxas --trace trace.nsys-rep
+
+    With a trace of the program there is a row for each block size and shared memory that a kernel was launched with;
+    kernels are matched by the linker's names. Spills cost traffic to local memory. Low occupancy is no fault in itself:
+    see nsys-insight occupancy --help.
+    """
+    from contextlib import ExitStack
+
+    from nsys_insight.kernel_code import resources
+    from nsys_insight.text.units import parse_bytes
+
+    fmt = checked_format(fmt or (format_for(output) if output else "table"))
+    outputs.check(output, [file, *([trace] if trace else [])])
+    with ExitStack() as opened:
+        bytes_ = 0 if shared is None else parse_bytes(shared, flag="--shared")
+        made = resources.answer(
+            opened.enter_context(_lines(file)),
+            "what was written to stdin" if str(file) == "-" else str(file),
+            resources.Assumed(block, bytes_, arch),
+            trace=opened.enter_context(open_trace(meant_trace(trace))) if trace else None,
+            kernel=kernel,
+        )
+    _show(made, fmt, Flags(output=output, limit=limit))
+
+
+@contextmanager
+def _lines(file: Path) -> Iterator[TextIO]:
+    """Open a text; `-` is stdin, if something is written to it."""
+    if str(file) == "-":
+        if sys.stdin.isatty():
+            raise UsageError("ptxas reads a file or a pipe", "nvcc -Xptxas -v -c FILE.cu 2>&1 | nsys-insight ptxas")
+        yield sys.stdin
+        return
+    try:
+        stream = file.open(encoding="utf-8-sig", errors="backslashreplace")
+    except OSError as error:
+        raise TraceError(f"{file} cannot be read: {error.strerror}", "name what nvcc -Xptxas -v printed") from None
+    with stream:
+        yield stream
+
+
+def _show(made: Answer, fmt: str, flags: Flags) -> None:
+    """Show an answer; a table leaves out columns of which nothing is known, and has what stands out below it."""
+    if fmt != "table" or flags.output or "reading" not in [column.name for column in made.columns]:
         show(made, fmt, flags)
         return
     known = {name for row in made.dicts() for name, value in row.items() if value is not None} - {"reading"}
     show(replace(made, columns=tuple(column for column in made.columns if column.name in known)), fmt, flags)
-    _print(list(code.said(made)))
+    from nsys_insight.kernel_code.reading import said
+
+    _print(list(said(made)))
 
 
 def _print(sentences: list[str]) -> None:

@@ -116,6 +116,12 @@ def _sass() -> Command:
     return sass
 
 
+def _ptxas() -> Command:
+    from nsys_insight.cli.kernel_code import ptxas
+
+    return ptxas
+
+
 def _convert() -> Command:
     from nsys_insight.cli.convert import convert_command
 
@@ -211,6 +217,7 @@ COMMANDS = {
     "demo": Entry(_EXPLORE, "Run the main reports on a sample trace", _demo),
     "ncu": Entry(_NCU, "Which launch to profile, what ncu measured, and what to change", _ncu),
     "sass": Entry(_CODE, "Read machine code: loops, instructions, loads per multiply-add, spills", _sass),
+    "ptxas": Entry(_CODE, "Read registers, spills and shared memory from the compiler, and what fits on an SM", _ptxas),
     "convert": Entry(_TRACES, "Hand a trace over: a DuckDB file, a Parquet folder, a timeline for Perfetto", _convert),
     "scrub": Entry(_TRACES, "Write a copy to be given away: no environment, secrets, paths; the same numbers", _scrub),
     "export": Entry(_TRACES, "Export a report to SQLite with your nsys", _export),

@@ -7,9 +7,14 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from nsys_insight.text.kernel_names import readable
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nsys_insight.kernel_code.instructions import Instruction
     from nsys_insight.kernel_code.parts import Part
+    from nsys_insight.session.answer import Answer
 
 # Since sm_80 there are asynchronous copies.
 _ASYNC_SINCE = 80
@@ -33,6 +38,15 @@ def sentences(part: Part, limits: Limits) -> list[str]:
     if part.loop is not None and part.loop.is_innermost and not part.waits:
         said += [*_ratio(part, limits), *_widths(part, limits)]
     return [*said, *_local(part), *_unknown(part)]
+
+
+def said(answer: Answer) -> Iterator[str]:
+    """The sentences in an answer, each with the kernel and part that it is about."""
+    for row in answer.dicts():
+        if row["reading"]:
+            where = ", ".join(filter(None, [readable(row["name"]), row.get("part") or row.get("architecture")]))
+            source = f" ({row['source']})" if row.get("source") else ""
+            yield f"{where}{source}: {row['reading']}"
 
 
 def staged(part: Part) -> list[Instruction]:

@@ -82,14 +82,6 @@ def answer(
     return of_rows(made, read.rows, report="sass", title=title, notes=tuple(_notes(read, by)), empty=empty)
 
 
-def said(answer: Answer) -> Iterator[str]:
-    """The sentences of an answer by loop, each with the part that it is about."""
-    for row in answer.dicts():
-        if row["reading"]:
-            where = row["part"] + (f" ({row['source']})" if row["source"] else "")
-            yield f"{readable(row['name'])}, {where}: {row['reading']}"
-
-
 def _is_meant(one: Kernel, architecture: str | None, read: _Read) -> bool:
     """Tell whether a function is of an architecture that is read, and of the one that is asked for."""
     number = int(re.sub(r"\D", "", one.architecture) or _OLDEST)

@@ -62,6 +62,10 @@ SELECT
         AS limited_by,
     CASE WHEN c.next_shared <= 0 THEN NULL ELSE next_step_text(c.next_blocks, c.registers, c.next_registers, c.shared_bytes, c.next_shared) END
         AS next_step,
+    c.next_blocks,
+    c.next_registers,
+    100.0 * c.next_blocks * c.warps_per_block / c.warps_per_sm AS next_pct,
+    c.next_shared IS NOT NULL AS next_needs_shared,
     greatest(c.shared_cliff_bytes, 0) AS shared_cliff_bytes,
     d.blocks AS double_buffered_blocks,
     100.0 * d.blocks * d.warps_per_block / d.warps_per_sm AS double_buffered_pct,
