@@ -6,9 +6,9 @@ import csv
 from pathlib import Path
 
 import pytest
-from opening import open_trace
 from synthetic import Trace
 
+import nsys_insight
 from nsys_insight.cli.main import _run
 from nsys_insight.errors import UsageError
 from nsys_insight.ingest.ncu import store
@@ -226,7 +226,7 @@ def traced(tmp_path):
 
 
 def test_what_ncu_counted_goes_before_a_size_by_hand(traced):
-    with open_trace(traced, ncu=DATA) as opened:
+    with nsys_insight.open(traced, ncu=DATA) as opened:
         found = {row["name"][:4]: row for row in opened.roofline(gemm="4096,4096,2048").to_dicts()}
     counted, given = found["sm90"], found["sgem"]
     assert (counted["flop_from"], counted["flop_count"]) == ("ncu", 2 * 4096**3)
