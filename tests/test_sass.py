@@ -349,6 +349,13 @@ def test_a_conditional_jump_on_the_warp_goes_on_too():
     assert [loop.positions for loop in found] == [[0, 1]]
 
 
+def test_a_text_that_nests_without_end_is_read():
+    depth = 3000
+    lines = [line for at in range(depth) for line in (f"L{at}:", "FADD R0, R0, R1")]
+    found = loops_of(code(*lines, *(f"@P0 BRA `(.L{at})" for at in reversed(range(depth))), "EXIT"))
+    assert [loop.depth for loop in found] == list(range(1, depth + 1))
+
+
 # What stands out
 
 STAGED = ["top:", "LDG.E R4, [R2.64]", "LDG.E R5, [R6.64]", "STS [R8], R4", "STS [R9], R5", "BAR.SYNC 0x0"]

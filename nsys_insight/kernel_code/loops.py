@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from nsys_insight.kernel_code.instructions import Instruction, Kernel
 
 _JUMPS = {"BRA", "JMP", "BRX", "BRXU", "JMX", "JMXU"}
@@ -48,19 +46,27 @@ def loops_of(kernel: Kernel) -> list[Loop]:
         for head, body in sorted(bodies.items())
     ]
     found.sort(key=lambda loop: (-len(loop.positions), loop.head))
-    sets = {id(loop): set(loop.positions) for loop in found}
     outermost: list[Loop] = []
-    for at, loop in enumerate(found):
-        around = [other for other in found[:at] if sets[id(loop)] < sets[id(other)]]
-        (min(around, key=lambda other: len(other.positions)).inner if around else outermost).append(loop)
-    return list(_numbered(outermost, "", 1))
+    # Two natural loops of different heads are nested or apart, so the last one found around a head is the innermost.
+    around: dict[int, Loop] = {}
+    for loop in found:
+        outer = around.get(loop.positions[0])
+        (outer.inner if outer else outermost).append(loop)
+        around.update(dict.fromkeys(loop.positions, loop))
+    return _numbered(outermost)
 
 
-def _numbered(loops: list[Loop], prefix: str, depth: int) -> Iterable[Loop]:
-    for number, loop in enumerate(sorted(loops, key=lambda one: one.positions[0]), 1):
-        loop.number, loop.depth = f"{prefix}{number}", depth
-        yield loop
-        yield from _numbered(loop.inner, f"{loop.number}.", depth + 1)
+def _numbered(outermost: list[Loop]) -> list[Loop]:
+    """Number loops by their addresses, each before those in it; text may nest deeper than Python's stack."""
+    found: list[Loop] = []
+    waiting = [("", 1, outermost)]
+    while waiting:
+        prefix, depth, loops = waiting.pop()
+        for number, loop in enumerate(sorted(loops, key=lambda one: one.positions[0]), 1):
+            loop.number, loop.depth = f"{prefix}{number}", depth
+            found.append(loop)
+            waiting.append((f"{loop.number}.", depth + 1, loop.inner))
+    return sorted(found, key=lambda loop: (loop.positions[0], loop.depth))
 
 
 class _Flow:
@@ -104,6 +110,7 @@ class _Flow:
     def natural_loops(self) -> dict[int, set[int]]:
         """The blocks of each loop by its head; back edges to one head are one loop."""
         dominators, order = self._dominators()
+        spans = _spans(dominators, order)
         before: dict[int, list[int]] = defaultdict(list)
         for block in order:
             for other in self.after[block]:
@@ -111,7 +118,7 @@ class _Flow:
         bodies: dict[int, set[int]] = {}
         for tail in order:
             for head in self.after[tail]:
-                if _dominates(head, tail, dominators) and not self._is_trap(head, tail):
+                if spans[head][0] <= spans[tail][0] < spans[head][1] and not self._is_trap(head, tail):
                     body = bodies.setdefault(head, {head})
                     waiting = [tail]
                     while waiting:
@@ -174,12 +181,22 @@ class _Flow:
         return left[::-1]
 
 
-def _dominates(head: int, block: int, dominators: dict[int, int]) -> bool:
-    while block != -1:
-        if block == head:
-            return True
-        block = dominators[block]
-    return False
+def _spans(dominators: dict[int, int], order: list[int]) -> dict[int, tuple[int, int]]:
+    """Number the tree of dominators so that a block dominates those whose number lies in its span."""
+    below: dict[int, list[int]] = defaultdict(list)
+    for block in order:
+        below[dominators[block]].append(block)
+    spans: dict[int, tuple[int, int]] = {}
+    count, stack = 0, [(block, False) for block in below[-1]]
+    while stack:
+        block, is_done = stack.pop()
+        if is_done:
+            spans[block] = (spans[block][0], count)
+        else:
+            spans[block] = (count, count)
+            count += 1
+            stack += [(block, True), *((other, False) for other in below[block])]
+    return spans
 
 
 def _is_conditional(one: Instruction) -> bool:
