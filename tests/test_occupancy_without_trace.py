@@ -120,7 +120,8 @@ def test_the_catalog_can_be_listed():
 @pytest.mark.parametrize(
     "arguments",
     [("occupancy", "x.sqlite", "--block", "128"), ("occupancy", "--arch", "9.0"),
-     ("peaks", "x.sqlite", "--arch", "9.0"), ("occupancy", "--registers", "300"), ("peaks", "--arch", "6.1")],
+     ("peaks", "x.sqlite", "--arch", "9.0"),
+     ("occupancy", "--registers", "300"), ("occupancy", "--shared", "8000000TB"), ("peaks", "--arch", "6.1")],
 )  # fmt: skip
 def test_what_does_not_go_together_is_an_error_of_use(arguments, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["nsys-insight", *arguments])

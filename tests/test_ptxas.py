@@ -198,6 +198,13 @@ def test_code_of_another_architecture_than_the_traces_gpu_was_not_launched():
 
 
 @pytest.mark.parametrize(
+    "line", ["Used 99999999999999999999 registers", "Used 32 registers, 9999999999999999999 bytes smem"]
+)
+def test_numbers_that_cannot_be_are_none(line):
+    assert usages([*entry()[:3], f"ptxas info    : {line}"]) == []
+
+
+@pytest.mark.parametrize(
     "content", ["", "error: nothing\n", "\0\0", "ptxas info    : 0 bytes gmem\n", "ptxas info : Used x registers\n"]
 )
 def test_what_says_nothing_is_refused_in_a_sentence(content):

@@ -506,6 +506,11 @@ def test_the_line_that_stalls_most_comes_first_with_its_reason(measured):
     assert first["samples"] == 84
 
 
+def test_counts_that_cannot_be_are_none(tmp_path):
+    page = source_page(tmp_path / "k.csv", {"k()": [("EXIT", 10**30, 1, 0)]})
+    assert rows(page)[0]["executed"] is None
+
+
 def test_without_samples_that_is_said():
     answer = sass.answer(DATA / TEXTS[0], by="line", limits=Limits())
     assert answer.row_count == 0

@@ -118,16 +118,15 @@ def ptxas(  # noqa: PLR0913 - flags
     from contextlib import ExitStack
 
     from nsys_insight.kernel_code import resources
-    from nsys_insight.text.units import parse_bytes
+    from nsys_insight.kernel_code.occupancy import shared_of
 
     fmt = checked_format(fmt or (format_for(output) if output else "table"))
     outputs.check(output, [file, *([trace] if trace else [])])
     with ExitStack() as opened:
-        bytes_ = 0 if shared is None else parse_bytes(shared, flag="--shared")
         made = resources.answer(
             opened.enter_context(_lines(file)),
             "what was written to stdin" if str(file) == "-" else str(file),
-            resources.Assumed(block, bytes_, arch),
+            resources.Assumed(block, shared_of(shared), arch),
             trace=opened.enter_context(open_trace(meant_trace(trace))) if trace else None,
             kernel=kernel,
         )

@@ -84,10 +84,9 @@ def occupancy_command() -> Callable[..., None]:
                 "--block, --registers and --shared ask without a trace", "leave out the trace, or these flags"
             )
         from nsys_insight.kernel_code import occupancy
-        from nsys_insight.text.units import parse_bytes
 
-        bytes_ = 0 if shared is None else parse_bytes(shared, flag="--shared")
-        show(occupancy.answer(occupancy.Wanted(block, registers, bytes_), arch), flags.format, flags, default_limit=0)
+        wanted = occupancy.Wanted(block, registers, occupancy.shared_of(shared))
+        show(occupancy.answer(wanted, arch), flags.format, flags, default_limit=0)
 
     what = {"rich_help_panel": "Without a trace"}
     own = [

@@ -10,6 +10,7 @@ from nsys_insight.model.catalog_tables import chips
 from nsys_insight.model.views import create_macros
 from nsys_insight.paths import query
 from nsys_insight.session.answer import Answer, Column, of_rows
+from nsys_insight.text.units import parse_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 # Active warps of an SM that usually suffice to hide latency (common practice, measured on GA104).
 ENOUGH_WARPS = 8
 _MOST_REGISTERS = 255
+_MOST_SHARED = 2**30
 
 COLUMNS = (
     Column("compute_capability", "VARCHAR", "The architecture"),
@@ -42,6 +44,18 @@ class Wanted(NamedTuple):
     block: int | None
     registers: int | None
     shared_bytes: int
+
+
+def shared_of(text: str | None) -> int:
+    """Read --shared; without it there is none.
+
+    Raises:
+        UsageError: It is no size, or one that no GPU could have.
+    """
+    found = 0 if text is None else parse_bytes(text, flag="--shared")
+    if found > _MOST_SHARED:
+        raise UsageError(f"--shared {text} is more than any SM has", "a block has 227 KiB at most on sm_90")
+    return found
 
 
 def fitting(wanted: Sequence[Wanted]) -> list[dict[str, Any]]:

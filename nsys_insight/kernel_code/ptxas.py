@@ -22,6 +22,7 @@ _OF_FUNCTION = re.compile(r"(?:function|entry) '?([\w$.]+)'?")
 _ARCHITECTURE = re.compile(r"arch\s*=\s*(sm_\d+\w?)")
 _FUNCTION = re.compile(r"\s*Function\s+([^\s:]+)\s*:")
 _RESOURCES = re.compile(r"REG:(\d+) STACK:(\d+) SHARED:(\d+) LOCAL:(\d+)(.*)")
+_IMPOSSIBLE = re.compile(r"\d{13}")  # no number of registers or bytes
 _BANK = re.compile(r"CONSTANT\[\d+\]:(\d+)")
 
 
@@ -80,7 +81,7 @@ class _Reader:
         elif said := _REMARK.search(line):
             if about := _OF_FUNCTION.search(said[2]) or _OF_FUNCTION.search(said[0]):
                 self._remark(about[1], f"{said[1]}{said[2]}".strip())
-        elif self.kernel:
+        elif self.kernel and not _IMPOSSIBLE.search(line):
             self._numbers(line, self.kernel)
 
     def _begin(self, name: str, architecture: str) -> None:
@@ -106,6 +107,6 @@ class _Reader:
             kernel.stack_bytes = int(stack[1]) if stack else kernel.stack_bytes
 
     def _resources(self, said: re.Match[str]) -> None:
-        if self.kernel:
+        if self.kernel and not _IMPOSSIBLE.search(said[0]):
             self.kernel.registers, self.kernel.stack_bytes, self.kernel.shared_bytes, _ = map(int, said.groups()[:4])
             self.kernel.constant_bytes = sum(map(int, _BANK.findall(said[5]))) or None

@@ -26,6 +26,7 @@ _COLUMNS = {
         "# Samples",
     ),
 }
+_MOST = 1e15  # more than a GPU executes in a day: damaged
 _NOT_ISSUED = re.compile(r"not.?issued", re.IGNORECASE)
 
 
@@ -67,11 +68,11 @@ def _counts(cells: dict[str, str]) -> dict[str, float]:
     found = {}
     for key, names in _COLUMNS.items():
         value = next((value for name in names if (value := number(cells.get(name, ""))) is not None), None)
-        if value is not None:
+        if value is not None and 0 <= value < _MOST:
             found[key] = value
     for name, cell in cells.items():
-        if name.startswith(STALL) and not _NOT_ISSUED.search(name) and (value := number(cell)):
-            found[name] = value
+        if name.startswith(STALL) and not _NOT_ISSUED.search(name) and 0 < (number(cell) or 0) < _MOST:
+            found[name] = number(cell) or 0
     return found
 
 
