@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from nsys_insight.ingest.ncu import store, tool
 from nsys_insight.ingest.ncu.pages import Launch, Metric, read
 from nsys_insight.ncu import diff, report
 from nsys_insight.ncu.measured import Measured
+from nsys_insight.ncu.targets import targets_of
 
 REPOSITORY = Path(__file__).parents[1]
 DATA = Path(__file__).parent / "data" / "ncu"
@@ -46,6 +48,48 @@ def run(tmp_path, monkeypatch):
         check=False,
         timeout=120,
     )
+
+
+@pytest.fixture(scope="module")
+def targets(zoo):
+    with Measured(zoo) as measured:
+        rows = {row["launch"]: row for row in measured.rows("FROM ncu_kernels")}
+        return {number: (rows[number], of) for number, of in targets_of(measured).items()}
+
+
+class TestTargets:
+    """A target holds of kernels of which it is one, where its metric was collected."""
+
+    def test_values_are_those_of_the_metrics(self, targets):
+        for row, found in targets.values():
+            reached = {one.target: one.value_pct for one in found}
+            if "global load efficiency" in reached:
+                assert reached["global load efficiency"] == pytest.approx(row["load_bytes_per_sector_ratio"] / 0.32)
+            if "warp execution efficiency" in reached:
+                assert reached["warp execution efficiency"] == pytest.approx(100 - row["divergence_pct"])
+
+    def test_a_copy_that_fills_dram_meets_what_is_asked_of_it(self, targets):
+        _, found = targets[3]  # scale: 87 % of DRAM's peak
+        met = {one.target: one.is_met for one in found}
+        assert met["DRAM throughput"]
+        assert met["global load efficiency"]
+        assert "SM throughput" not in met
+
+    def test_a_gather_does_not_use_what_it_loads(self, targets):
+        _, found = targets[10]
+        (efficiency,) = [one for one in found if one.target == "global load efficiency"]
+        assert not efficiency.is_met
+
+    def test_what_computes_is_not_asked_for_bandwidth_or_occupancy(self, targets):
+        for row, found in targets.values():
+            names = {one.target for one in found}
+            if row["bound"] == "compute":
+                assert not names & {"DRAM throughput", "achieved occupancy", "L2 hits"}
+
+    def test_what_was_not_measured_is_no_target(self, tmp_path):
+        launch = replace(read(ZOO_FILES[0])[3], metrics={"gpu__time_duration.sum": Metric(1000.0, "ns")})
+        with Measured(store.write([launch], tmp_path / "less.ncu.duckdb")) as measured:
+            assert targets_of(measured) == {}
 
 
 class TestKernels:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight import outputs
 from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import Flags, flag, flag_of, with_flags
-from nsys_insight.cli.run import answer_pack, help_of, open_traces
+from nsys_insight.cli.run import answer_pack, help_of, open_traces, show
 from nsys_insight.errors import UsageError
 from nsys_insight.packs import library, step_options
 
@@ -57,6 +57,62 @@ def roofline_command() -> Callable[..., None]:
             terminal.note(text)
 
     own = flag("plot", bool, "--plot", help="Draw with characters; -o x.svg and -o x.png are pictures.")
+    return with_flags(run, help_of(pack), own, *map(flag_of, pack.params.values()))
+
+
+def occupancy_command() -> Callable[..., None]:
+    """Make the command ``occupancy``: its pack, or without a trace what fits by the numbers of a kernel."""
+    pack = library.pack_of("occupancy")
+
+    def run(  # noqa: PLR0913 - flags
+        trace: Path | None,
+        flags: Flags,
+        *,
+        block: int | None,
+        registers: int | None,
+        shared: str | None,
+        arch: str | None,
+        **params: Any,
+    ) -> None:
+        if block is None and registers is None and shared is None:
+            if arch is not None:
+                raise UsageError("--arch needs the numbers of a kernel", "add --block, --registers or --shared")
+            answer_pack(pack, trace, flags, params)
+            return
+        if trace is not None:
+            raise UsageError(
+                "--block, --registers and --shared ask without a trace", "leave out the trace, or these flags"
+            )
+        from nsys_insight.kernel_code import occupancy
+
+        wanted = occupancy.Wanted(block, registers, occupancy.shared_of(shared))
+        show(occupancy.answer(wanted, arch), flags.format, flags, default_limit=0)
+
+    what = {"rich_help_panel": "Without a trace"}
+    own = [
+        flag("block", int | None, "--block", min=1, help="Threads of a block; left out, the best size.", **what),
+        flag("registers", int | None, "--registers", min=1, help="Registers per thread.", **what),
+        flag("shared", str | None, "--shared", help="Shared memory of a block, such as 30KiB.", **what),
+        flag("arch", str | None, "--arch", help="One architecture (9.0, sm_90); left out, all.", **what),
+    ]
+    return with_flags(run, help_of(pack), *own, *map(flag_of, pack.params.values()))
+
+
+def peaks_command() -> Callable[..., None]:
+    """Make the command ``peaks``: its pack, or without a trace what the catalog says of architectures."""
+    pack = library.pack_of("peaks")
+
+    def run(trace: Path | None, flags: Flags, *, arch: str | None, **params: Any) -> None:
+        if arch is None:
+            answer_pack(pack, trace, flags, params)
+            return
+        if trace is not None:
+            raise UsageError("--arch asks without a trace", "leave out the trace, or --arch")
+        from nsys_insight.kernel_code import architectures
+
+        show(architectures.answer(arch), flags.format, flags, default_limit=0)
+
+    own = flag("arch", str | None, "--arch", help="Without a trace: an architecture of the catalog (9.0), or all.")
     return with_flags(run, help_of(pack), own, *map(flag_of, pack.params.values()))
 
 

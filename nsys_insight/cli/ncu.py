@@ -17,7 +17,7 @@ from nsys_insight.cli.run import meant_trace, open_trace, show
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.ingest.identify import REPORT_SUFFIXES, is_parquet_folder
 from nsys_insight.ingest.ncu import store
-from nsys_insight.render import HUMAN_FORMATS
+from nsys_insight.render import FORMATS, HUMAN_FORMATS, format_for
 from nsys_insight.text.secrets import MASK
 
 if TYPE_CHECKING:
@@ -196,7 +196,6 @@ def report(  # noqa: PLR0913 - flags
     from nsys_insight.ncu import report as reports
     from nsys_insight.ncu import to_json, write
     from nsys_insight.ncu.measured import Measured
-    from nsys_insight.render import format_for
 
     fmt = fmt or (format_for(output) if output else "table")
     if fmt not in _FORMATS:
@@ -273,6 +272,59 @@ def diff(  # noqa: PLR0913 - flags
         if log is not None:
             diffs.append_log(log, change or "", compared)
             terminal.note(f"appended to {log}")
+
+
+@app.command()
+def roofline(  # noqa: PLR0913 - flags
+    files: Files,
+    *,
+    against: Annotated[
+        Path | None,
+        typer.Option("--against", help="What ncu measured of a baseline, such as cuBLAS: its longest kernel."),
+    ] = None,
+    against_kernel: Annotated[
+        str | None,
+        typer.Option("--against-kernel", help="The baseline's name, in --against or else in the same files."),
+    ] = None,
+    kernel: Annotated[str | None, typer.Option("--kernel", "-k", help="Only kernels whose name contains this.")] = None,
+    plot: Annotated[
+        bool, typer.Option("--plot", help="Draw with characters; -o x.svg and -o x.png are pictures.")
+    ] = False,
+    fmt: Annotated[str | None, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", min=0, help="Show this many rows; 0 is all.")] = None,
+) -> None:
+    """Place kernels under the roofline by what ncu counted: operations by precision, bytes at DRAM, L2 and L1.
+
+    Operations are those that were executed, in the precision that most of them are in (ncu --set full, its raw page).
+    Peaks are at the clocks under ncu. Several files make one table: the captures of a size sweep, say.
+    """
+    from nsys_insight.ncu import roofline as rooflines
+    from nsys_insight.ncu.measured import Measured
+    from nsys_insight.render import roofline as drawings
+
+    outputs.check(output, [*files, *([against] if against else [])])
+    suffix = output.suffix.lower() if output else ""
+    picture = suffix if suffix in drawings.PICTURES else None
+    fmt = checked_format(fmt or (format_for(output) if output and not picture else "table"))
+    baseline = None
+    with Measured(_store_of(files, None)) as measured:
+        if against is not None:
+            with Measured(_store_of([against], None)) as other:
+                baseline = rooflines.baseline_of(other, against_kernel)
+        elif against_kernel is not None:
+            baseline = rooflines.baseline_of(measured, against_kernel)
+        made = rooflines.answer(measured, kernel=kernel, baseline=baseline)
+    if not (plot or picture):
+        show(made, fmt, Flags(output=output, limit=limit))
+        return
+    drawn = drawings.draw(made, picture, limit=limit, width=terminal.width())
+    if output:
+        outputs.save(output, drawn)
+    else:
+        print(drawn)
+    for text in made.notes:
+        terminal.note(text)
 
 
 def _store_of(files: list[Path], implementation: str | None) -> Path:

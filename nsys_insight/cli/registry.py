@@ -110,6 +110,18 @@ def _ncu() -> Command:
     return app
 
 
+def _sass() -> Command:
+    from nsys_insight.cli.kernel_code import sass
+
+    return sass
+
+
+def _ptxas() -> Command:
+    from nsys_insight.cli.kernel_code import ptxas
+
+    return ptxas
+
+
 def _convert() -> Command:
     from nsys_insight.cli.convert import convert_command
 
@@ -146,6 +158,18 @@ def _fusion() -> Command:
     return fusion_command()
 
 
+def _occupancy() -> Command:
+    from nsys_insight.cli.kernels import occupancy_command
+
+    return occupancy_command()
+
+
+def _peaks() -> Command:
+    from nsys_insight.cli.kernels import peaks_command
+
+    return peaks_command()
+
+
 def _roofline() -> Command:
     from nsys_insight.cli.kernels import roofline_command
 
@@ -170,6 +194,7 @@ class Entry:
 
 
 _FIRST, _COMPARE, _EXPLORE, _NCU, _TRACES = "Start here", "Compare", "Explore", "Nsight Compute", "Traces"
+_CODE = "Compiled kernels"
 _NO_FLAGS_BEHIND = {"context_settings": {"allow_interspersed_args": False, **HELP}}
 _OTHER_ARGUMENTS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 COMMANDS = {
@@ -191,6 +216,8 @@ COMMANDS = {
     "schema": Entry(_EXPLORE, "Describe the views that sql can query, and their columns", _schema),
     "demo": Entry(_EXPLORE, "Run the main reports on a sample trace", _demo),
     "ncu": Entry(_NCU, "Which launch to profile, what ncu measured, and what to change", _ncu),
+    "sass": Entry(_CODE, "Read machine code: loops, instructions, loads per multiply-add, spills", _sass),
+    "ptxas": Entry(_CODE, "Read registers, spills and shared memory from the compiler, and what fits on an SM", _ptxas),
     "convert": Entry(_TRACES, "Hand a trace over: a DuckDB file, a Parquet folder, a timeline for Perfetto", _convert),
     "scrub": Entry(_TRACES, "Write a copy to be given away: no environment, secrets, paths; the same numbers", _scrub),
     "export": Entry(_TRACES, "Export a report to SQLite with your nsys", _export),
@@ -198,7 +225,9 @@ COMMANDS = {
 }
 
 # Packs whose command has a flag of its own.
-_SPECIAL: dict[str, Callable[[], Command]] = {"classify": _classify, "fusion": _fusion, "roofline": _roofline}
+_SPECIAL: dict[str, Callable[[], Command]] = {
+    "classify": _classify, "fusion": _fusion, "occupancy": _occupancy, "peaks": _peaks, "roofline": _roofline,
+}  # fmt: skip
 
 
 class Commands(TyperGroup):

@@ -18,7 +18,6 @@ def table_macros() -> list[str]:
     precision, with the operations of one SM in one cycle. rules_of_thumb: what usually bounds the kernels of a family,
     or those of it whose names match; the first that fits counts (`queries/catalog/kernel_bounds.toml`).
     """
-    chips = _read("compute_capabilities.toml", "compute_capabilities")
     return [
         _table_macro(
             "compute_capabilities",
@@ -30,7 +29,7 @@ def table_macros() -> list[str]:
                     chip["shared_unit_bytes"],
                     chip["shared_driver_bytes"],
                 )
-                for chip in chips
+                for chip in chips()
             ],
         ),
         _table_macro(
@@ -38,7 +37,7 @@ def table_macros() -> list[str]:
             ("compute_capability", "precision", "flops_per_cycle"),
             [
                 (chip["compute_capability"], precision, rate)
-                for chip in chips
+                for chip in chips()
                 for precision, rate in chip["flops_per_cycle"].items()
             ],
         ),
@@ -58,6 +57,11 @@ def table_macros() -> list[str]:
             ],
         ),
     ]
+
+
+def chips() -> list[dict[str, Any]]:
+    """The compute capabilities of `queries/catalog/compute_capabilities.toml`, the oldest first."""
+    return _read("compute_capabilities.toml", "compute_capabilities")
 
 
 @cache

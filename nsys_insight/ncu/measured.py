@@ -35,7 +35,9 @@ class Measured:
         source = stores.attach(self.connection, store, Source({}, {}))
         sandbox.lock(self.connection)
         views.create_macros(self.connection)
-        Model(self.connection, source).create(f"SELECT * FROM {VIEW}, ncu_stalls, ncu_metrics, ncu_rules")
+        Model(self.connection, source).create(
+            f"SELECT * FROM {VIEW}, ncu_stalls, ncu_metrics, ncu_rules, ncu_launches, ncu_roofline"
+        )
         self.connection.execute(
             f"""CREATE TABLE worked_out AS FROM {VIEW};
                 DROP VIEW {VIEW};

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.ncu.rules import KernelFinding, judge
+from nsys_insight.ncu.targets import Target, targets_of
 from nsys_insight.packs.rules import SEVERITIES
 from nsys_insight.sql.quoting import literal
 from nsys_insight.text.quantities import shown, value
@@ -42,6 +43,7 @@ class KernelReport:
     unjudged: dict[str, list[str]]
     remarks: list[dict[str, Any]]
     conclusion: dict[str, str]
+    targets: list[Target]
     trace: dict[str, Any] | None = None
 
     @property
@@ -78,6 +80,7 @@ class NcuReport:
 def build(measured: Measured, name: str, trace_rows: list[dict[str, Any]] | None = None) -> NcuReport:
     """Judge everything in a store; `trace_rows` are those of the report `headroom`, to rank by the trace's time."""
     findings, unjudged = judge(measured)
+    targets = targets_of(measured)
     rows = measured.rows("FROM ncu_kernels ORDER BY launch")
     stalls = measured.rows("FROM ncu_stalls WHERE stall_pct > 0 ORDER BY launch, stall_pct DESC, reason")
     remarks = measured.rows(
@@ -111,6 +114,7 @@ def build(measured: Measured, name: str, trace_rows: list[dict[str, Any]] | None
                 unjudged=lacking,
                 remarks=[one for one in remarks if one["launch"] == launch],
                 conclusion=conclude(row),
+                targets=targets.get(launch, []),
                 trace=traced.get((keys[row["kernel"]], dimensions(row, "grid"), dimensions(row, "block"))),
             )
         )

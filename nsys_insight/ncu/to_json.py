@@ -63,4 +63,8 @@ def _kernel(kernel: KernelReport) -> dict[str, Any]:
         "unjudged": kernel.unjudged,
         "remarks": [{column: plain(given) for column, given in one.items()} for one in kernel.remarks],
         "conclusion": kernel.conclusion,
+        "targets": [
+            {"target": one.target, "value_pct": one.value_pct, "target_pct": one.target_pct, "met": one.is_met}
+            for one in kernel.targets
+        ],
     }

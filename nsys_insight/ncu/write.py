@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from nsys_insight.ncu.diff import Compared
     from nsys_insight.ncu.report import KernelReport, NcuReport, Priority
     from nsys_insight.ncu.rules import KernelFinding
+    from nsys_insight.ncu.targets import Target
 
 _REMARKS = 3
 _PRIORITIES = 10
@@ -42,11 +43,12 @@ def text(report: NcuReport, stream: TextIO, width: int | None, detailed: int) ->
         for line in wrap(printable(words), (width or 10_000) - len(indent)):
             stream.write(f"{indent}{line}\n")
 
-    def facts(said: dict[str, str]) -> None:
+    def facts(said: dict[str, str], title: str = "", wide: int = 16) -> None:
+        stream.write(f"   {title}\n" if title and said else "")
         for name, words in said.items():
-            first, *others = wrap(printable(words), (width or 10_000) - 19)
-            stream.write(f"   {name:<16}{first}\n")
-            stream.writelines(f"{'':<19}{line}\n" for line in others)
+            first, *others = wrap(printable(words), (width or 10_000) - wide - 3)
+            stream.write(f"   {name:<{wide}}{first}\n")
+            stream.writelines(f"{'':<{wide + 3}}{line}\n" for line in others)
         stream.write("\n")
 
     def rows(answer: Answer) -> None:
@@ -71,8 +73,8 @@ def text(report: NcuReport, stream: TextIO, width: int | None, detailed: int) ->
         for line in _beside(kernel):
             paragraph(line, "   ")
         stream.write("\n")
-        paragraph("Conclusion", "   ")
-        facts(kernel.conclusion)
+        facts({one.target: said for one, said in _targets(kernel)}, "Targets", 48)
+        facts(kernel.conclusion, "Conclusion")
     rows(_to_do(report))
 
 
@@ -93,6 +95,9 @@ def markdown(report: NcuReport, stream: TextIO, detailed: int) -> None:
         if not kernel.findings:
             stream.write("No rule found anything.\n")
         stream.writelines(f"\n{_escaped(line)}\n" for line in _beside(kernel))
+        if kernel.targets:
+            stream.write("\n| target | |\n|---|---|\n")
+            stream.writelines(f"| {one.target} | {said} |\n" for one, said in _targets(kernel))
         stream.write("\n| conclusion | |\n|---|---|\n")
         stream.writelines(f"| {key} | {_escaped(said)} |\n" for key, said in kernel.conclusion.items())
     stream.write("\n")
@@ -109,6 +114,15 @@ def diff(compared: list[Compared]) -> Answer:
         for one in compared
     ]  # fmt: skip
     return _answer("Before and after", _DIFF, rows, "ncu diff")
+
+
+def _targets(kernel: KernelReport) -> list[tuple[Target, str]]:
+    """Say of each target what the kernel reaches, and what it should."""
+
+    def said(one: Target) -> str:
+        return f"{'met' if one.is_met else 'missed'}: {one.value_pct:.1f} % of at least {one.target_pct:g} %"
+
+    return [(one, said(one)) for one in kernel.targets]
 
 
 def _headline(report: NcuReport) -> str:

@@ -112,6 +112,38 @@ CREATE MACRO memory_level_of(dram_pct, l2_hit_pct, l1_hit_pct) AS CASE
     WHEN l1_hit_pct < 20 THEN 'L1'
 END;
 
+-- The arithmetic of the CUDA toolkit's occupancy calculator (cuda_occupancy.h): registers go to warps in units of 256, and
+-- each quarter of an SM has a quarter of them; shared memory goes to blocks in units, with what the driver takes of it.
+CREATE MACRO warps_of(threads, warp) AS (threads + warp - 1) // warp;
+
+CREATE MACRO blocks_by_registers_of(per_sm, per_thread, warps, warp) AS
+    per_sm // 4 // nullif((per_thread * warp + 255) // 256 * 256, 0) * 4 // nullif(warps, 0);
+
+CREATE MACRO shared_allocated_of(bytes, unit, driver) AS (bytes + driver + unit - 1) // unit * unit;
+
+-- How many registers a thread may have, and how much shared memory a block, if so many blocks are to fit on an SM.
+CREATE MACRO registers_for(blocks, per_sm, warps, warp) AS per_sm // 4 // ((blocks * warps + 3) // 4) // 256 * 256 // warp;
+
+CREATE MACRO shared_for(blocks, per_sm, unit, driver) AS per_sm // nullif(blocks, 0) // unit * unit - driver;
+
+-- Which of an SM's resources allow no more than so many blocks.
+CREATE MACRO limited_by_text(blocks, by_warps, by_slots, by_registers, by_shared) AS nullif(concat_ws(', ',
+    CASE WHEN by_warps = blocks THEN 'warps' END,
+    CASE WHEN by_slots = blocks THEN 'blocks' END,
+    CASE WHEN by_registers = blocks THEN 'registers' END,
+    CASE WHEN by_shared = blocks THEN 'shared memory' END
+), '');
+
+-- What one more block would need: blocks is their number with it, the others what a thread and a block may then have; NULL
+-- where that is no limit.
+CREATE MACRO next_step_text(blocks, registers, next_registers, shared, next_shared) AS blocks
+    || CASE WHEN blocks = 1 THEN ' block: ' ELSE ' blocks: ' END
+    || concat_ws(' and ',
+        CASE WHEN next_registers IS NOT NULL THEN (registers - next_registers) || ' registers' END,
+        CASE WHEN next_shared < shared THEN format('{:,} B of shared memory', shared - next_shared) END
+    ) || CASE WHEN coalesce(next_registers < registers, next_shared < shared) THEN ' less'
+        ELSE 'a larger carve-out of shared memory' END;
+
 -- One number for a kernel and the shape of its launch.
 CREATE MACRO shape_id_of(
     name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, cluster_y, cluster_z, registers, static_shared,

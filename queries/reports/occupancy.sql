@@ -56,23 +56,18 @@ WITH shapes AS (
     SELECT
         *,
         static_shared_bytes + dynamic_shared_bytes AS shared_bytes,
-        nullif(concat_ws(', ',
-            CASE WHEN blocks_by_warps = blocks_per_sm THEN 'warps' END,
-            CASE WHEN block_slots = blocks_per_sm THEN 'blocks' END,
-            CASE WHEN blocks_by_registers = blocks_per_sm THEN 'registers' END,
-            CASE WHEN blocks_by_shared = blocks_per_sm THEN 'shared memory' END
-        ), '') AS limited_by,
+        limited_by_text(blocks_per_sm, blocks_by_warps, block_slots, blocks_by_registers, blocks_by_shared) AS limited_by,
         -- What one more block would have to keep to, where warps and block slots leave room for it.
         CASE WHEN blocks_per_sm < least(blocks_by_warps, block_slots) THEN blocks_per_sm + 1 END AS next_blocks,
         CASE WHEN blocks_by_registers < next_blocks THEN
-            registers_per_sm // 4 // ((next_blocks * warps_per_block + 3) // 4) // 256 * 256 // threads_per_warp
+            registers_for(next_blocks, registers_per_sm, warps_per_block, threads_per_warp)
         END AS next_registers,
         CASE WHEN blocks_by_shared < next_blocks THEN
-            shared_per_sm_bytes // next_blocks // shared_unit_bytes * shared_unit_bytes - shared_driver_bytes
+            shared_for(next_blocks, shared_per_sm_bytes, shared_unit_bytes, shared_driver_bytes)
         END AS next_shared,
         -- Up to here the driver can give the blocks their shared memory, whatever it gave them now.
         least(
-            shared_per_sm_bytes // nullif(blocks_per_sm, 0) // shared_unit_bytes * shared_unit_bytes - shared_driver_bytes,
+            shared_for(blocks_per_sm, shared_per_sm_bytes, shared_unit_bytes, shared_driver_bytes),
             shared_per_block_bytes
         ) - shared_bytes AS shared_cliff_bytes,
         100.0 * waves_per_sm / nullif(ceil(waves_per_sm), 0) AS wave_fill_pct
@@ -91,11 +86,7 @@ SELECT
     h.limited_by,
     h.blocks_per_sm,
     CASE WHEN h.next_blocks IS NOT NULL THEN
-        h.next_blocks || CASE WHEN h.next_blocks = 1 THEN ' block: ' ELSE ' blocks: ' END || concat_ws(' and ',
-            CASE WHEN h.next_registers IS NOT NULL THEN (h.registers_per_thread - h.next_registers) || ' registers' END,
-            CASE WHEN h.next_shared < h.shared_bytes THEN format('{:,} B of shared memory', h.shared_bytes - h.next_shared) END
-        ) || CASE WHEN coalesce(h.next_registers < h.registers_per_thread, h.next_shared < h.shared_bytes) THEN ' less'
-            ELSE 'a larger carve-out of shared memory' END
+        next_step_text(h.next_blocks, h.registers_per_thread, h.next_registers, h.shared_bytes, h.next_shared)
     END AS next_step,
     h.waves_per_sm,
     h.wave_fill_pct,

@@ -4,11 +4,12 @@ topic = "kernels"
 place = 6
 question = "How near the peak of the GPU does a kernel come?"
 example = "--gemm 8192,8192,8192"
-details = ["traffic_ratio"]
+details = ["traffic_ratio", "work_ratio", "ncu_ns", "other_flop_count", "l2_bytes", "l1_bytes", "l2_intensity_ratio", "l1_intensity_ratio"]
 description = """
 Places kernels under the roofline: operations per byte of memory traffic against operations per second. Bytes are those of
 DRAM: measured by ncu, else the sampled share of the peak times the mean duration, else the least that the size needs.
-Operations come from the size: a matrix product of M x K by K x N does 2 M N K; attention over B batches, H heads, S
+Operations are those that ncu counted in the precision that most of them are in (ncu import of its raw page, launches with the
+same name, grid and block); they include those on what fills up tiles. Else they come from the size: a matrix product of M x K by K x N does 2 M N K; attention over B batches, H heads, S
 positions and D per head does 4 B H S S D, half of it if causal; an element-wise kernel is counted as one operation an
 element. A size that is given applies to the kernels of its family (gemm, attention, elementwise and activation) that could
 have done it in their time, or to those that --kernel names. Else the sizes are those that PyTorch's own NVTX ranges say
@@ -17,10 +18,11 @@ matrix product or of attention launched; several kernels in a range share its wo
 out. The roof is the lower of the peak (see peaks) and bandwidth x intensity."""
 reading = """
 roof memory: fewer bytes, or more use of each, move the kernel to the right. roof compute: lower precision or tensor cores
-raise the roof. roof_pct above 80: near the ceiling, leave it. Far below both roofs: latency, occupancy or caches; see
+raise the roof. l2_intensity and l1_intensity say the same of the caches: where they are much lower than intensity, the caches
+serve what would else be DRAM traffic, and may be what limits. roof_pct above 80: near the ceiling, leave it. Far below both roofs: latency, occupancy or caches; see
 classify-kernels. traffic_ratio well above 1: what is read is read again (tile, swizzle for L2, fuse what follows into the
 epilogue). Bandwidth alone (no operations known) still says how near DRAM's peak a kernel runs."""
-empty = "Neither bytes nor operations of any kernel are known: give --gemm M,N,K, --attention B,H,S,D or --elements N, capture with --gpu-metrics-devices=all, or have PyTorch write sizes into its ranges: emit_nvtx(record_shapes=True)"
+empty = "Neither bytes nor operations of any kernel are known: profile them (nsys-insight ncu plan, ncu import), give --gemm M,N,K, --attention B,H,S,D or --elements N, capture with --gpu-metrics-devices=all, or have PyTorch write sizes into its ranges: emit_nvtx(record_shapes=True)"
 
 [params.gemm]
 type = "text"
@@ -56,18 +58,25 @@ grid = "Blocks in the grid, x × y × z"
 calls = "Executions on the GPU"
 total_ns = "Sum of their durations"
 avg_ns = "Mean duration"
+ncu_ns = "Duration under ncu, which runs kernels one by one and at other clocks"
 precision = "Whose peak is compared with; NULL where the name does not tell"
-flop_count = "Operations of one call, by its size; a mean over the calls whose size NVTX says"
+flop_count = "Operations of one call: as ncu counted them in this precision, else by its size; a mean over the calls whose size NVTX says"
+other_flop_count = "Operations in other precisions, where ncu counted them"
+work_ratio = "Operations that ncu counted as a multiple of what the size needs: above 1, tiles are filled up"
 bytes = "Bytes of memory traffic of one call"
+l2_bytes = "Bytes between L1 and L2 of one call, by ncu"
+l1_bytes = "Bytes of global and local access at L1 of one call, by ncu"
 traffic_ratio = "Measured bytes as a multiple of what the size needs at least; below 1, caches already held some of it"
 intensity_ratio = "Operations per byte"
+l2_intensity_ratio = "Operations per byte between L1 and L2"
+l1_intensity_ratio = "Operations per byte at L1"
 tflop_per_s = "Attained, in 10^12 operations per second"
 compute_pct = "Of the peak of the precision"
 bytes_per_s = "Attained bandwidth"
 bandwidth_pct = "Of the peak of the device's memory"
 roof = "The lower roof at this intensity: memory or compute"
 roof_pct = "Attained share of that roof"
-flop_from = "Where the operations come from: size (given), nvtx"
+flop_from = "Where the operations come from: ncu, size (given), nvtx"
 bytes_from = "Where the bytes come from: ncu, gpu_metrics, size, nvtx"
 gpu = "The GPU model that it ran on"
 
@@ -84,11 +93,25 @@ WITH sizes AS (
         list_transform(string_split($attention, ','), x -> x::DOUBLE) AS a,
         $elements::DOUBLE AS e
 ),
+counted AS (
+    SELECT
+        s.name_id, s.grid_x, s.grid_y, s.grid_z, s.block_x, s.block_y, s.block_z,
+        mode(r.precision) AS ncu_precision,
+        avg(r.flop_count) AS ncu_flop,
+        avg(r.other_flop_count) AS other_flop_count,
+        avg(r.l2_bytes) AS l2_bytes,
+        avg(r.l1_bytes) AS l1_bytes,
+        avg(r.duration_ns) AS ncu_ns
+    FROM (SELECT * EXCLUDE (launches), unnest(launches) AS launch FROM _ncu_shapes) AS s
+    JOIN ncu_roofline AS r USING (launch)
+    GROUP BY ALL
+),
 shapes AS (
     SELECT
-        l.*, n.name, n.family,
+        l.*, n.name, n.family, c.ncu_flop, c.other_flop_count, c.l2_bytes, c.l1_bytes, c.ncu_ns,
         CASE
             WHEN $precision <> 'auto' THEN $precision
+            WHEN c.ncu_precision IS NOT NULL THEN c.ncu_precision
             WHEN n.family NOT IN ('gemm', 'attention') THEN CASE WHEN regexp_matches(n.name, '\bdouble\b') THEN 'fp64' ELSE 'fp32' END
             WHEN regexp_matches(n.name, '(?i)tf32') THEN 'tf32'
             WHEN regexp_matches(n.name, '(?i)e4m3|e5m2|fp8|float8|nvjet_\w*?_q') THEN 'fp8'
@@ -102,6 +125,7 @@ shapes AS (
         $kernel IS NULL AND n.family IN ('elementwise', 'activation') OR contains(lower(n.name), lower($kernel)) AS as_elements
     FROM launch_shapes AS l
     LEFT JOIN kernel_names AS n USING (name_id)
+    LEFT JOIN counted AS c USING (name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
     WHERE $kernel IS NULL OR contains(lower(n.name), lower($kernel))
 ),
 -- Without sized ranges no call is looked at.
@@ -171,7 +195,8 @@ fitted AS (
             size_flop > 1.05 * peak * avg_ns / 1e9 OR size_bytes > 1.05 * memory_bytes_per_s * avg_ns / 1e9, false
         ) AS fits,
         fits AND size_flop IS NOT NULL AS as_given,
-        CASE WHEN as_given THEN size_flop ELSE traced_flop END AS flop_count,
+        CASE WHEN as_given THEN size_flop ELSE traced_flop END AS needed_flop,
+        coalesce(ncu_flop, needed_flop) AS flop_count,
         CASE WHEN as_given THEN size_bytes ELSE traced_bytes END AS needed_bytes,
         coalesce(dram_bytes, sampled_bytes, needed_bytes) AS bytes
     FROM placed
@@ -182,19 +207,26 @@ SELECT
     calls,
     total_ns,
     avg_ns,
+    ncu_ns,
     used AS precision,
     flop_count,
+    other_flop_count,
+    ncu_flop / nullif(needed_flop, 0) AS work_ratio,
     bytes,
+    l2_bytes,
+    l1_bytes,
     coalesce(dram_bytes, sampled_bytes) / nullif(needed_bytes, 0) AS traffic_ratio,
     flop_count / nullif(bytes, 0) AS intensity_ratio,
+    flop_count / nullif(l2_bytes, 0) AS l2_intensity_ratio,
+    flop_count / nullif(l1_bytes, 0) AS l1_intensity_ratio,
     flop_count / nullif(avg_ns, 0) / 1e3 AS tflop_per_s,
     100 * flop_count / nullif(avg_ns, 0) * 1e9 / peak AS compute_pct,
     bytes / nullif(avg_ns, 0) * 1e9 AS bytes_per_s,
     100 * bytes / nullif(avg_ns, 0) * 1e9 / memory_bytes_per_s AS bandwidth_pct,
-    CASE WHEN flop_count / bytes * memory_bytes_per_s < peak THEN 'memory' WHEN flop_count * bytes * peak * memory_bytes_per_s IS NOT NULL THEN 'compute' END AS roof,
+    CASE WHEN flop_count = 0 AND bytes > 0 THEN 'memory' WHEN flop_count / nullif(bytes, 0) * memory_bytes_per_s < peak THEN 'memory' WHEN flop_count * bytes * peak * memory_bytes_per_s IS NOT NULL THEN 'compute' END AS roof,
     CASE roof WHEN 'memory' THEN bandwidth_pct WHEN 'compute' THEN compute_pct END AS roof_pct,
-    CASE WHEN flop_count IS NOT NULL THEN CASE WHEN as_given THEN 'size' ELSE 'nvtx' END END AS flop_from,
-    CASE WHEN dram_bytes IS NOT NULL THEN 'ncu' WHEN sampled_bytes IS NOT NULL THEN 'gpu_metrics' WHEN bytes IS NOT NULL THEN flop_from END AS bytes_from,
+    CASE WHEN ncu_flop IS NOT NULL THEN 'ncu' WHEN as_given THEN 'size' WHEN flop_count IS NOT NULL THEN 'nvtx' END AS flop_from,
+    CASE WHEN dram_bytes IS NOT NULL THEN 'ncu' WHEN sampled_bytes IS NOT NULL THEN 'gpu_metrics' WHEN as_given THEN 'size' WHEN bytes IS NOT NULL THEN 'nvtx' END AS bytes_from,
     gpu
 FROM fitted
 WHERE flop_count IS NOT NULL OR bytes IS NOT NULL

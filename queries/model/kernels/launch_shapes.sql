@@ -1,6 +1,5 @@
--- The arithmetic is that of the CUDA toolkit's occupancy calculator: each of an SM's resources allows so many blocks, and
--- the least of them counts. Registers go to warps in units of 256, and each quarter of an SM has its own. Clusters,
--- barriers and what else ran beside the kernel are not in it.
+-- Each of an SM's resources allows so many blocks, and the least of them counts. Clusters, barriers and what else ran beside
+-- the kernel are not in it.
 CREATE VIEW launch_shapes AS
 WITH sized AS (
     SELECT
@@ -10,11 +9,9 @@ WITH sized AS (
         coalesce(l.warp_size, 32) AS threads_per_warp,
         m.grid_x * m.grid_y * m.grid_z AS blocks_count,
         m.block_x * m.block_y * m.block_z AS threads_per_block,
-        (threads_per_block + threads_per_warp - 1) // threads_per_warp AS warps_per_block,
-        (m.registers_per_thread * threads_per_warp + 255) // 256 * 256 AS registers_per_warp,
+        warps_of(threads_per_block, threads_per_warp) AS warps_per_block,
         m.static_shared_bytes + m.dynamic_shared_bytes AS shared_bytes,
-        (shared_bytes + l.shared_driver_bytes + l.shared_unit_bytes - 1) // l.shared_unit_bytes * l.shared_unit_bytes
-            AS shared_allocated_bytes,
+        shared_allocated_of(shared_bytes, l.shared_unit_bytes, l.shared_driver_bytes) AS shared_allocated_bytes,
         -- The driver divides an SM's memory into L1 and shared memory for each launch; what it chose is what limits.
         CASE WHEN m.shared_executed_bytes >= shared_allocated_bytes THEN m.shared_executed_bytes
             ELSE l.shared_per_sm_bytes END AS shared_config_bytes
@@ -25,7 +22,7 @@ limits AS (
     SELECT
         *,
         warps_per_sm // nullif(warps_per_block, 0) AS blocks_by_warps,
-        registers_per_sm // 4 // nullif(registers_per_warp, 0) * 4 // nullif(warps_per_block, 0) AS blocks_by_registers,
+        blocks_by_registers_of(registers_per_sm, registers_per_thread, warps_per_block, threads_per_warp) AS blocks_by_registers,
         shared_config_bytes // nullif(shared_allocated_bytes, 0) AS blocks_by_shared,
         CASE WHEN blocks_by_warps + block_slots + blocks_by_registers IS NOT NULL AND shared_config_bytes IS NOT NULL
             THEN least(blocks_by_warps, block_slots, blocks_by_registers, blocks_by_shared) END AS blocks_per_sm

@@ -29,6 +29,7 @@ profiled AS (
         memory_level_of(avg(dram_pct), avg(l2_hit_pct), avg(l1_hit_pct)) AS memory_level,
         avg(dram_bytes) AS dram_bytes,
         avg(theoretical_occupancy_pct) AS theoretical_occupancy_pct,
+        list(launch ORDER BY launch) AS launches,
         count(*) OVER (PARTITION BY short_name, grid_x, grid_y, grid_z, block_x, block_y, block_z) = 1 AS is_alone
     FROM launched
     GROUP BY key, short_name, grid_x, grid_y, grid_z, block_x, block_y, block_z
@@ -58,4 +59,5 @@ COMMENT ON COLUMN _ncu_shapes.l1_pct IS 'L1 throughput, of its peak';
 COMMENT ON COLUMN _ncu_shapes.bound IS 'What bounds it, as in `ncu_kernels`';
 COMMENT ON COLUMN _ncu_shapes.memory_level IS 'Which part of memory it uses most, as in `ncu_kernels`; says something of kernels that memory bounds';
 COMMENT ON COLUMN _ncu_shapes.dram_bytes IS 'Bytes read from DRAM and written to it, of one launch';
+COMMENT ON COLUMN _ncu_shapes.launches IS 'The launches profiled, in `ncu_launches`';
 COMMENT ON COLUMN _ncu_shapes.theoretical_occupancy_pct IS 'Theoretical occupancy by ncu';

@@ -1,0 +1,173 @@
+"""The commands about what kernels were compiled to: ``sass`` and ``ptxas``."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from nsys_insight import outputs, progress
+from nsys_insight.cli import terminal
+from nsys_insight.cli.flags import Flags, checked_format
+from nsys_insight.cli.run import meant_trace, open_trace, show
+from nsys_insight.errors import TraceError, UsageError
+from nsys_insight.render import FORMATS, format_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nsys_insight.session.answer import Answer
+
+_LISTED = 20  # sentences below a table
+
+
+def sass(  # noqa: PLR0913 - flags
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A cubin, executable or library; what cuobjdump -sass or nvdisasm printed of it (- is stdin); or ncu's"
+            " source page as CSV.",
+        ),
+    ],
+    *,
+    kernel: Annotated[str | None, typer.Option("--kernel", "-k", help="Only kernels whose name contains this.")] = None,
+    arch: Annotated[
+        str | None, typer.Option("--arch", help="Only code of this architecture: sm_90.", show_default=False)
+    ] = None,
+    by: Annotated[
+        str,
+        typer.Option("--by", help="What a row is: loop (kernels and their loops), class (of instructions), line."),
+    ] = "loop",
+    few: Annotated[
+        float, typer.Option("--few", help="Multiply-adds per global load below which asynchronous copies pay.")
+    ] = 5.0,
+    many: Annotated[float, typer.Option("--many", help="Multiply-adds per load above which they cost.")] = 20.0,
+    fmt: Annotated[str | None, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", min=0, help="Show this many rows; 0 is all.", show_default=False)
+    ] = None,
+) -> None:
+    """Read the machine code of kernels: instructions, loops, loads and stores, spills, and what stands out.
+
+    Loops are found by the jumps of the code. compute_per_load compares multiply-adds (FFMA, HFMA2, DFMA, IDP, tensor
+    cores) with loads from global memory in a loop: below 5, memory usually limits it, and asynchronous copies to shared
+    memory (cp.async) pay; above 20 they cost more than they hide. Stall codes are the compiler's: HMMA S08 is the least
+    that the hardware allows, IMMA S04 can be S02, and FFMAs that do not need each other can be S01.
+
+    With ncu's source page (ncu --import FILE.ncu-rep --csv --page source > FILE.source.csv), it also says what was
+    executed, and --by line shows where warps waited, and for what.
+
+    Architectures from sm_70. An instruction that is not known is counted as unknown. A binary file is read with your
+    cuobjdump or nvdisasm.
+    """
+    from nsys_insight.kernel_code import sass as code
+    from nsys_insight.kernel_code.reading import Limits
+
+    fmt = checked_format(fmt or (format_for(output) if output else "table"))
+    if by not in code.BY:
+        raise UsageError(f"--by cannot be {by!r}", f"choose one of: {', '.join(code.BY)}")
+    outputs.check(output, [file])
+    with progress.at(f"reading {file.name}"):
+        made = code.answer(file, by=by, kernel=kernel, architecture=arch, limits=Limits(few, many))
+    _show(made, fmt, Flags(output=output, limit=limit))
+
+
+def ptxas(  # noqa: PLR0913 - flags
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="[FILE]",
+            help="What nvcc -Xptxas -v, nvcc --resource-usage or cuobjdump -res-usage printed; left out, stdin.",
+            show_default=False,
+        ),
+    ] = Path("-"),
+    *,
+    trace: Annotated[
+        Path | None, typer.Option("--trace", help="A trace of the program: how its kernels were launched.")
+    ] = None,
+    kernel: Annotated[str | None, typer.Option("--kernel", "-k", help="Only kernels whose name contains this.")] = None,
+    block: Annotated[
+        int | None, typer.Option("--block", min=1, help="Threads of a block, where no trace says it.")
+    ] = None,
+    shared: Annotated[
+        str | None, typer.Option("--shared", help="Dynamic shared memory of a block, such as 30KiB, in the same way.")
+    ] = None,
+    arch: Annotated[
+        str | None, typer.Option("--arch", help="The architecture, where the text does not say it.", show_default=False)
+    ] = None,
+    fmt: Annotated[str | None, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", min=0, help="Show this many rows; 0 is all.", show_default=False)
+    ] = None,
+) -> None:
+    """Read registers, spills, stack and shared memory of kernels, and say what fits on an SM, and what limits it.
+
+    nvcc -Xptxas -v -c kernels.cu 2>&1 | nsys-insight ptxas --trace trace.nsys-rep
+
+    With a trace of the program there is a row for each block size and shared memory that a kernel was launched with;
+    kernels are matched by the linker's names. Spills cost traffic to local memory. Low occupancy is no fault in itself:
+    see nsys-insight occupancy --help.
+    """
+    from contextlib import ExitStack
+
+    from nsys_insight.kernel_code import resources
+    from nsys_insight.kernel_code.occupancy import shared_of
+
+    fmt = checked_format(fmt or (format_for(output) if output else "table"))
+    outputs.check(output, [file, *([trace] if trace else [])])
+    with ExitStack() as opened:
+        made = resources.answer(
+            opened.enter_context(_lines(file)),
+            "what was written to stdin" if str(file) == "-" else str(file),
+            resources.Assumed(block, shared_of(shared), arch),
+            trace=opened.enter_context(open_trace(meant_trace(trace))) if trace else None,
+            kernel=kernel,
+        )
+    _show(made, fmt, Flags(output=output, limit=limit))
+
+
+@contextmanager
+def _lines(file: Path) -> Iterator[TextIO]:
+    """Open a text; `-` is stdin, if something is written to it."""
+    if str(file) == "-":
+        if sys.stdin.isatty():
+            raise UsageError("ptxas reads a file or a pipe", "nvcc -Xptxas -v -c FILE.cu 2>&1 | nsys-insight ptxas")
+        yield sys.stdin
+        return
+    try:
+        stream = file.open(encoding="utf-8-sig", errors="backslashreplace")
+    except OSError as error:
+        raise TraceError(f"{file} cannot be read: {error.strerror}", "name what nvcc -Xptxas -v printed") from None
+    with stream:
+        yield stream
+
+
+def _show(made: Answer, fmt: str, flags: Flags) -> None:
+    """Show an answer; a table leaves out columns of which nothing is known, and has what stands out below it."""
+    if fmt != "table" or flags.output or "reading" not in [column.name for column in made.columns]:
+        show(made, fmt, flags)
+        return
+    known = {name for row in made.dicts() for name, value in row.items() if value is not None} - {"reading"}
+    show(replace(made, columns=tuple(column for column in made.columns if column.name in known)), fmt, flags)
+    from nsys_insight.kernel_code.reading import said
+
+    _print(list(said(made)))
+
+
+def _print(sentences: list[str]) -> None:
+    """Print what stands out below the table, in lines of whole words."""
+    from nsys_insight.text.cells import printable, wrap
+
+    width = terminal.width()
+    for text in sentences[:_LISTED]:
+        first, *others = wrap(printable(text), width - 2)
+        sys.stdout.write(f"- {first}\n" + "".join(f"  {line}\n" for line in others))
+    if len(sentences) > _LISTED:
+        terminal.note(f"{_LISTED} of {len(sentences)} sentences shown; --kernel narrows, --format json has all")

@@ -1,0 +1,106 @@
+"""Kernels under the roofline by what ncu counted, and beside a baseline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nsys_insight.errors import TraceError, UsageError
+from nsys_insight.paths import query
+from nsys_insight.session.answer import Answer, Column, of_rows
+
+if TYPE_CHECKING:
+    from nsys_insight.ncu.measured import Measured
+
+_COLUMNS = (
+    Column("name", "VARCHAR", "The kernel"),
+    Column("report", "VARCHAR", "The report of ncu that it is in", detail=True),
+    Column("grid", "VARCHAR", "Blocks in the grid"),
+    Column("launches", "BIGINT", "Launches profiled; figures are their medians", detail=True),
+    Column("duration_ns", "DOUBLE", "Duration under ncu"),
+    Column("precision", "VARCHAR", "The precision of most of its operations"),
+    Column("flop_count", "DOUBLE", "Operations in it, with those on what fills up tiles; NULL: not counted"),
+    Column("other_flop_count", "DOUBLE", "Operations in other precisions", detail=True),
+    Column("bytes", "DOUBLE", "Bytes read from DRAM and written to it"),
+    Column("l2_bytes", "DOUBLE", "Bytes between L1 and L2"),
+    Column("l1_bytes", "DOUBLE", "Bytes of global and local access at L1", detail=True),
+    Column("intensity_ratio", "DOUBLE", "Operations per byte of DRAM"),
+    Column("l2_intensity_ratio", "DOUBLE", "Operations per byte between L1 and L2"),
+    Column("l1_intensity_ratio", "DOUBLE", "Operations per byte at L1", detail=True),
+    Column("tflop_per_s", "DOUBLE", "Attained, in 10^12 operations per second"),
+    Column("compute_pct", "DOUBLE", "Of the precision's peak at the clock under ncu"),
+    Column("bytes_per_s", "DOUBLE", "Attained bandwidth of DRAM"),
+    Column("bandwidth_pct", "DOUBLE", "Of its peak at the clock under ncu"),
+    Column("roof", "VARCHAR", "The lower roof at this intensity: memory or compute"),
+    Column("roof_pct", "DOUBLE", "Attained share of that roof"),
+)  # fmt: skip
+_AGAINST = (
+    Column("efficiency_pct", "DOUBLE", "The baseline's duration as a share of this one's: 100 is as quick"),
+    Column("work_ratio", "DOUBLE", "Operations as a multiple of the baseline's; far from 1, it is another problem"),
+    Column("bytes_ratio", "DOUBLE", "Bytes of DRAM as a multiple of the baseline's"),
+)
+# Up to here two kernels count as doing the same work: tiles are filled up by a few percent.
+_SAME_WORK = 1.25
+
+
+def answer(measured: Measured, *, kernel: str | None = None, baseline: dict[str, Any] | None = None) -> Answer:
+    """Place the kernels of a store under the roofline, the longest first; with a baseline, beside it.
+
+    Raises:
+        UsageError: No kernel is called so.
+    """
+    rows = _rows(measured, kernel)
+    columns: tuple[Column, ...] = _COLUMNS
+    notes = []
+    unknown = sum(row["flop_count"] is None for row in rows)
+    if unknown:
+        notes.append(
+            f"operations of {unknown} of {len(rows)} kernels are not known: import the raw page of ncu --set full,"
+            " which counts them; half-precision multiply-adds that may be moves do not count"
+        )
+    if baseline:
+        columns = (*_COLUMNS[:5], *_AGAINST, *_COLUMNS[5:])
+        rows = [row | _beside(row, baseline) for row in rows]
+        notes.append(f"the baseline is {baseline['name']}, {baseline['duration_ns'] / 1e3:,.2f} µs under ncu")
+        other = sum(not 1 / _SAME_WORK <= (row["work_ratio"] or 1) <= _SAME_WORK for row in rows)
+        if other:
+            notes.append(f"{other} of {len(rows)} do other work than the baseline: compare tflop_per_s, not durations")
+    found = [[row[column.name] for column in columns] for row in rows]
+    return of_rows(
+        columns, found, report="ncu roofline", title="Under the roofline, as ncu counted", notes=tuple(notes),
+        empty="ncu profiled no kernel",
+    )  # fmt: skip
+
+
+def baseline_of(measured: Measured, kernel: str | None) -> dict[str, Any]:
+    """The longest kernel of a store (of this name) as a baseline.
+
+    Raises:
+        UsageError: No kernel is called so.
+        TraceError: Its duration is not known.
+    """
+    row = _rows(measured, kernel)[0]
+    if not row["duration_ns"]:
+        raise TraceError("of the baseline no duration is known", "import its raw page, or its details page")
+    return row
+
+
+def _rows(measured: Measured, kernel: str | None) -> list[dict[str, Any]]:
+    rows = measured.rows(query("internal/ncu/roofline"))
+    meant = [row for row in rows if kernel is None or kernel.lower() in row["name"].lower()]
+    if not meant:
+        names = ", ".join(dict.fromkeys(row["name"][:40] for row in rows[:8]))
+        raise UsageError(f"no kernel is called {kernel!r}", f"there are: {names}")
+    return meant
+
+
+def _beside(row: dict[str, Any], baseline: dict[str, Any]) -> dict[str, Any]:
+    def ratio(column: str) -> float | None:
+        mine, its = row[column], baseline[column]
+        return mine / its if mine is not None and its else None
+
+    slower = ratio("duration_ns")
+    return {
+        "efficiency_pct": 100 / slower if slower else None,
+        "work_ratio": ratio("flop_count"),
+        "bytes_ratio": ratio("bytes"),
+    }

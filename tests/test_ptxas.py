@@ -1,0 +1,233 @@
+"""What compilers say of resources: two programs that print the same, and a trace of the very program."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from opening import open_trace
+
+from nsys_insight.cli.main import _run
+from nsys_insight.errors import Exit, TraceError, UsageError
+from nsys_insight.kernel_code.ptxas import usages
+from nsys_insight.kernel_code.resources import Assumed, answer
+
+DATA = Path(__file__).parent / "data" / "sass"
+CHURN = Path(__file__).parents[1] / "sample_traces" / "churn.sqlite"
+
+
+def text(name):
+    return (DATA / name).read_text().splitlines()
+
+
+def ask(lines, *, trace=None, kernel=None, **assumed):
+    made = answer(lines, "it", Assumed(**assumed), trace=trace, kernel=kernel)
+    return made.dicts(), made.notes
+
+
+def entry(
+    name="k",
+    registers=32,
+    *,
+    arch="sm_90",
+    frame="0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads",
+    more="",
+):
+    return [
+        f"ptxas info    : Compiling entry function '{name}' for '{arch}'",
+        f"ptxas info    : Function properties for {name}",
+        f"    {frame}",
+        f"ptxas info    : Used {registers} registers{more}",
+    ]
+
+
+@pytest.mark.parametrize("architecture", ["75", "90a"])
+def test_ptxas_and_cuobjdump_say_the_same(architecture):
+    first = {one.name: one for one in usages(text(f"sass_a.sm_{architecture}.ptxas.txt"))}
+    second = {one.name: one for one in usages(text(f"sass_a.sm_{architecture}.resources.txt"))}
+    assert first.keys() == second.keys()
+    assert len(first) == 8
+    for name, one in first.items():
+        other = second[name]
+        driver = 1024 if architecture == "90a" and other.shared_bytes else 0
+        assert (one.registers, one.stack_bytes) == (other.registers, other.stack_bytes)
+        assert one.shared_bytes in (other.shared_bytes, other.shared_bytes - driver)
+
+
+def test_each_number_is_read_from_where_it_stands():
+    frame = "536 bytes stack frame, 820 bytes spill stores, 844 bytes spill loads"
+    more = ", used 1 barriers, 536 bytes cumulative stack size, 1024+16 bytes smem, 400 bytes cmem[0], 8 bytes cmem[2]"
+    (one,) = usages(entry(registers=40, frame=frame, more=more))
+    assert (one.registers, one.stack_bytes, one.spill_store_bytes, one.spill_load_bytes) == (40, 536, 820, 844)
+    assert (one.barriers, one.shared_bytes, one.constant_bytes) == (1, 1040, 408)
+
+
+def test_names_are_those_of_the_source():
+    names = [row["name"] for row in ask(text("sass_a.sm_90a.ptxas.txt"))[0]]
+    assert "void gemm_tiled<32>(float const*, float const*, float*, int)" in names
+
+
+def test_a_build_may_print_whatever_it_likes_between():
+    lines = ["[1/2] nvcc -c a.cu", *entry("a", 40)[:2], "make: warning", *entry("a", 40)[2:], "done"]
+    (one,) = usages(lines)
+    assert (one.registers, one.spill_store_bytes) == (40, 0)
+
+
+def test_a_function_that_is_no_kernel_has_no_row_and_gives_its_spills_to_none():
+    helper = [
+        "ptxas info    : Function properties for helper",
+        "    96 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads",
+    ]
+    (one,) = usages([*helper, *entry("k", 40)[:3], *helper, entry("k", 40)[3]])
+    assert (one.name, one.spill_store_bytes, one.stack_bytes) == ("k", 0, 0)
+
+
+def test_a_kernel_of_several_architectures_has_a_row_for_each():
+    rows, _ = ask([*entry(arch="sm_80"), *entry(arch="sm_90", registers=40)])
+    assert {row["architecture"]: row["registers_per_thread"] for row in rows} == {"sm_80": 32, "sm_90": 40}
+
+
+def test_a_remark_of_ptxas_stays_with_its_kernel():
+    remark = "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to insufficient register resources in function '_Z1kv'"  # noqa: E501
+    rows, _ = ask([remark, *entry("_Z1kv"), *entry("_Z1jv")])
+    said = {row["mangled_name"]: row["reading"] for row in rows}
+    assert "wgmma.mma_async instructions are serialized" in said["_Z1kv"]
+    assert said["_Z1jv"] is None
+
+
+# What fits
+
+
+def test_registers_that_keep_a_block_out_are_named_with_what_fewer_would_give():
+    rows, _ = ask(entry(registers=65), block=256)
+    (row,) = rows
+    assert (row["blocks_per_sm"], row["limited_by"]) == (3, "registers")
+    assert "with 64 registers (-maxrregcount, or __launch_bounds__(256, 4)) an SM would hold 4 blocks" in row["reading"]
+    assert "50 % of its warps for 38 %" in row["reading"]
+    (after,) = ask(entry(registers=64), block=256)[0]
+    assert (after["blocks_per_sm"], after["occupancy_pct"]) == (4, 50)
+
+
+def test_who_spills_is_not_told_to_use_fewer_registers():
+    frame = "8 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads"
+    (row,) = ask(entry(registers=65, frame=frame), block=256)[0]
+    assert "spill stores of 8 bytes and loads of 4" in row["reading"]
+    assert "-maxrregcount" not in row["reading"]
+
+
+def test_a_stack_without_spills_is_no_spill():
+    (row,) = ask(entry(frame="64 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"))[0]
+    assert row["reading"] == "a stack frame of 64 bytes: an array indexed at run time, or a call"
+
+
+def test_what_fills_an_sm_needs_no_remark():
+    (row,) = ask(entry(registers=32), block=256)[0]
+    assert (row["occupancy_pct"], row["reading"]) == (100, None)
+
+
+def test_shared_memory_that_was_given_counts_beside_the_static_one():
+    (row,) = ask(entry(more=", 1024 bytes smem"), block=128, dynamic_bytes=99 << 10)[0]
+    assert (row["static_shared_bytes"], row["dynamic_shared_bytes"]) == (1024, 99 << 10)
+    assert (row["blocks_per_sm"], row["limited_by"]) == (2, "shared memory")
+
+
+def test_without_an_architecture_occupancy_is_unknown_and_it_is_said_how_to_give_it():
+    lines = text("sass_a.sm_90a.resources.txt")
+    rows, notes = ask(lines, block=256)
+    assert {row["occupancy_pct"] for row in rows} == {None}
+    assert any("--arch" in note for note in notes)
+    rows, notes = ask(lines, block=256, architecture="sm_90")
+    assert {row["occupancy_pct"] for row in rows} == {100}
+    assert notes == ()
+
+
+def test_without_a_block_the_best_one_is_taken_and_that_is_said():
+    rows, notes = ask(entry(registers=40))
+    assert rows[0]["block"] == rows[0]["best_block"] == 768
+    assert any("no block size is known" in note for note in notes)
+
+
+# With a trace of the program
+
+
+@pytest.fixture(scope="module")
+def traced():
+    with open_trace(CHURN) as opened:
+        made = answer(text("churn.sm_90.ptxas.txt"), "it", Assumed(), trace=opened)
+        return made.dicts(), made.notes, opened.occupancy().to_dicts()
+
+
+def test_kernels_are_those_of_the_trace(traced):
+    rows, notes, there = traced
+    assert {row["name"].partition("(")[0] for row in rows} == {row["name"].partition("(")[0] for row in there}
+    assert notes == ("the trace launched 4 of 4 kernels",)
+
+
+def test_launches_are_counted_as_the_trace_has_them(traced):
+    rows, _, there = traced
+    one, other = ({row["name"].partition("(")[0]: row for row in some} for some in (rows, there))
+    for name, row in one.items():
+        assert (row["calls"], row["total_ns"]) == (other[name]["calls"], other[name]["total_ns"])
+        # The occupancy of the compiler's numbers is that of the launch.
+        assert row["occupancy_pct"] == other[name]["occupancy_pct"]
+
+
+def test_registers_agree_where_the_trace_is_of_this_build(traced):
+    rows, _, _ = traced
+    assert not [row for row in rows if row["reading"]]
+    assert {row["trace_registers"] for row in rows} == {16, 31}
+
+
+def test_a_trace_of_another_build_is_noticed():
+    lines = [line.replace("Used 31 registers", "Used 64 registers") for line in text("churn.sm_90.ptxas.txt")]
+    with open_trace(CHURN) as opened:
+        rows, _ = ask(lines, trace=opened)
+    assert [row["reading"] for row in rows if row["reading"]] == ["the trace ran it with 31 registers: another build"]
+
+
+def test_code_of_another_architecture_than_the_traces_gpu_was_not_launched():
+    lines = [line.replace("sm_90", "sm_80") for line in text("churn.sm_90.ptxas.txt")]
+    with open_trace(CHURN) as opened:
+        rows, notes = ask(lines, trace=opened)
+    assert {row["calls"] for row in rows} == {None}
+    assert "the trace launched 0 of 4 kernels" in notes
+
+
+# The command
+
+
+@pytest.mark.parametrize(
+    "line", ["Used 99999999999999999999 registers", "Used 32 registers, 9999999999999999999 bytes smem"]
+)
+def test_numbers_that_cannot_be_are_none(line):
+    assert usages([*entry()[:3], f"ptxas info    : {line}"]) == []
+
+
+@pytest.mark.parametrize(
+    "content", ["", "error: nothing\n", "\0\0", "ptxas info    : 0 bytes gmem\n", "ptxas info : Used x registers\n"]
+)
+def test_what_says_nothing_is_refused_in_a_sentence(content):
+    with pytest.raises(TraceError, match="says nothing of the resources of kernels") as error:
+        ask(content.splitlines())
+    assert "-Xptxas -v" in error.value.hint
+
+
+def test_a_kernel_that_is_not_there_is_refused_with_those_that_are():
+    with pytest.raises(UsageError) as error:
+        ask(entry("_Z4copyPf"), kernel="nowhere")
+    assert "copy" in error.value.hint
+
+
+def test_a_pipe_is_read(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.StringIO((DATA / "sass_a.sm_90a.ptxas.txt").read_text()))
+    monkeypatch.setattr("sys.argv", ["nsys-insight", "ptxas", "--block", "256"])
+    assert not _run()
+    assert "- spilling, sm_90a: spill stores of 488 bytes and loads of 512" in capsys.readouterr().out
+
+
+def test_a_terminal_is_not_waited_for(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.argv", ["nsys-insight", "ptxas"])
+    assert _run() == Exit.USAGE
+    assert "2>&1 | nsys-insight ptxas" in capsys.readouterr().err
