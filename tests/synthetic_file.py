@@ -167,7 +167,11 @@ def _with_backtraces(calls: list[Row]) -> list[Row]:
         if call["eventClass"] == 0:
             name = re.sub(r"_v\d+$", "", call["nameId"]) if isinstance(call["nameId"], str) else call["nameId"]
             times = {"start": call["start"] - 1, "end": call["end"] + 1}
-            both.append({**call, **times, "eventClass": 67, "nameId": name, "callchainId": number})
+            chain = call.get("callchainId")
+            both.append(
+                {**call, **times, "eventClass": 67, "nameId": name, "callchainId": number if chain is None else chain}
+            )
+            call = {**call, "callchainId": None}
         both.append(call)
     return both
 

@@ -67,6 +67,15 @@ TABLES = {
         "int64Value doubleValue:REAL uint32Value int32Value floatValue:REAL jsonTextId jsonText:TEXT binaryData:TEXT"
     ),
     "OSRT_API": "start! end! eventClass! globalTid nameId! returnValue! nestingLevel callchainId!",
+    "CUDA_CALLCHAINS": "id! symbol! module! unresolved originalIP stackDepth!",
+    "OSRT_CALLCHAINS": (
+        "id! symbol! module! kernelMode thumbCode unresolved specialEntry originalIP unwindMethod stackDepth!"
+    ),
+    "SAMPLING_CALLCHAINS": (
+        "id! symbol! module! kernelMode thumbCode unresolved specialEntry originalIP unwindMethod stackDepth!"
+    ),
+    "COMPOSITE_EVENTS": "id:KEY start! cpu threadState globalTid cpuCycles!",
+    "SCHED_EVENTS": "start! cpu! isSchedIn! globalTid threadState threadBlock",
     "PROFILER_OVERHEAD": "start! end! globalTid nameId! returnValue!",
     "DIAGNOSTIC_EVENT": "timestamp! timestampType! source! severity! text:TEXT! globalPid",
     "GPU_METRICS": "rawTimestamp! timestamp! typeId! metricId! value!",
@@ -134,7 +143,7 @@ ENUM_OF = {
     "severity": "ENUM_DIAGNOSTIC_SEVERITY_LEVEL",
     "source": "ENUM_DIAGNOSTIC_SOURCE_TYPE",
 }
-STRING_COLUMNS = {"nameId", "demangledName", "shortName", "mangledName", "textId", "jsonTextId"}
+STRING_COLUMNS = {"nameId", "demangledName", "shortName", "mangledName", "textId", "jsonTextId", "symbol", "module"}
 TIME_COLUMNS = {"start", "end", "timestamp", "rawTimestamp"}
 
 

@@ -41,6 +41,8 @@ _NEVER = object()
 _KINDS = {
     "captured": frozenset({"captured"}),
     "idle": frozenset({"idle_time", "idle_calls"}),
+    "frames": frozenset({"frames", "chain_frames"}),
+    "callers": frozenset({"callers", "called_from", "call_places"}),
     "gaps": frozenset({"listed_gaps", "listed_operations", "listed_activity"}),
     "steps": frozenset({"steps", "step_calls", "step_kernels", "step_launches", "step_method"}),
     "fusion": frozenset({"fusions", "fusion_kernels", "fusion_step"}),
@@ -52,6 +54,7 @@ _WORDS = {
     "gpu_reach": "GPU activity",
     "inner_calls": "API calls",
     "captured": "settings",
+    "frames": "call chains",
 }
 _KIND_OF = {table: kind for kind, tables in _KINDS.items() for table in tables}
 
@@ -181,6 +184,14 @@ class Facts:
             from nsys_insight.facts import idle
 
             idle.fill(self._connection, self._parts, prepare)
+        elif kind == "callers":
+            from nsys_insight.facts import callers
+
+            callers.fill(self._connection, self._parts, prepare)
+        elif kind == "frames":
+            from nsys_insight.facts import frames
+
+            frames.fill(self._connection, self._parts, prepare)
         elif kind == "steps":
             from nsys_insight.facts.steps import steps
 
