@@ -35,7 +35,8 @@ LATENCY = 1_000  # from the end of a call to the start of its work, on an idle s
 NVTX_COST = 100  # opening and closing a range, so that no two ranges of a `with` coincide
 # What lies inside every backtrace of a CUDA call: the profiler's frames, the driver's and the runtime's.
 INSIDE_CUDA: tuple[Frame, ...] = (
-    ("0x7f01", "/opt/nvidia/nsight-systems/2025.3.1/target-linux-x64/libcupti.so.12.9"), ("0x7f02", "/usr/lib64/libcuda.so.550.54"),
+    ("0x7f01", "/opt/nvidia/nsight-systems/2025.3.1/target-linux-x64/libcupti.so.12.9"),
+    ("0x7f02", "/usr/lib64/libcuda.so.550.54"),
     ("cudaEntry", "/usr/local/cuda/lib64/libcudart.so.12.5"),
 )  # fmt: skip
 COPY_KINDS = {

@@ -163,7 +163,8 @@ def _described(trace: Trace, kind: Version) -> Tables:
 def _with_backtraces(calls: list[Row]) -> list[Row]:
     """Put around each runtime call the row that nsys 2022 repeats it with."""
     both = []
-    for number, call in enumerate(calls):
+    for number, each in enumerate(calls):
+        call = each
         if call["eventClass"] == 0:
             name = re.sub(r"_v\d+$", "", call["nameId"]) if isinstance(call["nameId"], str) else call["nameId"]
             times = {"start": call["start"] - 1, "end": call["end"] + 1}

@@ -82,7 +82,8 @@ def without_chains():
 def test_a_chain_is_named_by_the_innermost_frame_of_the_users_code(written):
     with opened(written(each_caller)) as trace:
         rows = trace.query(
-            "SELECT p.name FROM api_calls LEFT JOIN call_places AS p USING (process_id, correlation_id) ORDER BY start_ns"
+            """SELECT p.name FROM api_calls LEFT JOIN call_places AS p USING (process_id, correlation_id)
+               ORDER BY start_ns"""
         ).rows()
     assert [name for (name,) in rows] == [None if name in UNNAMED else name for name in CALLERS]
 

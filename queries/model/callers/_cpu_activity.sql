@@ -1,8 +1,7 @@
 -- What the CPU does in a function, told from its name; NULL where that says nothing in particular. The names are of glibc, libstdc++,
 -- CPython, NumPy and fmt. The first that fits counts.
 CREATE MACRO _cpu_activity(function, module, kind) AS CASE
-    WHEN kind = 'profiler' THEN 'profiler'
-    WHEN function IS NULL THEN NULL
+    WHEN function IS NULL OR kind = 'profiler' THEN NULL
     WHEN regexp_matches(function, '(?i)dtoa$|double_to_string|dragon4|^grisu|\bryu\b|_printf_fp|printf|_itoa\b|^_?PyUnicode_(Format|FromFormat|_?FormatAdvanced)|^_Py(Float|Long|Complex|Unicode)_Format|^PyObject_Format|float_repr|long_to_decimal|^_PyLong_Format|_IO_\w*xsputn|\bnum_put\b|std::to_chars|std::to_string|\bfmt::|basic_ostream|^std::ostream') THEN 'formatting text and numbers'
     WHEN regexp_matches(function, '(?i)strto(d|f|l|ul|ll|ull|ld)\b|^PyFloat_FromString|^PyLong_FromString|\bsscanf|std::from_chars|\bnum_get\b|^atof$|^atoi$|fast_float|simdjson|rapidjson|nlohmann') THEN 'parsing text and numbers'
     WHEN regexp_matches(function, '(?i)^(_int_|__libc_|__GI_|je_|tc_|mi_)?(malloc|calloc|realloc|free|cfree|memalign|posix_memalign)\w*$|^malloc_consolidate|^unlink_chunk|^operator (new|delete)|^_?PyObject_(Malloc|Free|Realloc|Calloc)|^PyMem_|^(__)?(mmap|munmap|brk|sbrk|madvise)(64)?$') THEN 'allocating host memory'

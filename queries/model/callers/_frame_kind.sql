@@ -2,6 +2,7 @@
 -- module: they, the wrappers of its headers and the stubs that nvcc writes for kernels are told by their names.
 CREATE MACRO _frame_kind(function, module) AS CASE
     WHEN regexp_matches(module, '\.pyx?$') OR regexp_matches(function, '\.py\b') THEN 'python'
+    WHEN regexp_matches(function, '^P?MPI_[A-Z]\w+$') THEN 'entry'  -- also where nsys's wrapper has taken its place
     WHEN regexp_matches(module, '(?i)^libToolsInjection|^libcupti|^libInterceptorInjection|^libnvperf|nsight|^libnsys') THEN 'profiler'
     WHEN regexp_matches(module, '(?i)^libcuda\.so|^libcuda\.dylib|^nvcuda|^libnvidia-') THEN 'driver'
     WHEN regexp_matches(module, '(?i)^libcudart|^cudart') OR regexp_matches(function, '^(static )?(cudaError(_t|_enum)? )?cuda[A-Z]\w*\s*(<|\(|$)|^libcudart_static|^cu[A-Z]\w+$|^__device_stub__|^__cuda\w+$') THEN 'runtime'
