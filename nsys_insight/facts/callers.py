@@ -1,4 +1,4 @@
-"""Where CUDA calls were made: by the frames of their call chains or, in a trace without these, by what is around them."""
+"""Where CUDA calls were made: by the frames of their call chains or, in a trace without any, by what is around them."""
 
 from __future__ import annotations
 
