@@ -36,9 +36,9 @@ off_cpu_ns = "Of time_ns, that in which the thread had no CPU; NULL where that w
 
 [notes]
 samples = """
-SELECT 'a sample stands for ' || time_text(period_ns) || ' of CPU time; ' || coalesce((SELECT sum(samples) FROM answer WHERE $group_by <> 'inclusive'), 0)
-    || ' samples tell what is said of functions here'
-FROM _sample_period WHERE EXISTS (FROM answer WHERE samples > 0) AND $group_by <> 'inclusive'"""
+SELECT 'a sample stands for ' || time_text(any_value(p.period_ns)) || ' of CPU time; what is said of functions is told by ' || sum(w.samples) || ' samples'
+FROM _cpu_work AS w CROSS JOIN _sample_period AS p
+WHERE w.counted_by = $group_by AND w.counted_by <> 'inclusive' AND w.is_told AND w.samples > 0 HAVING count(*) > 0"""
 unsampled = """
 SELECT 'which functions that is was not recorded: capture with --sample=process-tree --cpuctxsw=process-tree' FROM answer
 WHERE what = 'outside of OS calls' LIMIT 1"""

@@ -138,7 +138,7 @@ judged AS MATERIALIZED (
 parts AS (
     SELECT
         j.counted_by, j.place, l.what, j.sampled_ns * count(*) / any_value(j.samples) AS time_ns, count(*) AS samples,
-        mode(l.function_name ORDER BY l.function_name) AS function_name, 0 AS off_cpu_ns, true AS is_told
+        mode(l.function_name ORDER BY l.sample_id) AS function_name, 0 AS off_cpu_ns, true AS is_told
     FROM labels AS l
     JOIN names AS n ON n.nvtx_path IS NOT DISTINCT FROM l.nvtx_path
     JOIN judged AS j ON j.counted_by = l.counted_by AND j.place IS NOT DISTINCT FROM n.place
