@@ -21,6 +21,7 @@ from synthetic_schema import (
     Column,
     Version,
     columns,
+    primary_key,
 )
 
 if TYPE_CHECKING:
@@ -206,7 +207,7 @@ def _encoded(
 
 
 def _insert(db: sqlite3.Connection, table: str, kept: list[Column], rows: list[Row]) -> None:
-    db.execute(f'CREATE TABLE "{table}" ({", ".join(column.ddl for column in kept)})')
+    db.execute(f'CREATE TABLE "{table}" ({", ".join(column.ddl for column in kept)}{primary_key(kept)})')
     # The cast keeps bytes that are not UTF-8 in a TEXT value, as nsys leaves them.
     places = ", ".join("CAST(? AS TEXT)" if column.type == "TEXT" else "?" for column in kept)
     values = [[_value(row, column) for column in kept] for row in rows]
