@@ -272,7 +272,9 @@ def lost(version: str) -> set[str]:
 def contents(tables: oracle.Tables, name: str) -> list[str]:
     """A table's rows in an order of their own, strings in place of their ids."""
     named = oracle.strings(tables)
-    ids = {"nameId", "textId", "demangledName", "shortName", "mangledName", "symbol", "module"}
+    ids = {"nameId", "textId", "demangledName", "shortName", "mangledName"}
+    if name.endswith("CALLCHAINS"):
+        ids = {"symbol", "module"}
     rows = [
         {key: named.get(value, value) if key in ids else value for key, value in row.items()} for row in tables[name]
     ]
