@@ -171,7 +171,13 @@ def _with_backtraces(calls: list[Row]) -> list[Row]:
             times = {"start": call["start"] - 1, "end": call["end"] + 1}
             chain = call.get("callchainId")
             both.append(
-                {**call, **times, "eventClass": 67, "nameId": name, "callchainId": number if chain is None else chain}
+                {
+                    **call,
+                    **times,
+                    "eventClass": 67,
+                    "nameId": name,
+                    "callchainId": 10**6 + number if chain is None else chain,
+                }
             )
             call = {**call, "callchainId": None}
         both.append(call)
