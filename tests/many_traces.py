@@ -57,10 +57,17 @@ def everything(*, any_version: bool = False) -> Trace:
                 host.copy("H2D", 4096, device=device, source="pageable")
                 with host.nvtx("layer", domain="model"):
                     for stream in (7, 13):
-                        host.launch("void norm<float>(float *)", runs=2_000, stream=stream, device=device)
-                        host.launch(
-                            "gemm(float *)", runs=2_000, stream=stream, device=device, grid=(64, 1, 1), registers=200
-                        )
+                        with host.inside(("norm(Tensor)", "/app/model.so"), ("forward", "/app/model.py")):
+                            host.launch("void norm<float>(float *)", runs=2_000, stream=stream, device=device)
+                        with host.inside(("gemm(Tensor)", "/app/model.so"), ("0x1", "/app/model.so")):
+                            host.launch(
+                                "gemm(float *)",
+                                runs=2_000,
+                                stream=stream,
+                                device=device,
+                                grid=(64, 1, 1),
+                                registers=200,
+                            )
                 host.launch(
                     "gemm(half *)",
                     runs=2_000,
@@ -75,7 +82,9 @@ def everything(*, any_version: bool = False) -> Trace:
                 host.record(1, stream=13, device=device).sync("event", event=1, device=device)
                 host.copy("D2H", 64, device=device).sync("stream", device=device).sync("device", device=device)
                 host.copy("D2H", 64, device=device, target="pageable", blocking=True).copy("D2D", 512, device=device)
-            host.osrt("poll", takes=20_000).idle(5_000)
+            for at in range(0, 30_000, 2_000):
+                host.sample(host.now + at, ("vfprintf", "/lib/libc.so.6"), ("log(int)", "/app/model.so"))
+            host.osrt("poll", takes=20_000).off_cpu(host.now - 15_000, host.now - 5_000).idle(5_000)
         host.kernel("stray", at=host.now, device=device).call("cudaLaunchKernel_v7000").mark("here", host.now)
         trace.overhead("CUPTI Buffer flush", 1_000, 9_000, host)
     if not any_version:

@@ -26,12 +26,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Row = dict[str, Any]
+Frame = tuple[str, str]  # a function and the file that it is in; a function 0x… has no symbol
 Dim = tuple[int, int, int]
 Text = str | bytes  # bytes end up in a TEXT column as they are, UTF-8 or not
 
 NULL_STREAM = 7  # as CUPTI numbers the legacy default stream of a process's first context
 LATENCY = 1_000  # from the end of a call to the start of its work, on an idle stream
 NVTX_COST = 100  # opening and closing a range, so that no two ranges of a `with` coincide
+# What lies inside every backtrace of a CUDA call: the profiler's frames, the driver's and the runtime's.
+INSIDE_CUDA: tuple[Frame, ...] = (
+    ("0x7f01", "/opt/nvidia/nsight-systems/2025.3.1/target-linux-x64/libcupti.so.12.9"),
+    ("0x7f02", "/usr/lib64/libcuda.so.550.54"),
+    ("cudaEntry", "/usr/local/cuda/lib64/libcudart.so.12.5"),
+)  # fmt: skip
 COPY_KINDS = {
     "H2D": ("Host-to-Device", "pinned", "device"),
     "D2H": ("Device-to-Host", "device", "pinned"),
@@ -55,6 +62,7 @@ class Trace:
         self.rows: defaultdict[str, list[Row]] = defaultdict(list)
         self.processes: dict[int, Text] = {}
         self.visible_gpus: dict[int, Sequence[int]] = {}
+        self.chains = 0
         self.correlations: defaultdict[int, int] = defaultdict(int)
         self.stream_ends: dict[tuple[int, int, int], int] = {}
         self.event_ends: dict[tuple[int, int], int] = {}
@@ -106,6 +114,12 @@ class Trace:
         self.row("GPU_METRICS", rawTimestamp=at, timestamp=at, typeId=kind, metricId=number, value=value)
         return self
 
+    def chain(self, table: str, number: int, frames: Sequence[Frame]) -> None:
+        """Record a call chain, the innermost frame first."""
+        for depth, (symbol, module) in enumerate(frames):
+            unresolved = 1 if symbol.startswith("0x") else None
+            self.row(table, id=number, symbol=symbol, module=module, unresolved=unresolved, stackDepth=depth)
+
     def row(self, table: str, **values: Any) -> Row:
         """Add a row as it is; what is not given is NULL, or 0 or '' where nsys allows no NULL."""
         self.rows[table].append(values)
@@ -146,6 +160,7 @@ class Host:
         self.global_pid = MACHINE | pid << 24
         self.global_tid = self.global_pid | tid
         self.allocated: list[Row] = []
+        self.frames: tuple[Frame, ...] = ()
 
     def idle(self, ns: int) -> Self:
         """Let time pass without a CUDA call."""
@@ -356,6 +371,27 @@ class Host:
         self.now += NVTX_COST
         self.range(name, start, self.now, **kind)
 
+    @contextmanager
+    def inside(self, *frames: Frame) -> Iterator[Self]:
+        """Be inside these functions, the innermost first: CUDA calls of the block get a backtrace."""
+        around = self.frames
+        self.frames = (*frames, *around)
+        yield self
+        self.frames = around
+
+    def sample(self, at: int, *frames: Frame) -> Self:
+        """Record a sample of the CPU with its call chain, the innermost frame first."""
+        number = len(self.trace.rows["COMPOSITE_EVENTS"]) + 1
+        self.trace.row("COMPOSITE_EVENTS", id=number, start=at, cpu=0, threadState=1, globalTid=self.global_tid)
+        self.trace.chain("SAMPLING_CALLCHAINS", number, frames)
+        return self
+
+    def off_cpu(self, start: int, end: int) -> Self:
+        """Record that the thread lost its CPU, and got one again."""
+        for at, is_in in ((start, 0), (end, 1)):
+            self.trace.row("SCHED_EVENTS", start=at, cpu=0, isSchedIn=is_in, globalTid=self.global_tid)
+        return self
+
     def osrt(self, name: Text, *, at: int | None = None, takes: int = 1_000) -> Self:
         """Make a call of the OS runtime, such as poll."""
         start = self._at(at)
@@ -375,9 +411,17 @@ class Host:
         self.trace.row(
             "CUPTI_ACTIVITY_KIND_RUNTIME", start=start, end=start + takes, eventClass=0 if runtime else 1,
             globalTid=self.global_tid, correlationId=correlation, nameId=name, returnValue=returns,
+            callchainId=self._chain(),
         )  # fmt: skip
         self.now = max(self.now, start + takes)
         return correlation
+
+    def _chain(self) -> int | None:
+        if not self.frames:
+            return None
+        self.trace.chains += 1
+        self.trace.chain("CUDA_CALLCHAINS", self.trace.chains, (*INSIDE_CUDA, *self.frames))
+        return self.trace.chains
 
     def _begin(self, issued: int, queue: int | None, stream: int, device: int) -> int:
         if queue is not None:

@@ -21,6 +21,7 @@ from synthetic_schema import (
     Column,
     Version,
     columns,
+    primary_key,
 )
 
 if TYPE_CHECKING:
@@ -163,11 +164,22 @@ def _described(trace: Trace, kind: Version) -> Tables:
 def _with_backtraces(calls: list[Row]) -> list[Row]:
     """Put around each runtime call the row that nsys 2022 repeats it with."""
     both = []
-    for number, call in enumerate(calls):
+    for number, each in enumerate(calls):
+        call = each
         if call["eventClass"] == 0:
             name = re.sub(r"_v\d+$", "", call["nameId"]) if isinstance(call["nameId"], str) else call["nameId"]
             times = {"start": call["start"] - 1, "end": call["end"] + 1}
-            both.append({**call, **times, "eventClass": 67, "nameId": name, "callchainId": number})
+            chain = call.get("callchainId")
+            both.append(
+                {
+                    **call,
+                    **times,
+                    "eventClass": 67,
+                    "nameId": name,
+                    "callchainId": 10**6 + number if chain is None else chain,
+                }
+            )
+            call = {**call, "callchainId": None}
         both.append(call)
     return both
 
@@ -201,7 +213,7 @@ def _encoded(
 
 
 def _insert(db: sqlite3.Connection, table: str, kept: list[Column], rows: list[Row]) -> None:
-    db.execute(f'CREATE TABLE "{table}" ({", ".join(column.ddl for column in kept)})')
+    db.execute(f'CREATE TABLE "{table}" ({", ".join(column.ddl for column in kept)}{primary_key(kept)})')
     # The cast keeps bytes that are not UTF-8 in a TEXT value, as nsys leaves them.
     places = ", ".join("CAST(? AS TEXT)" if column.type == "TEXT" else "?" for column in kept)
     values = [[_value(row, column) for column in kept] for row in rows]

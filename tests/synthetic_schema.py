@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 # nsys packs its ids: 16 bits of host and VM, 24 of process, 24 of thread.
 MACHINE = 1 << 48
@@ -21,7 +24,13 @@ class Column(NamedTuple):
 
     @property
     def ddl(self) -> str:
-        return f'"{self.name}" {self.type}{" NOT NULL" if self.required else ""}{" PRIMARY KEY" if self.key else ""}'
+        return f'"{self.name}" {self.type}{" NOT NULL" if self.required else ""}'
+
+
+def primary_key(columns: Sequence[Column]) -> str:
+    """Give the part of a table's definition that names its key, if it has one."""
+    names = ", ".join(f'"{column.name}"' for column in columns if column.key)
+    return f", PRIMARY KEY ({names})" if names else ""
 
 
 # As nsys 2025.3 writes them. `name` is a nullable INTEGER, `name!` is NOT NULL, `name:TEXT` is of another type.
@@ -67,6 +76,15 @@ TABLES = {
         "int64Value doubleValue:REAL uint32Value int32Value floatValue:REAL jsonTextId jsonText:TEXT binaryData:TEXT"
     ),
     "OSRT_API": "start! end! eventClass! globalTid nameId! returnValue! nestingLevel callchainId!",
+    "CUDA_CALLCHAINS": "id:KEY symbol! module! unresolved originalIP stackDepth:KEY",
+    "OSRT_CALLCHAINS": (
+        "id:KEY symbol! module! kernelMode thumbCode unresolved specialEntry originalIP unwindMethod stackDepth:KEY"
+    ),
+    "SAMPLING_CALLCHAINS": (
+        "id:KEY symbol! module! kernelMode thumbCode unresolved specialEntry originalIP unwindMethod stackDepth:KEY"
+    ),
+    "COMPOSITE_EVENTS": "id:KEY start! cpu threadState globalTid cpuCycles!",
+    "SCHED_EVENTS": "start! cpu! isSchedIn! globalTid threadState threadBlock",
     "PROFILER_OVERHEAD": "start! end! globalTid nameId! returnValue!",
     "DIAGNOSTIC_EVENT": "timestamp! timestampType! source! severity! text:TEXT! globalPid",
     "GPU_METRICS": "rawTimestamp! timestamp! typeId! metricId! value!",
@@ -134,7 +152,7 @@ ENUM_OF = {
     "severity": "ENUM_DIAGNOSTIC_SEVERITY_LEVEL",
     "source": "ENUM_DIAGNOSTIC_SOURCE_TYPE",
 }
-STRING_COLUMNS = {"nameId", "demangledName", "shortName", "mangledName", "textId", "jsonTextId"}
+STRING_COLUMNS = {"nameId", "demangledName", "shortName", "mangledName", "textId", "jsonTextId", "symbol", "module"}
 TIME_COLUMNS = {"start", "end", "timestamp", "rawTimestamp"}
 
 

@@ -33,6 +33,10 @@ def everything() -> Trace:
         host.copy("H2D", 64, blocking=True, source="pageable").memset(8).malloc(128).free().record(1)
         host.graph_launch(whole=500).graph_launch(kernels=[("a", 1)]).sync("event", event=1).osrt("poll")
     host.page_faults(at=host.now).page_faults(at=host.now, runs=10, device=0)
+    with host.inside(("main", "/app/main")):
+        host.call("cudaGetDevice")
+    host.sample(host.now, ("main", "/app/main")).off_cpu(host.now, host.now + 10)
+    trace.chain("OSRT_CALLCHAINS", 1, [("poll", "/lib/libc.so.6")])
     return trace
 
 
@@ -269,6 +273,8 @@ def contents(tables: oracle.Tables, name: str) -> list[str]:
     """A table's rows in an order of their own, strings in place of their ids."""
     named = oracle.strings(tables)
     ids = {"nameId", "textId", "demangledName", "shortName", "mangledName"}
+    if name.endswith("CALLCHAINS"):
+        ids = {"symbol", "module"}
     rows = [
         {key: named.get(value, value) if key in ids else value for key, value in row.items()} for row in tables[name]
     ]

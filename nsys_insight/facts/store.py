@@ -41,6 +41,10 @@ _NEVER = object()
 _KINDS = {
     "captured": frozenset({"captured"}),
     "idle": frozenset({"idle_time", "idle_calls"}),
+    "work": frozenset({"cpu_pieces", "gap_samples"}),
+    "cpu_work": frozenset({"cpu_work"}),
+    "frames": frozenset({"frames", "chain_frames"}),
+    "callers": frozenset({"callers", "called_from", "call_places"}),
     "gaps": frozenset({"listed_gaps", "listed_operations", "listed_activity"}),
     "steps": frozenset({"steps", "step_calls", "step_kernels", "step_launches", "step_method"}),
     "fusion": frozenset({"fusions", "fusion_kernels", "fusion_step"}),
@@ -52,6 +56,9 @@ _WORDS = {
     "gpu_reach": "GPU activity",
     "inner_calls": "API calls",
     "captured": "settings",
+    "frames": "call chains",
+    "work": "CPU time",
+    "cpu_work": "CPU work",
 }
 _KIND_OF = {table: kind for kind, tables in _KINDS.items() for table in tables}
 
@@ -121,7 +128,7 @@ class Facts:
             UsageError: Steps or gaps are to be found in several traces, or steps by an NVTX range that is not there.
         """
         kinds = self.to_find(queries, options)
-        for kind, what in (("gaps", "gaps"), ("steps", "steps"), ("fusion", "steps")):
+        for kind, what in (("gaps", "gaps"), ("steps", "steps"), ("fusion", "steps"), ("cpu_work", "steps")):
             if kind in kinds and len(self._sources) > 1:
                 raise UsageError(f"{what} are found in one trace at a time", "open one of the traces")
         for kind in kinds:
@@ -140,7 +147,7 @@ class Facts:
         """What the user said that these facts depend on."""
         if kind == "gaps":
             return options.min_gap_ns
-        if kind in ("steps", "fusion"):
+        if kind in ("steps", "fusion", "cpu_work"):
             return options.steps
         about_steps = kind in fact_tables() and views.facts_read(fact_tables()[kind].query) & _KINDS["steps"]
         return options.steps if about_steps else None
@@ -173,14 +180,6 @@ class Facts:
             from nsys_insight.facts import gaps
 
             gaps.fill(self._connection, self._sources[0], self._scope, options.min_gap_ns, prepare)
-        elif kind == "captured":
-            from nsys_insight.facts import captured
-
-            captured.fill(self._connection, self._parts, prepare)
-        elif kind == "idle":
-            from nsys_insight.facts import idle
-
-            idle.fill(self._connection, self._parts, prepare)
         elif kind == "steps":
             from nsys_insight.facts.steps import steps
 
@@ -189,14 +188,43 @@ class Facts:
             from nsys_insight.facts.fusion import candidates
 
             candidates.fill(self._connection, prepare)
-        else:
+        elif kind == "cpu_work":
+            from nsys_insight.facts import work
+
+            work.tell(self._connection, prepare)
+        elif kind in fact_tables():
             fact = fact_tables()[kind]
             prepare(fact.query)
             for part in self._parts:
                 with several.inside(self._connection, part):
                     self._connection.execute(fact.fill)
+        else:
+            _filler(kind)(self._connection, self._parts, prepare)
 
     @property
     def _parts(self) -> list[str]:
         """The catalogs in which the traces have their models."""
         return several.catalogs(len(self._sources))
+
+
+def _filler(kind: str) -> Callable[..., None]:
+    """What fills the kinds of facts that are found trace by trace."""
+    if kind == "captured":
+        from nsys_insight.facts import captured
+
+        return captured.fill
+    if kind == "idle":
+        from nsys_insight.facts import idle
+
+        return idle.fill
+    if kind == "work":
+        from nsys_insight.facts import work
+
+        return work.fill
+    if kind == "frames":
+        from nsys_insight.facts import frames
+
+        return frames.fill
+    from nsys_insight.facts import callers
+
+    return callers.fill

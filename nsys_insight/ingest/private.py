@@ -23,7 +23,7 @@ _SETTING = ("ENVIRONMENT", "HOST", "USER", "DEVICE_DISPLAY_NAME")
 # The same of the table TARGET_INFO_SYSTEM_ENV.
 _SYSTEM = ("Environment", "Hostname", "UserName")
 # The columns that hold ids of strings.
-_STRINGS = {"demangledName", "shortName", "mangledName", "nameId", "textId"}
+_STRINGS = {"demangledName", "shortName", "mangledName", "nameId", "textId", "symbol", "module"}
 # An environment is also a string, to which no event refers: NAME=value, NAME=value, with zeros between.
 _BLOCK = "instr(CAST(value AS BLOB), x'3d') > 0 AND instr(CAST(value AS BLOB), x'00') > 0"
 

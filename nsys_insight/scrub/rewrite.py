@@ -29,7 +29,9 @@ _FILE = (
     r"|onnx|safetensors|gguf|ckpt|h5|hdf5|parquet|arrow|tar|gz|zip|zst|pem|key|crt|sock|pid|lock)"
 )
 _SUFFIX = re.compile(rf"{_FILE}\Z")
-_LIBRARY = re.compile(r"(?:lib|ld-)[\w.+-]*\.so[\d.]*|[\w.-]+\.dll|\[?(?:vdso|vsyscall|kernel\.kallsyms)\]?")
+_LIBRARY = re.compile(
+    r"(?:lib|ld-)[\w.+-]*\.so[\d.]*|[\w.-]+\.dll|python[\d.]*|\[?(?:vdso|vsyscall|kernel\.kallsyms)\]?"
+)
 _PATH = re.compile(
     r"(?:(?<=file://)|(?<![\w./~\\-]))/(?!/)[^\s\"'`<>|:;,()\[\]{}=&?*#\0]*[^\s\"'`<>|:;,()\[\]{}=&?*#\0.!]"
 )

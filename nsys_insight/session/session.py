@@ -20,6 +20,7 @@ from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.session.answer import Answer, Column
 from nsys_insight.session.connection import Connection
 from nsys_insight.session.running_answer import RunningAnswer
+from nsys_insight.sql.headers import chosen
 from nsys_insight.sql.names import mentioned
 from nsys_insight.sql.parameters import bind
 from nsys_insight.sql.rows import named
@@ -137,7 +138,7 @@ class Session:
         options = FactOptions(step_options.checked(given), values.get("min_gap_ns"))
         with progress.at(f"answering {pack.name}"):
             asked = pack.notes | ({SCOPE_NOTE: _OF_SCOPE} if self._scope.nvtx is not None else {})
-            queries = [bind(note, values) for note in asked.values()]
+            queries = [bind(chosen(note, values), values) for note in asked.values()]
             (table, columns), said = self._connection.report(statement, queries, options, ours=bool(pack.topic))
         notes = [(name, text) for name, texts in zip(asked, said, strict=True) for text in texts]
         return Answer(

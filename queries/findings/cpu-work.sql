@@ -8,6 +8,10 @@ Do that work later, on another thread, or after launching the next step: files, 
 caveat = """
 The next step needs its result; then that work itself must be faster."""
 report = "host"
+
+[params.least_pct]
+default = 5.0
+help = "Share of the CPU work from which on it is said what it is"
 */
 WITH longest AS (
     SELECT g.*
@@ -20,6 +24,20 @@ WITH longest AS (
     WHERE g.start_ns < s.step_end_ns AND g.cause = 'starved'
     ORDER BY g.duration_ns DESC, g.start_ns
     LIMIT 1
+),
+-- What is known of it, by what it does; less than a twentieth of it is no reason. What follows a wait is the wait's in the report host:
+-- where that is so, these parts may be more than is left.
+known AS (
+    SELECT
+        string_agg(time_text(time_ns) || CASE WHEN what LIKE 'OS call: %' THEN ' in ' || substr(what, 10) || '()' ELSE ' ' || what END
+            || coalesce(' in ' || regexp_extract(nvtx_path, '[^/]*$'), ''), ', ' ORDER BY time_ns DESC, what, nvtx_path) AS parts,
+        sum(time_ns) AS known_ns
+    FROM (
+        SELECT nvtx_path, what, time_ns FROM _cpu_work
+        WHERE counted_by = 'activity' AND is_told AND work_pct >= $least_pct
+        ORDER BY time_ns DESC, what, nvtx_path
+        LIMIT 3
+    )
 ),
 -- What the host does then is touching managed memory, of which pages move meanwhile, or anything else.
 work AS (
@@ -34,7 +52,7 @@ SELECT
     (SELECT nvtx_path FROM longest) AS place,
     concat_ws('; ',
         'the GPU is idle ' || time_text(h.recoverable_ns)
-            || CASE WHEN w.is_managed THEN ' while the host touches managed memory, whose pages come and go' ELSE ' while the host is outside of CUDA calls' END,
+            || CASE WHEN w.is_managed THEN ' while the host touches managed memory, whose pages come and go' ELSE ' while the host is outside of CUDA calls' || coalesce(': ' || (SELECT parts FROM known WHERE known_ns <= 1.05 * h.recoverable_ns), '') END,
         (SELECT 'the longest gap, ' || time_text(duration_ns) || ', is between ' || operation_text(before_name) || ' and ' || operation_text(after_name)
             || CASE WHEN host <> 'CPU work' THEN ' (' || host || ')' ELSE '' END FROM longest)
     ) AS evidence

@@ -68,7 +68,21 @@ CREATE TABLE GPU_METRICS (timestamp BIGINT, typeId BIGINT, metricId BIGINT, valu
 
 CREATE TABLE TARGET_INFO_GPU_METRICS (typeId BIGINT, metricId BIGINT, metricName VARCHAR);
 
-CREATE TABLE OSRT_API (start BIGINT, "end" BIGINT, globalTid BIGINT, nameId BIGINT, returnValue BIGINT);
+CREATE TABLE OSRT_API (start BIGINT, "end" BIGINT, globalTid BIGINT, nameId BIGINT, returnValue BIGINT, callchainId BIGINT);
+
+-- Call chains, frame by frame: of CUDA calls, of calls of the operating system, and of samples of what a CPU did. Two of them
+-- have the same columns in an export, so no query may read both: see "Common subplans" in docs/decisions.md.
+CREATE TABLE CUDA_CALLCHAINS (id BIGINT, symbol BIGINT, module BIGINT, unresolved BIGINT, stackDepth BIGINT);
+
+CREATE TABLE OSRT_CALLCHAINS (id BIGINT, symbol BIGINT, module BIGINT, unresolved BIGINT, stackDepth BIGINT);
+
+CREATE TABLE SAMPLING_CALLCHAINS (id BIGINT, symbol BIGINT, module BIGINT, unresolved BIGINT, stackDepth BIGINT);
+
+-- A sample of what a thread was at; its id is that of its frames in SAMPLING_CALLCHAINS.
+CREATE TABLE COMPOSITE_EVENTS (id BIGINT, start BIGINT, globalTid BIGINT);
+
+-- When a thread got a CPU, and when it lost it.
+CREATE TABLE SCHED_EVENTS (start BIGINT, isSchedIn BIGINT, globalTid BIGINT);
 
 CREATE TABLE PROFILER_OVERHEAD (start BIGINT, "end" BIGINT, globalTid BIGINT, nameId BIGINT);
 

@@ -16,8 +16,18 @@ in launch calls close to the wall is launch-bound: fuse kernels or use a CUDA gr
 start: see mallocs. A max far above the median is often the first call, which creates the context or loads a module."""
 empty = "No CUDA API calls in this scope; if the program did use CUDA, capture with: nsys profile -t cuda"
 
+[params.group_by]
+default = "call"
+choices = ["call", "caller", "stack"]
+help = "What one row stands for: the function, the caller (the innermost frame of Python, else the operator, else the program's own function), or the caller with the frames around it"
+
+[params.stack]
+default = 5
+least = 1
+help = "With --group-by stack: how many frames, from the caller outwards"
+
 [columns]
-name = "The function, without its version suffix (_v7000, _ptsz)"
+name = "The function, without its version suffix (_v7000, _ptsz), or what --group-by asks for"
 calls = "Calls in scope"
 total_ns = "Sum of their durations"
 avg_ns = "Mean duration"
@@ -28,16 +38,36 @@ stddev_ns = "Sample standard deviation of the durations; NULL for a single call"
 api_time_pct = "Share of all API time in scope"
 wall_pct = "total_ns as a share of the wall"
 failed_count = "Calls that returned an error; 'not ready' (600), the answer of a query for unfinished work, is none"
-call_group = "What it is for: launch, graph launch, sync, copy, memset, alloc, free, graph, event, module, other"
+call_group = "What the calls are for: launch, graph launch, sync, copy, memset, alloc, free, graph, event, module, other"
 
 [notes]
+callers = """
+FROM (
+    SELECT NULL AS sentence WHERE false
+    UNION ALL
+    SELECT sentence FROM _caller_sentence WHERE $group_by = 'caller'
+    UNION ALL
+    SELECT sentence FROM _caller_sentence WHERE $group_by = 'stack'
+) WHERE EXISTS (FROM answer)"""
 device = """
 SELECT 'API calls belong to no device or stream: all calls of the scope are counted' FROM scope
 WHERE coalesce(device_id, stream_id) IS NOT NULL AND EXISTS (FROM answer)"""
 */
-WITH measured AS (
+WITH placed AS (
+    SELECT name, call_group, duration_ns, return_value FROM outer_api_calls WHERE $group_by = 'call'
+    UNION ALL
+    SELECT coalesce(p.name, '(no backtrace)'), a.call_group, a.duration_ns, a.return_value
+    FROM outer_api_calls AS a LEFT JOIN call_places AS p USING (process_id, correlation_id)
+    WHERE $group_by = 'caller'
+    UNION ALL
+    SELECT coalesce(p.name, '(no backtrace)'), a.call_group, a.duration_ns, a.return_value
+    FROM outer_api_calls AS a LEFT JOIN _call_stacks($stack) AS p USING (process_id, correlation_id)
+    WHERE $group_by = 'stack'
+),
+measured AS (
     SELECT
         name,
+        call_group,
         count(*) AS calls,
         sum(duration_ns)::BIGINT AS total_ns,
         min(duration_ns) AS min_ns,
@@ -45,8 +75,8 @@ WITH measured AS (
         stddev_samp(duration_ns) AS stddev_ns,
         quantile_cont(duration_ns, 0.5) AS med_ns,
         CASE WHEN count(return_value) > 0 THEN count(*) FILTER (WHERE return_value NOT IN (0, 600)) END AS failed_count
-    FROM outer_api_calls
-    GROUP BY name
+    FROM placed
+    GROUP BY name, call_group
 )
 SELECT
     coalesce(name, '(no name)') AS name,
@@ -60,6 +90,6 @@ SELECT
     100.0 * total_ns / nullif((SELECT sum(total_ns) FROM measured), 0) AS api_time_pct,
     100.0 * total_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
     failed_count,
-    api_group(name) AS call_group
+    call_group
 FROM measured
-ORDER BY total_ns DESC, name
+ORDER BY total_ns DESC, name, call_group

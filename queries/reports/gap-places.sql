@@ -18,8 +18,18 @@ empty = "No gaps: fewer than two GPU operations in this scope, or none as long a
 type = "integer"
 help = "Group all gaps at least this long, such as 5us; by default the 1,000 longest"
 
+[params.group_by]
+default = "operation"
+choices = ["operation", "caller", "stack"]
+help = "What after_name is: the operation after the gaps, the caller that launched it (the innermost frame of Python, else the operator, else the program's own function), or the caller with the frames around it"
+
+[params.stack]
+default = 5
+least = 1
+help = "With --group-by stack: how many frames, from the caller outwards"
+
 [columns]
-after_name = "The operation after the gaps"
+after_name = "The operation after the gaps, or what --group-by asks for"
 host = "What the host did for most of a gap, as in gaps"
 nvtx_path = "The NVTX ranges that hold most of a gap; NULL outside all"
 cause = "What most of the gaps is owed to, in the words of idle"
@@ -31,14 +41,37 @@ wall_pct = "total_ns as a share of the wall of all GPUs that have gaps"
 idle_pct = "total_ns as a share of the idle time of all gaps in scope"
 med_ns = "Median gap"
 max_ns = "Longest gap"
+
+[notes]
+callers = """
+FROM (
+    SELECT NULL AS sentence WHERE false
+    UNION ALL
+    SELECT sentence FROM _caller_sentence WHERE $group_by = 'caller'
+    UNION ALL
+    SELECT sentence FROM _caller_sentence WHERE $group_by = 'stack'
+) WHERE EXISTS (FROM answer)"""
 */
 WITH steady AS (
     SELECT step, start_ns, end_ns FROM steps WHERE phase = 'steady'
 ),
+places AS (
+    SELECT NULL::BIGINT AS process_id, NULL::BIGINT AS correlation_id, NULL::VARCHAR AS place WHERE false
+    UNION ALL
+    SELECT process_id, correlation_id, name FROM call_places WHERE $group_by = 'caller'
+    UNION ALL
+    SELECT process_id, correlation_id, name FROM _call_stacks($stack) WHERE $group_by = 'stack'
+),
 placed AS (
-    SELECT g.* REPLACE (fold(nvtx_path) AS nvtx_path), CASE WHEN g.start_ns < s.end_ns THEN s.step END AS step
+    SELECT
+        g.* REPLACE (
+            fold(nvtx_path) AS nvtx_path,
+            CASE WHEN $group_by = 'operation' THEN g.after_name ELSE coalesce(p.place, '(no backtrace)') END AS after_name
+        ),
+        CASE WHEN g.start_ns < s.end_ns THEN s.step END AS step
     FROM (FROM _explained_gaps WHERE duration_ns >= coalesce($min_gap_ns, 0)) AS g
     ASOF LEFT JOIN steady AS s ON s.start_ns <= g.start_ns
+    LEFT JOIN places AS p ON p.process_id = g.process_id AND p.correlation_id = g.correlation_id
 ),
 counted AS (
     SELECT nullif(count(*), 0) AS steps FROM steady

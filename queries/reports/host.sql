@@ -13,7 +13,7 @@ time during their calls, so they may repeat what waits, blocking copies, launch 
 host_ns are of the calls that began in the step, by whichever thread, without calls inside others."""
 reading = """
 From the top, one at a time. D2H sync points: keep the value on the GPU, or read it back later (see syncs). Allocations: a
-pool (see mallocs). CPU work: do it later, on another thread, or take it out of the step with a CUDA graph. Launch calls: a
+pool (see mallocs). CPU work (see cpu-work, gaps): do it later, on another thread, or take it out of the step with a CUDA graph. Launch calls: a
 CUDA graph or fusion (see graph-candidates). Pageable copies: pin the memory (see copies). Blocking memsets:
 cudaMemsetAsync. What takes host_ns but has nothing recoverable is hidden behind the GPU's work: leave it."""
 empty = "No CUDA calls in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
@@ -164,7 +164,7 @@ SELECT
     c.host_ns / p.tokens AS host_ns,
     coalesce(i.idle_ns, 0) / p.gpu_tokens AS recoverable_ns,
     100 * coalesce(i.idle_ns, 0) / p.all_ns AS wall_pct,
-    w.see,
+    CASE WHEN code = 'cpu_work' AND EXISTS (FROM _cpu_work WHERE is_told) THEN 'cpu-work' ELSE w.see END AS see,
     code
 FROM counted AS c
 FULL JOIN idle AS i USING (code)

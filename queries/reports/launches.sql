@@ -16,8 +16,18 @@ with an api_kernel_ratio above 1 is launch-bound: the kernel runs shorter than i
 fuse them, or capture the step in a CUDA graph. Rows are sorted by api_total_ns, what each kernel costs the CPU."""
 empty = "No kernels ran in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
+[params.group_by]
+default = "kernel"
+choices = ["kernel", "caller", "stack"]
+help = "What one row stands for: the kernel, the caller (the innermost frame of Python, else the operator, else the program's own function), or the caller with the frames around it"
+
+[params.stack]
+default = 5
+least = 1
+help = "With --group-by stack: how many frames, from the caller outwards"
+
 [columns]
-name = "The kernel"
+name = "The kernel, or what --group-by asks for"
 calls = "Executions on the GPU"
 api_total_ns = "Sum of the durations of the launch calls"
 api_avg_ns = "Mean duration of the launch call"
@@ -34,6 +44,14 @@ api_kernel_ratio = "api_total_ns / kernel_total_ns: above 1, launching takes lon
 api_name = "The launching function; NULL where the trace does not have the call"
 
 [notes]
+callers = """
+FROM (
+    SELECT NULL AS sentence WHERE false
+    UNION ALL
+    SELECT sentence FROM _caller_sentence WHERE $group_by = 'caller'
+    UNION ALL
+    SELECT sentence FROM _caller_sentence WHERE $group_by = 'stack'
+) WHERE EXISTS (FROM answer)"""
 coverage = """
 SELECT coalesce(sum(calls) FILTER (WHERE api_name IS NOT NULL), 0) || ' of ' || sum(calls) || ' kernels have their launch call in the '
     || CASE WHEN any_value(scope.from_ns) IS NULL THEN 'trace' ELSE 'scope' END || '; of the others only the kernel is measured'
@@ -49,20 +67,35 @@ HAVING count(*) > 0"""
 whole_graphs = """
 SELECT sentence FROM _whole_graphs"""
 */
-WITH timed AS (
+WITH placed AS (
+    SELECT name_id, NULL AS place, api_name, call_group, duration_ns, api_duration_ns, queue_ns, end_ns, api_start_ns, api_end_ns
+    FROM launches
+    WHERE $group_by = 'kernel'
+    UNION ALL
+    SELECT NULL, coalesce(p.name, '(no backtrace)'), api_name, call_group, duration_ns, api_duration_ns, queue_ns, end_ns, api_start_ns, api_end_ns
+    FROM launches LEFT JOIN call_places AS p USING (process_id, correlation_id)
+    WHERE $group_by = 'caller'
+    UNION ALL
+    SELECT NULL, coalesce(p.name, '(no backtrace)'), api_name, call_group, duration_ns, api_duration_ns, queue_ns, end_ns, api_start_ns, api_end_ns
+    FROM launches LEFT JOIN _call_stacks($stack) AS p USING (process_id, correlation_id)
+    WHERE $group_by = 'stack'
+),
+timed AS (
     SELECT
         name_id,
+        place,
         api_name,
         call_group = 'launch' AS has_own_call,
         duration_ns AS kernel_ns,
         CASE WHEN has_own_call THEN api_duration_ns END AS api_ns,
         CASE WHEN has_own_call AND queue_ns >= 0 THEN queue_ns END AS queue_ns,
         CASE WHEN has_own_call THEN greatest(end_ns, api_end_ns, api_start_ns) - api_start_ns END AS total_ns
-    FROM launches
+    FROM placed
 ),
 measured AS (
     SELECT
         name_id,
+        place,
         api_name,
         has_own_call,
         count(*) AS calls,
@@ -79,7 +112,7 @@ measured AS (
     GROUP BY ALL
 )
 SELECT
-    coalesce(s.name, '(no name)') AS name,
+    coalesce(m.place, s.name, '(no name)') AS name,
     m.calls,
     m.api_total_ns,
     m.api_total_ns / m.calls AS api_avg_ns,

@@ -18,8 +18,18 @@ buffers, or use a pool (cudaMallocAsync, cudaFreeAsync), whose calls do not sync
 allocate: do it once. A first call of milliseconds creates the context; it is not the allocation."""
 empty = "No calls that allocate or free memory in this scope: what the program needs it had before, or took from its own pool"
 
+[params.group_by]
+default = "call"
+choices = ["call", "caller", "stack"]
+help = "What one row stands for: the function, the caller (the innermost frame of Python, else the operator, else the program's own function), or the caller with the frames around it"
+
+[params.stack]
+default = 5
+least = 1
+help = "With --group-by stack: how many frames, from the caller outwards"
+
 [columns]
-name = "The function, without its version suffix"
+name = "The function, without its version suffix, or what --group-by asks for"
 memory = "What it allocates or frees, told from its name: device (cudaFree also frees managed memory), stream-ordered, pinned host, managed, array, virtual"
 calls = "Calls in scope"
 startup_count = "Those before the first steady step; NULL where no steps were found"
@@ -38,6 +48,14 @@ synchronizes = "Whether it makes host and GPU wait for each other: yes, may, no;
 call_group = "alloc or free"
 
 [notes]
+callers = """
+FROM (
+    SELECT NULL AS sentence WHERE false
+    UNION ALL
+    SELECT sentence FROM _caller_sentence WHERE $group_by = 'caller'
+    UNION ALL
+    SELECT sentence FROM _caller_sentence WHERE $group_by = 'stack'
+) WHERE EXISTS (FROM answer)"""
 sizes = """
 SELECT 'sizes are unknown; capture with --cuda-memory-usage=true' FROM answer HAVING count(*) > 0 AND count(size_bytes) = 0"""
 peak = """
@@ -63,15 +81,24 @@ FROM answer WHERE NOT EXISTS (FROM steps WHERE phase = 'steady') HAVING count(*)
 rows = 4
 columns = ["name", "memory", "calls", "steady_count", "total_ns", "wall_pct"]
 */
-WITH steady AS MATERIALIZED (
+WITH places AS (
+    SELECT NULL::BIGINT AS process_id, NULL::BIGINT AS correlation_id, NULL::VARCHAR AS place WHERE false
+    UNION ALL
+    SELECT process_id, correlation_id, name FROM call_places WHERE $group_by = 'caller'
+    UNION ALL
+    SELECT process_id, correlation_id, name FROM _call_stacks($stack) WHERE $group_by = 'stack'
+),
+steady AS MATERIALIZED (
     SELECT process_id, host_start_ns, host_end_ns FROM steps WHERE phase = 'steady'
 ),
 calls AS (
     SELECT
-        a.name, a.call_group, a.process_id, a.thread_id, a.correlation_id, a.start_ns, a.duration_ns, a.return_value,
+        a.name AS function, CASE WHEN $group_by = 'call' THEN a.name ELSE coalesce(p.place, '(no backtrace)') END AS name,
+        a.call_group, a.process_id, a.thread_id, a.correlation_id, a.start_ns, a.duration_ns, a.return_value,
         a.start_ns < s.host_end_ns AS is_steady
     FROM (FROM outer_api_calls WHERE call_group IN ('alloc', 'free')) AS a
     ASOF LEFT JOIN steady AS s ON s.process_id = a.process_id AND s.host_start_ns <= a.start_ns
+    LEFT JOIN places AS p ON p.process_id = a.process_id AND p.correlation_id = a.correlation_id
 ),
 charged AS (
     SELECT
@@ -90,6 +117,14 @@ sizes AS (
 measured AS (
     SELECT
         c.name,
+        CASE
+            WHEN c.function LIKE '%Async' THEN 'stream-ordered'
+            WHEN c.function LIKE '%Host%' THEN 'pinned host'
+            WHEN c.function LIKE '%Managed' THEN 'managed'
+            WHEN c.function LIKE '%Array%' THEN 'array'
+            WHEN c.function IN ('cuMemCreate', 'cuMemRelease') THEN 'virtual'
+            ELSE 'device'
+        END AS memory,
         c.call_group,
         count(*) AS calls,
         count(*) FILTER (WHERE c.start_ns < (SELECT min(host_start_ns) FROM steady)) AS startup_count,
@@ -105,19 +140,6 @@ measured AS (
     LEFT JOIN sizes AS z USING (process_id, correlation_id)
     LEFT JOIN charged AS i USING (process_id, thread_id, start_ns)
     GROUP BY ALL
-),
-named AS (
-    SELECT
-        *,
-        CASE
-            WHEN name LIKE '%Async' THEN 'stream-ordered'
-            WHEN name LIKE '%Host%' THEN 'pinned host'
-            WHEN name LIKE '%Managed' THEN 'managed'
-            WHEN name LIKE '%Array%' THEN 'array'
-            WHEN name IN ('cuMemCreate', 'cuMemRelease') THEN 'virtual'
-            ELSE 'device'
-        END AS memory
-    FROM measured
 )
 SELECT
     m.name,
@@ -143,5 +165,5 @@ SELECT
         ELSE 'may'
     END AS synchronizes,
     m.call_group
-FROM named AS m, scope
-ORDER BY m.total_ns DESC, m.name
+FROM measured AS m, scope
+ORDER BY m.total_ns DESC, m.name, m.memory, m.call_group

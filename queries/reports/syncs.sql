@@ -25,10 +25,20 @@ on the GPU, or once. wait: torch.cuda.synchronize, or a library's own. Removing 
 gpu_idle_ns than steady_idle_ns: most of it is start-up, or between the steps."""
 empty = "No call in this scope made the host wait; if the program did use the GPU, capture with: nsys profile -t cuda"
 
+[params.group_by]
+default = "call"
+choices = ["call", "caller", "stack"]
+help = "What one row stands for: the call, with the place, the caller (the innermost frame of Python, else the operator, else the program's own function), or the caller with the frames around it"
+
+[params.stack]
+default = 5
+least = 1
+help = "With --group-by stack: how many frames, from the caller outwards"
+
 [columns]
 kind = "What the host waited for: D2H copy, D2H copy + wait, H2D copy, H2D copy + wait, …, or wait for anything else"
 nvtx_path = "The NVTX ranges around the call on its thread; NULL outside all"
-name = "The call that waited"
+name = "The call that waited, or what --group-by asks for"
 calls = "Waits"
 per_range = "Waits per range of --nvtx; NULL without it"
 host_wait_ns = "Sum of the time that the host was blocked"
@@ -45,6 +55,14 @@ copy_kind = "Which copy kind is about: D2H, H2D, D2D …; NULL for wait"
 is_copy = "Whether the call that waited is that copy itself"
 
 [notes]
+callers = """
+FROM (
+    SELECT NULL AS sentence WHERE false
+    UNION ALL
+    SELECT sentence FROM _caller_sentence WHERE $group_by = 'caller'
+    UNION ALL
+    SELECT sentence FROM _caller_sentence WHERE $group_by = 'stack'
+) WHERE EXISTS (FROM answer)"""
 d2h = """
 SELECT 'D2H sync points: ' || sum(calls) || CASE WHEN max(s.range_count) > 0 THEN
     ', ' || round(sum(calls) / max(s.range_count), 2) || ' per range' ELSE '' END
@@ -58,7 +76,14 @@ FROM answer WHERE NOT EXISTS (FROM steps WHERE phase = 'steady') HAVING count(*)
 rows = 4
 columns = ["kind", "nvtx_path", "name", "calls", "gpu_idle_ns", "gpu_idle_wall_pct"]
 */
-WITH steady AS MATERIALIZED (
+WITH places AS (
+    SELECT NULL::BIGINT AS process_id, NULL::BIGINT AS correlation_id, NULL::VARCHAR AS place WHERE false
+    UNION ALL
+    SELECT process_id, correlation_id, name FROM call_places WHERE $group_by = 'caller'
+    UNION ALL
+    SELECT process_id, correlation_id, name FROM _call_stacks($stack) WHERE $group_by = 'stack'
+),
+steady AS MATERIALIZED (
     SELECT process_id, host_start_ns, host_end_ns FROM steps WHERE phase = 'steady'
 ),
 charged AS (
@@ -79,7 +104,10 @@ ended_with_copy AS (
 ),
 placed AS (
     SELECT
-        w.* REPLACE (CASE WHEN w.is_copy OR w.copy_kind = 'D2H' OR e.call_start_ns IS NOT NULL THEN w.copy_kind END AS copy_kind),
+        w.* REPLACE (
+            CASE WHEN w.is_copy OR w.copy_kind = 'D2H' OR e.call_start_ns IS NOT NULL THEN w.copy_kind END AS copy_kind,
+            CASE WHEN $group_by = 'call' THEN w.name ELSE coalesce(l.place, '(no backtrace)') END AS name
+        ),
         coalesce(c.idle_ns, 0) AS idle_ns,
         coalesce(c.steady_ns, 0) AS steady_ns,
         w.start_ns < s.host_end_ns AS is_steady,
@@ -87,6 +115,7 @@ placed AS (
     FROM waits AS w
     LEFT JOIN charged AS c USING (process_id, thread_id, call_start_ns)
     LEFT JOIN ended_with_copy AS e USING (process_id, thread_id, call_start_ns)
+    LEFT JOIN places AS l ON l.process_id = w.process_id AND l.correlation_id = w.correlation_id
     ASOF LEFT JOIN steady AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
     ASOF LEFT JOIN nvtx_places AS p
         ON p.process_id = w.process_id AND p.thread_id = w.thread_id AND p.start_ns <= w.start_ns

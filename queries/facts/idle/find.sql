@@ -54,7 +54,7 @@ JOIN internal.idle_turns AS t ON t.thread = g.thread AND t.start_ns // 1000000 =
 WHERE t.start_ns >= g.turn_end_ns AND t.start_ns < g.end_ns;
 
 INSERT INTO facts.idle_time BY NAME
-SELECT * EXCLUDE (thread), 0 AS sync_ns, 0 AS copy_ns, 0 AS alloc_ns, 0 AS api_ns FROM internal.idle_found WHERE host <> 'late';
+SELECT *, 0 AS sync_ns, 0 AS copy_ns, 0 AS alloc_ns, 0 AS api_ns FROM internal.idle_found WHERE host <> 'late';
 
 -- Threads are laid one after the other on a single line of time, from the first late gap to the last launch call.
 CREATE OR REPLACE TABLE internal.idle_lanes AS

@@ -2,7 +2,7 @@
 -- up; of a late one how long its thread was in API calls before the launch call: that wait, copy, allocate, or do all else.
 -- `facts.idle_calls`: these calls, no two of a GPU overlap; gap_ns is when the gap began.
 CREATE TABLE IF NOT EXISTS facts.idle_time (
-    gpu_id INTEGER, start_ns BIGINT, end_ns BIGINT, call_ns BIGINT, returned_ns BIGINT, is_copy BOOLEAN,
+    gpu_id INTEGER, start_ns BIGINT, end_ns BIGINT, thread BIGINT, call_ns BIGINT, returned_ns BIGINT, is_copy BOOLEAN,
     host ENUM (
         'late', 'profiler', 'same launch call', 'not in the trace', 'managed memory', 'launched before', 'launch call under way', 'blocking copies',
         'before the first operation', 'after the last operation'

@@ -24,7 +24,7 @@ slicing AS MATERIALIZED (
 launched AS MATERIALIZED (
     SELECT
         g.gap_id, g.gpu_id, g.start_ns, g.end_ns, g.duration_ns, g.idle_ns, b.name AS before_name, a.name AS after_name,
-        c.process_id, c.thread_id, c.start_ns AS call_start_ns,
+        c.process_id, c.thread_id, c.start_ns AS call_start_ns, a.correlation_id,
         least(c.end_ns, g.end_ns) AS until_ns,
         CASE
             WHEN a.name LIKE 'UM % copy' AND c.start_ns IS NULL THEN 'managed memory'
@@ -139,7 +139,8 @@ SELECT
     p.path AS nvtx_path,
     g.gpu_id,
     g.process_id,
-    g.thread_id
+    g.thread_id,
+    g.correlation_id
 FROM launched AS g
 LEFT JOIN explained AS e USING (gap_id)
 LEFT JOIN paths AS p USING (gap_id);
@@ -159,3 +160,4 @@ COMMENT ON COLUMN _explained_gaps.nvtx_path IS 'The NVTX ranges of the launching
 COMMENT ON COLUMN _explained_gaps.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
 COMMENT ON COLUMN _explained_gaps.process_id IS 'Process that launched the operation after it';
 COMMENT ON COLUMN _explained_gaps.thread_id IS 'Thread that launched it';
+COMMENT ON COLUMN _explained_gaps.correlation_id IS 'Id of the call that launched it; NULL where it is none of a call';

@@ -5,6 +5,7 @@ COMMENT ON VIEW _idle_time IS 'The gaps of `_idle_gaps`, cut where the profiler 
 COMMENT ON COLUMN _idle_time.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
 COMMENT ON COLUMN _idle_time.start_ns IS 'When the GPU became idle';
 COMMENT ON COLUMN _idle_time.end_ns IS 'When the next operation started';
+COMMENT ON COLUMN _idle_time.thread IS 'Thread that launched it: its process id times 16,777,216, and its thread id; NULL where the launch call is not in the trace';
 COMMENT ON COLUMN _idle_time.call_ns IS 'When the thread that launched it entered the launch call';
 COMMENT ON COLUMN _idle_time.returned_ns IS 'When the call returned';
 COMMENT ON COLUMN _idle_time.is_copy IS 'Whether the call is a blocking copy';

@@ -1,0 +1,25 @@
+-- Frames of one name are one place. nsys 2022 has the chain of a call in a row of its own (event class 67) with the call's id.
+INSERT INTO facts.call_places BY NAME
+SELECT min(frame_id)::INTEGER AS place_id, name
+FROM facts.frames SEMI JOIN facts.callers USING (frame_id)
+GROUP BY name;
+
+INSERT INTO facts.called_from BY NAME
+WITH chained AS (
+    SELECT pid_of(globalTid) AS process_id, correlationId AS correlation_id, callchainId AS chain_id, eventClass = 67 AS is_apart
+    FROM raw.CUPTI_ACTIVITY_KIND_RUNTIME
+    WHERE callchainId IS NOT NULL AND correlationId IS NOT NULL
+),
+once AS (
+    SELECT process_id, correlation_id, chain_id FROM chained WHERE is_apart IS NOT true
+    UNION ALL
+    SELECT process_id, correlation_id, min(chain_id)
+    FROM (FROM chained WHERE is_apart) ANTI JOIN (FROM chained WHERE is_apart IS NOT true) USING (process_id, correlation_id)
+    GROUP BY ALL
+)
+SELECT o.process_id, o.correlation_id, o.chain_id, p.place_id
+FROM once AS o
+JOIN facts.callers AS c USING (chain_id)
+JOIN (
+    SELECT f.frame_id, p.place_id FROM facts.frames AS f JOIN facts.call_places AS p USING (name)
+) AS p USING (frame_id);

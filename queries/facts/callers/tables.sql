@@ -1,0 +1,13 @@
+-- `facts.callers`: the frame that each chain of a CUDA call is named by. `facts.called_from`: where each CUDA call was made, as a
+-- place of `facts.call_places`.
+CREATE TABLE IF NOT EXISTS facts.callers (
+    chain_id BIGINT, frame_id INTEGER, depth USMALLINT
+);
+
+CREATE TABLE IF NOT EXISTS facts.called_from (
+    process_id BIGINT, correlation_id BIGINT, chain_id BIGINT, place_id INTEGER
+);
+
+CREATE TABLE IF NOT EXISTS facts.call_places (
+    place_id INTEGER, name VARCHAR
+);

@@ -1,0 +1,9 @@
+-- A function as people call it: without its parameters, what it returns and its template's arguments.
+CREATE MACRO _function_text(symbol) AS CASE
+    WHEN symbol LIKE '%operator%' THEN symbol
+    ELSE coalesce(nullif(regexp_extract(regexp_extract(
+        regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(
+            symbol, '\(anonymous namespace\)|<unnamed>', '{anonymous}', 'g'),
+            '<[^<>]*>', '', 'g'), '<[^<>]*>', '', 'g'), '<[^<>]*>', '', 'g'), '\{anonymous\}::', '', 'g'),
+        '^[^(<]*'), '\S+$'), ''), symbol)
+END;

@@ -1,0 +1,108 @@
+/*
+title = "Where the launches of a step come from"
+topic = "steps"
+place = 8
+question = "How many launch calls does a step make for each family of kernels, each kernel, or each caller?"
+example = "--group-by caller"
+details = ["kernels", "gpu_pct"]
+description = """
+Counts the launch calls that begin in a steady step (see steps; in the whole scope where none are found), per token, with what
+they cost the host and what they run on the GPU. By family, by kernel, by caller: the innermost function of Python in the call's
+backtrace, else the operator, else the program's own function; or with the functions around it. A launch of a CUDA graph is one call,
+whatever it runs. Calls inside other calls are not counted. host_ns is the duration of the calls, gpu_ns that of their kernels, which
+may overlap."""
+reading = """
+What makes many launches of little gpu_ns is worth fusing (see fusion) or capturing in a CUDA graph (see graph-candidates): each launch
+costs the host about the same, however little it runs. By caller, a function at the top is where to do it."""
+empty = "No launch calls in the steady steps; if the program did use the GPU, capture with: nsys profile -t cuda"
+
+[params.group_by]
+default = "family"
+choices = ["family", "kernel", "caller", "stack"]
+help = "What one row stands for: the family of the kernel, the kernel, the caller, or the caller with the functions around it"
+
+[params.stack]
+default = 5
+least = 1
+help = "With --group-by stack: how many frames, from the caller outwards"
+
+[columns]
+name = "What the launches were grouped by; CUDA graph for launches of graphs"
+launch_calls = "Launch calls per token"
+launch_pct = "Share of all launch calls"
+host_ns = "Time of the calls on the host per token"
+gpu_ns = "Time of their kernels on the GPU per token; NULL where the trace does not have them"
+kernels = "Kernels per token"
+gpu_pct = "gpu_ns as a share of that of all rows"
+
+[notes]
+whole = """
+SELECT 'no steady steps were found: counts and times are of the whole scope, with its start-up; name an NVTX range with --step-range'
+FROM answer WHERE NOT EXISTS (FROM steps WHERE phase = 'steady') HAVING count(*) > 0"""
+callers = """
+FROM (
+    SELECT NULL AS sentence WHERE false
+    UNION ALL
+    SELECT sentence FROM _caller_sentence WHERE $group_by = 'caller'
+    UNION ALL
+    SELECT sentence FROM _caller_sentence WHERE $group_by = 'stack'
+) WHERE EXISTS (FROM answer)"""
+processes = """
+SELECT sentence FROM _other_processes WHERE EXISTS (FROM answer)"""
+[agent]
+rows = 8
+columns = ["name", "launch_calls", "launch_pct", "host_ns", "gpu_ns"]
+*/
+WITH steady AS MATERIALIZED (
+    SELECT process_id, host_start_ns, host_end_ns FROM steps WHERE phase = 'steady'
+),
+per AS (
+    SELECT greatest((SELECT count(*) FROM steady), 1)
+        * coalesce((SELECT tokens_per_step FROM step_method WHERE EXISTS (FROM steady)), 1) AS tokens
+),
+calls AS MATERIALIZED (
+    SELECT a.process_id, a.correlation_id, a.duration_ns, a.call_group
+    FROM (FROM outer_api_calls WHERE call_group IN ('launch', 'graph launch')) AS a
+    ASOF LEFT JOIN steady AS s ON s.process_id = a.process_id AND s.host_start_ns <= a.start_ns
+    WHERE a.start_ns < s.host_end_ns OR NOT EXISTS (FROM steady)
+),
+ran AS (
+    SELECT process_id, correlation_id, count(*) AS kernels, sum(duration_ns)::BIGINT AS gpu_ns, min(name_id) AS name_id
+    FROM kernel_events
+    GROUP BY ALL
+),
+launched AS MATERIALIZED (
+    SELECT
+        c.*, r.kernels, r.gpu_ns, r.name_id,
+        CASE WHEN c.call_group = 'graph launch' THEN 'CUDA graph' WHEN r.kernels IS NULL THEN '(no kernel in the trace)' END AS special
+    FROM calls AS c
+    LEFT JOIN ran AS r USING (process_id, correlation_id)
+),
+named AS (
+    SELECT coalesce(l.special, n.family, 'other') AS name, l.kernels, l.gpu_ns, l.duration_ns
+    FROM launched AS l LEFT JOIN kernel_names AS n USING (name_id)
+    WHERE $group_by = 'family'
+    UNION ALL
+    SELECT coalesce(l.special, n.name, '(no name)'), l.kernels, l.gpu_ns, l.duration_ns
+    FROM launched AS l LEFT JOIN kernel_names AS n USING (name_id)
+    WHERE $group_by = 'kernel'
+    UNION ALL
+    SELECT coalesce(p.name, '(no backtrace)'), l.kernels, l.gpu_ns, l.duration_ns
+    FROM launched AS l LEFT JOIN call_places AS p USING (process_id, correlation_id)
+    WHERE $group_by = 'caller'
+    UNION ALL
+    SELECT coalesce(p.name, '(no backtrace)'), l.kernels, l.gpu_ns, l.duration_ns
+    FROM launched AS l LEFT JOIN _call_stacks($stack) AS p USING (process_id, correlation_id)
+    WHERE $group_by = 'stack'
+)
+SELECT
+    n.name,
+    count(*) / any_value(p.tokens) AS launch_calls,
+    100.0 * count(*) / (SELECT count(*) FROM named) AS launch_pct,
+    sum(n.duration_ns)::BIGINT / any_value(p.tokens) AS host_ns,
+    sum(n.gpu_ns)::BIGINT / any_value(p.tokens) AS gpu_ns,
+    sum(n.kernels)::BIGINT / any_value(p.tokens) AS kernels,
+    100.0 * sum(n.gpu_ns)::BIGINT / nullif((SELECT sum(gpu_ns) FROM named), 0)::BIGINT AS gpu_pct
+FROM named AS n, per AS p
+GROUP BY n.name
+ORDER BY launch_calls DESC, host_ns DESC, n.name

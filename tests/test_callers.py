@@ -1,0 +1,164 @@
+"""Where CUDA calls are made: the frame that a backtrace is named by, and reports by caller."""
+
+from __future__ import annotations
+
+import pytest
+from opening import open_trace as opened
+from synthetic import Trace
+
+APP, TORCH, PYTHON = "/home/user/app", "/usr/lib/libtorch_cuda.so", "/usr/bin/python3.11"
+MAIN = ("main", APP)
+INTERPRETER = (("_PyEval_EvalFrameDefault", PYTHON), ("Py_BytesMain", PYTHON), ("__libc_start_main", "/lib/libc.so.6"))
+ADD = (
+    ("void at::native::gpu_kernel_impl<at::native::AddFunctor<float> >(at::TensorIteratorBase&)", TORCH),
+    ("at::native::add_kernel(at::TensorIteratorBase&)", TORCH),
+    ("at::_ops::add_Tensor::redispatch(c10::DispatchKeySet, at::Tensor const&)", TORCH),
+    ("at::_ops::add_Tensor::call(at::Tensor const&, at::Tensor const&)", TORCH),
+)
+CALLERS = {
+    "aten::add_Tensor": (*ADD, *INTERPRETER),
+    "forward (model.py)": (*ADD, *INTERPRETER, ("forward", "/home/user/model.py"), ("main", "/home/user/train.py")),
+    "cublasGemmEx (libcublas.so.12)": (
+        ("0x1", "/usr/lib/libcublasLt.so.12"), ("cublasLtMatmul", "/usr/lib/libcublasLt.so.12"),
+        ("cublasGemmEx", "/usr/lib/libcublas.so.12"), ("layer(float*)", APP), MAIN,
+    ),
+    "at::native::copy_device_to_device": (
+        ("at::native::copy_device_to_device(at::TensorIterator&, bool)", TORCH), ("c10::Dispatcher::call(int)", TORCH),
+    ),
+    "load<float>": (("cudaError cudaMalloc<float>(float**, unsigned long)", APP), ("cudaMalloc", APP)),
+    "app::Buffer::grow (app)": (
+        ("cudaMalloc", APP), ("void app::(anonymous namespace)::Buffer<float, 2>::grow(unsigned long)", APP), MAIN,
+    ),
+    "app (no symbol)": (("0x55d0", APP), ("__libc_start_main", "/lib/libc.so.6")),
+    "_PyEval_EvalFrameDefault (python3.11)": INTERPRETER,
+}  # fmt: skip
+UNNAMED = {"load<float>"}  # nothing in its chain but wrappers of CUDA's own
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Give a function that writes a trace once, as some nsys."""
+    folder = tmp_path_factory.mktemp("callers")
+
+    def write(make, version="2025.3"):
+        path = folder / f"{make.__name__}.{version}.sqlite"
+        return path if path.exists() else make().write(path, version=version)
+
+    return write
+
+
+def each_caller():
+    trace = Trace()
+    host = trace.thread()
+    for frames in CALLERS.values():
+        with host.inside(*frames):
+            host.launch("k", runs=1_000)
+    return trace
+
+
+def loop():
+    """Give a loop in which one function reads back for two callers, and all kinds of calls have backtraces, or none."""
+    trace = Trace()
+    host = trace.thread()
+    for _ in range(4):
+        with host.nvtx("step"), host.inside(MAIN):
+            host.malloc(1 << 20).call("cudaGetDevice")
+            for caller, runs in (("train", 20_000), ("evaluate", 50_000)):
+                with host.inside(("read_back", APP), (caller, APP)):
+                    host.launch("k", runs=runs).copy("D2H", 64, blocking=True, target="pageable").idle(3_000)
+            host.copy("H2D", 1 << 16, source="pageable").memset(64).sync("stream").free()
+        host.launch("bare").idle(10_000)
+    return trace
+
+
+def without_chains():
+    trace = loop()
+    del trace.rows["CUDA_CALLCHAINS"]
+    for row in trace.rows["CUPTI_ACTIVITY_KIND_RUNTIME"]:
+        del row["callchainId"]
+    return trace
+
+
+def test_a_chain_is_named_by_the_innermost_frame_of_the_users_code(written):
+    with opened(written(each_caller)) as trace:
+        rows = trace.query(
+            """SELECT p.name FROM api_calls LEFT JOIN call_places AS p USING (process_id, correlation_id)
+               ORDER BY start_ns"""
+        ).rows()
+    assert [name for (name,) in rows] == [None if name in UNNAMED else name for name in CALLERS]
+
+
+@pytest.mark.parametrize("version", ["2025.3", "2022.2"])
+def test_a_callee_of_two_callers_is_one_caller_and_two_stacks(written, version):
+    with opened(written(loop, version)) as trace:
+        by_caller = {(row["kind"], row["name"]): row for row in trace.answer("syncs", group_by="caller").dicts()}
+        stacks = trace.answer("syncs", group_by="stack", stack=2).dicts()
+    assert by_caller["D2H copy", "read_back (app)"]["calls"] == 8
+    waits = {row["name"]: row["host_wait_ns"] for row in stacks if row["kind"] == "D2H copy"}
+    assert waits.keys() == {"read_back (app) < train (app)", "read_back (app) < evaluate (app)"}
+    assert sum(waits.values()) == by_caller["D2H copy", "read_back (app)"]["host_wait_ns"]
+    assert waits["read_back (app) < evaluate (app)"] - waits["read_back (app) < train (app)"] == 4 * 30_000
+
+
+SUMS = {
+    "api": ("calls", "total_ns", "api_time_pct"),
+    "syncs": ("calls", "host_wait_ns", "gpu_idle_ns"),
+    "mallocs": ("calls", "total_ns", "gpu_idle_ns", "size_bytes"),
+    "copies": ("calls", "total_ns", "size_bytes"),
+    "launches": ("calls", "api_total_ns", "kernel_total_ns"),
+    "gap-places": ("gaps", "total_ns", "idle_pct"),
+}
+
+
+@pytest.mark.parametrize("make", [loop, without_chains])
+@pytest.mark.parametrize("version", ["2025.3", "2022.2"])
+def test_sums_over_callers_are_those_without_callers(written, make, version):
+    with opened(written(make, version)) as trace:
+        for report, columns in SUMS.items():
+            known, *by = (
+                trace.answer(report, **how).dicts() for how in ({}, {"group_by": "caller"}, {"group_by": "stack"})
+            )
+            for column in columns:
+                total = pytest.approx(sum(row[column] for row in known), rel=1e-12)
+                assert [sum(row[column] for row in rows) for rows in by] == [total, total], (report, column)
+
+
+def test_calls_without_a_backtrace_have_a_row_and_a_note(written):
+    with opened(written(loop)) as trace:
+        answer = trace.answer("launches", group_by="caller")
+        calls = {row["name"]: row["calls"] for row in answer.dicts()}
+    assert calls == {"read_back (app)": 8, "(no backtrace)": 4}
+    assert [note for note in answer.notes if "4 of 44 CUDA calls have no backtrace" in note]
+
+
+def test_without_chains_ranges_and_neighboring_calls_tell_the_place_and_a_note_names_the_flag(written):
+    with opened(written(without_chains)) as trace:
+        answer = trace.answer("mallocs", group_by="caller")
+        names, plain = {row["name"] for row in answer.dicts()}, trace.answer("mallocs")
+    assert names == {
+        "in step, before cudaGetDevice",
+        "in step, after cudaLaunchKernel, before cudaGetDevice",
+        "in step, after cudaStreamSynchronize, before cudaLaunchKernel",
+    }
+    assert [note for note in answer.notes if "--cudabacktrace=all" in note]
+    assert not [note for note in plain.notes if "backtrace" in note]
+
+
+def test_backtraces_change_no_answer_that_does_not_ask_for_them(written):
+    for report in SUMS:
+        with opened(written(loop)) as one, opened(written(without_chains)) as other:
+            assert one.answer(report).rows() == other.answer(report).rows()
+
+
+def test_chains_that_are_broken_or_empty_leave_the_call_in(tmp_path):
+    trace = Trace()
+    host = trace.thread()
+    with host.inside(("[Broken backtraces]", "[Broken backtraces]")):
+        host.launch("k")
+    host.launch("k")
+    trace.rows["CUPTI_ACTIVITY_KIND_RUNTIME"][-1]["callchainId"] = 99  # of which no frame was kept
+    with host.inside(MAIN):
+        host.launch("k")
+    with opened(trace.write(tmp_path / "broken.sqlite")) as broken:
+        rows = broken.answer("launches", group_by="caller").dicts()
+    assert {row["name"]: row["calls"] for row in rows} == {"(no backtrace)": 2, "main (app)": 1}
