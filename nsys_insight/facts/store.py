@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nsys_insight import progress
-from nsys_insight.errors import UsageError
 from nsys_insight.ingest import several
 from nsys_insight.model import views
 from nsys_insight.model.fact_tables import fact_tables
@@ -44,7 +43,11 @@ _KINDS = {
     "gaps": frozenset({"listed_gaps", "listed_operations", "listed_activity"}),
     "steps": frozenset({"steps", "step_calls", "step_kernels", "step_launches", "step_method"}),
     "fusion": frozenset({"fusions", "fusion_kernels", "fusion_step"}),
+    "nccl": frozenset({"nccl_kernels", "nccl_ranks"}),
+    "ranks": frozenset({"ranks", "collectives", "collective_ranks", "rank_steps", "rank_delays", "rank_run"}),
 }
+# The kinds that are of all traces together: they are in the connection's own catalog.
+OF_RUN = frozenset({"ranks"})
 # How progress names what is being found, where it is not the name of the fact.
 _WORDS = {
     "idle": "idle time",
@@ -52,6 +55,8 @@ _WORDS = {
     "gpu_reach": "GPU activity",
     "inner_calls": "API calls",
     "captured": "settings",
+    "nccl": "collectives",
+    "ranks": "who is late",
 }
 _KIND_OF = {table: kind for kind, tables in _KINDS.items() for table in tables}
 
@@ -91,6 +96,7 @@ class Facts:
         scope: The part of the traces that it shows.
         prepare: Creates the views that a statement names.
         kept: The facts that were found before, for the whole trace, and are shown by views in place of tables.
+        labels: What the files are called.
     """
 
     def __init__(
@@ -100,9 +106,11 @@ class Facts:
         scope: Scope,
         prepare: Callable[[str], None],
         kept: AbstractSet[str] = frozenset(),
+        labels: Sequence[str] = ("",),
     ) -> None:
         """Nothing has been found but what was kept."""
         self._connection, self._sources, self._scope, self._create_views = connection, sources, scope, prepare
+        self._labels = labels
         self._kept = set(kept)
         kinds = {_KIND_OF.get(table, table) for table in kept}
         self._found = {kind: self._said(kind, NOTHING_SAID) for kind in kinds if _tables_of(kind) <= kept}
@@ -118,13 +126,9 @@ class Facts:
         """Find the facts that the queries read.
 
         Raises:
-            UsageError: Steps or gaps are to be found in several traces, or steps by an NVTX range that is not there.
+            UsageError: Steps are to be found by an NVTX range that is not there.
         """
-        kinds = self.to_find(queries, options)
-        for kind, what in (("gaps", "gaps"), ("steps", "steps"), ("fusion", "steps")):
-            if kind in kinds and len(self._sources) > 1:
-                raise UsageError(f"{what} are found in one trace at a time", "open one of the traces")
-        for kind in kinds:
+        for kind in self.to_find(queries, options):
             said = self._said(kind, options)
             if self._found.get(kind, _NEVER) != said:  # another of them may have needed it
                 self._find(kind, options)
@@ -140,7 +144,7 @@ class Facts:
         """What the user said that these facts depend on."""
         if kind == "gaps":
             return options.min_gap_ns
-        if kind in ("steps", "fusion"):
+        if kind in ("steps", "fusion", "ranks"):
             return options.steps
         about_steps = kind in fact_tables() and views.facts_read(fact_tables()[kind].query) & _KINDS["steps"]
         return options.steps if about_steps else None
@@ -153,7 +157,7 @@ class Facts:
             self._connection.execute(f"DROP VIEW facts.{table}")
         self._kept -= tables
         try:
-            for part in self._parts:
+            for part in [""] if kind in OF_RUN else self._parts:
                 with several.inside(self._connection, part):
                     create_tables(self._connection, tables)
                     self._connection.execute("; ".join(f"TRUNCATE facts.{table}" for table in tables))
@@ -172,7 +176,9 @@ class Facts:
         if kind == "gaps":
             from nsys_insight.facts import gaps
 
-            gaps.fill(self._connection, self._sources[0], self._scope, options.min_gap_ns, prepare)
+            for part, source in zip(self._parts, self._sources, strict=True):
+                with several.inside(self._connection, part):
+                    gaps.fill(self._connection, source, self._scope, options.min_gap_ns, prepare)
         elif kind == "captured":
             from nsys_insight.facts import captured
 
@@ -184,11 +190,23 @@ class Facts:
         elif kind == "steps":
             from nsys_insight.facts.steps import steps
 
-            steps.fill(self._connection, options.steps, prepare)
+            for part in self._parts:
+                with several.inside(self._connection, part):
+                    steps.fill(self._connection, options.steps, prepare)
         elif kind == "fusion":
             from nsys_insight.facts.fusion import candidates
 
-            candidates.fill(self._connection, prepare)
+            for part in self._parts:
+                with several.inside(self._connection, part):
+                    candidates.fill(self._connection, prepare)
+        elif kind == "nccl":
+            from nsys_insight.facts.ranks import kernels
+
+            kernels.fill(self._connection, self._parts, prepare)
+        elif kind == "ranks":
+            from nsys_insight.facts.ranks import fill
+
+            fill.fill(self._connection, self._parts, self._labels, prepare)
         else:
             fact = fact_tables()[kind]
             prepare(fact.query)

@@ -302,7 +302,7 @@ class Connection:
     def _build(self, sources: Sequence[Source], kept: AbstractSet[str]) -> None:
         """Begin the model over each source; that of a single one is in the connection's own catalog."""
         views.create_macros(self.duckdb)
-        create_schemas(self.duckdb, "internal")
+        create_schemas(self.duckdb, "internal", "facts")
         sources = [bad_rows.screened(self.duckdb, source) for source in sources]
         if self._recovery.looks:
             sources = self._without_bad_rows(sources)
@@ -310,7 +310,8 @@ class Connection:
             build.Model(self.duckdb, source, catalog=catalog, scope=self.scope, as_exported=self._as_exported)
             for source, catalog in zip(sources, catalogs(len(sources)), strict=True)
         ]
-        self._facts = Facts(self.duckdb, sources, self.scope, self._create_model, kept)
+        labels = [file.label for file in self.files]
+        self._facts = Facts(self.duckdb, sources, self.scope, self._create_model, kept, labels)
 
     def _without_bad_rows(self, sources: Sequence[Source]) -> list[Source]:
         looked = [bad_rows.looked_at(self.duckdb, source, raw.contract()) for source in sources]

@@ -15,6 +15,7 @@ from nsys_insight.ingest.limits import suited
 from nsys_insight.ingest.ncu.store import for_trace
 from nsys_insight.ingest.raw import WHOLE
 from nsys_insight.ingest.scope import WHOLE_TRACE, Scope
+from nsys_insight.model import views
 from nsys_insight.packs import library, step_options
 from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.session.answer import Answer, Column
@@ -130,7 +131,8 @@ class Session:
             UsageError: There is no such report, a parameter is wrong, or several traces are open.
         """
         pack = library.pack_of(report) if isinstance(report, str) else report
-        self.refuse_several("a report is about one trace", "open one of them, or ask in SQL: GROUP BY trace")
+        if not is_of_run(pack):
+            self.refuse_several("a report is about one trace", "open one of them, or ask in SQL: GROUP BY trace")
         given = {name: params.pop(name) for name in step_options.params_of(pack.sql) if name in params}
         statement, values = pack.statement(params)
         self._say_which_ncu(statement)
@@ -260,6 +262,11 @@ class Session:
         scope = ", ".join(f"{name}={value!r}" for name, value in self._scope.given.items())
         files = ", ".join(repr(str(path)) for path in self.paths)
         return f"<{type(self).__name__} {files}{' ' + scope if scope else ''}>"
+
+
+def is_of_run(pack: Pack) -> bool:
+    """Whether a report is about all ranks of a run together."""
+    return any(view.is_of_run for view in views.needed(pack.sql))
 
 
 def _file(
