@@ -335,9 +335,10 @@ class Connection:
         if len(self.files) > 1:
             unite(self.duckdb, sql, [file.label for file in self.files], self._sources, self._loaded)
 
-    def _create_model(self, sql: str) -> None:
-        for model in self._models:
-            model.create(sql)
+    def _create_model(self, sql: str, parts: Sequence[str] | None = None) -> None:
+        for part, model in zip(catalogs(len(self._models)), self._models, strict=True):
+            if parts is None or part in parts:
+                model.create(sql)
 
     def _find(self, sql: str, options: FactOptions) -> None:
         """Find the facts that a query reads and views of the user's own may read, unless they have been."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 from nsys_insight.facts.ranks import judge, numbers, place, rank, run
 from nsys_insight.facts.ranks.budget import Busy, Spent
@@ -23,7 +24,11 @@ if TYPE_CHECKING:
     from nsys_insight.facts.ranks.rank import Ints, Rank
     from nsys_insight.facts.ranks.run import Collectives, Run
 
-    Prepare = Callable[[str], None]
+
+    class Prepare(Protocol):
+        """Creates the views that a statement names, and finds the facts that these show, in traces by their catalogs."""
+
+        def __call__(self, sql: str, among: Sequence[str]) -> None: ...
 
 # Of so many steps in which a rank is late, the longest delays, it is looked up what its host did.
 _LOOKED_AT = 64
@@ -44,7 +49,7 @@ class _Windows:
 
 
 def fill(
-    connection: duckdb.DuckDBPyConnection, parts: Sequence[str], labels: Sequence[str], prepare: Callable[[str], None]
+    connection: duckdb.DuckDBPyConnection, parts: Sequence[str], labels: Sequence[str], prepare: Prepare
 ) -> None:
     """Fill the tables of `queries/facts/ranks/tables.sql`, in the connection's own catalog.
 
@@ -83,7 +88,7 @@ def _read(
     """Read the ranks of the traces, when these began, and what is said of which rank is which."""
     statements = {name: query(f"facts/ranks/{name}") for name in ("kernels", "began", "numbers", "environment")}
     for statement in statements.values():
-        prepare(statement)
+        prepare(statement, parts)
     ranks: list[Rank] = []
     began: list[int | None] = []
     by_nccl: dict[tuple[int, int], tuple[int, int]] = {}
@@ -105,9 +110,11 @@ def _windows(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], found:
     main = found.main
     rows = np.flatnonzero(main.whole)
     steps = query("facts/ranks/steps")
-    prepare(steps)
     for column, number in enumerate(main.group.ranks):
         one = found.ranks[number]
+        if column and one.trace != found.ranks[main.group.ranks[0]].trace:
+            break  # the others' steps are those of the first trace
+        prepare(steps, [parts[one.trace]])
         with several.inside(connection, parts[one.trace]):
             known = [step for step in named_rows(connection, steps) if step.process_id == one.process_id]
         if known:
@@ -118,8 +125,6 @@ def _windows(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], found:
             names = np.array([step.step for step in known], dtype=np.int64)
             step_of = np.where(inside, names[at], -1)
             return _cut("step", main.whole, rows, step_of)
-        if column == 0 and len({found.ranks[other].trace for other in main.group.ranks}) > 1:
-            break  # in traces of their own, the others' steps are those of the first
     return _cut("collective", main.whole, rows, np.arange(len(rows)))
 
 
@@ -143,7 +148,7 @@ def _spent(  # noqa: PLR0913, PLR0917 - a rank, its trace, and its windows
 
     one = found.ranks[number]
     statement = bind(query("facts/ranks/work"), {"process": one.process_id, "gpu": one.gpu_id})
-    prepare(statement)
+    prepare(statement, [parts[one.trace]])
     with several.inside(connection, parts[one.trace]):
         work = connection.execute(statement).fetchnumpy()
     waiting = np.zeros(len(one.start), dtype=np.int64)
@@ -271,7 +276,8 @@ def _write_delays(  # noqa: PLR0913, PLR0917 - what is known of the run
                     int(one.end[kernels[windows.first[at]]]), int(one.end[kernels[windows.last[at]]])
                 )[:1]
             ]
-            host, where = place.of_gaps(connection, parts[one.trace], one, gaps, prepare)
+            part = parts[one.trace]
+            host, where = place.of_gaps(connection, part, one, gaps, partial(prepare, among=[part]))
         insert(connection, "facts.rank_delays", [{
             "rank": told.numbers[number], "cause": why.cause, "more_busy_ns": why.more_busy, "more_idle_ns": why.more_idle,
             "busy_ratio": why.busy_ratio, "host": host, "place": where,
