@@ -4,7 +4,7 @@ topic = "ranks"
 place = 0
 page = false
 question = "Which rank is late, by how much, and what is it doing meanwhile?"
-details = ["process_id", "gpu_id", "trace"]
+details = ["nccl_kernels", "process_id", "gpu_id", "trace"]
 description = """
 Describes each rank: a process on a GPU that runs kernels of NCCL, be they in several traces or several processes of one. Times
 are means over the steady steps (see steps), each from the end of the last collective before it to the end of its own last one:
