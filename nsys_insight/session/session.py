@@ -124,6 +124,16 @@ class Session:
         parts = {name: value for name, value in given.items() if value is not None}
         return type(self)(self.paths, scope=self._scope.narrowed(**parts), **self._options)
 
+    def only(self, path: Path, process: int | None = None) -> Self:
+        """Return one of the traces that are open, alone, or one of its processes."""
+        scope = self._scope if process is None else self._scope.narrowed(process=process)
+        return type(self)(path, scope=scope, **self._options)
+
+    @property
+    def labels(self) -> list[str]:
+        """What the traces are called."""
+        return labels_of(self.paths)
+
     def answer(self, report: str | Pack, **params: Any) -> Answer:
         """Answer a report, with its notes and what its columns mean.
 
