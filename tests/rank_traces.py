@@ -1,7 +1,7 @@
 """Runs of several ranks whose truth is known by construction: who comes late to which collective, and why.
 
-    run = ranks.Run(8)
-    run.python[3] = {4: 12_000_000}      # rank 3 thinks for 12 ms in step 4
+    run = Run(8)
+    run.python[3] = {4: 12_000_000}      # rank 3 thinks for 12 ms more in step 4
     paths = run.write(tmp_path)          # a file for each rank; or run.merged().write(path)
 
 Every rank does the same in each step: it gets its data, computes, and reduces in buckets on a stream of its own. A
@@ -48,13 +48,19 @@ class Run:
     """A run; what is different about a rank is said before it is written.
 
     Attributes:
+        buckets: Collectives of a step.
         python: How long a rank thinks more than others in getting its data, by rank and step.
         slower: How many times as long its kernels take.
         transfer: How long a collective takes once all are there.
         begins: The first step that a rank's capture has.
         clock: How much later a rank's host says that it is, in ns, and how much faster its clock goes.
         jitter: Kernels and thinking differ by up to so many ns.
+        leaves: Ranks leave a collective within so many ns.
+        apart: No rank waits for another one: they are programs of their own.
         communicators: Which communicator each rank is in; None where the trace does not say.
+        operation: The kernel's name; `size` is that of the message.
+        missing: Ranks that have no file.
+        hexadecimal: Whether payloads are written in digits.
     """
 
     def __init__(self, count: int, steps: int = 12, *, buckets: int = 2) -> None:
@@ -65,6 +71,7 @@ class Run:
         self.begins: dict[int, int] = {}
         self.clock: dict[int, tuple[int, float]] = {}
         self.jitter = 4_000
+        self.leaves = 2_000
         self.communicators: Sequence[int | None] = [0xABC] * count
         self.operation = ALL_REDUCE
         self.size = 25 << 20
@@ -110,38 +117,38 @@ class Run:
         for trace in {id(host.trace): host.trace for host in hosts}.values():
             if None not in self.communicators:
                 describe_payloads(trace)
-        compute, reduced = [0] * self.count, [0] * self.count
+        self._compute, self._reduced = [0] * self.count, [0] * self.count
         self._marks: list[list[int]] = [[] for _ in hosts]
         for step in range(self.steps):
-            ready: list[list[int]] = []
-            for rank, host in enumerate(hosts):
-                self._marks[rank].append(host.now)
-                begun = host.now
-                with host.nvtx("data"):
-                    host.idle(100_000 + self.python[rank].get(step, 0) + chance.randrange(self.jitter + 1))
-                at = []
-                for bucket in range(self.buckets):
-                    for name in ("gemm", "gelu"):
-                        runs = round(1_000_000 * self.slower.get(rank, 1.0)) + chance.randrange(self.jitter + 1)
-                        start = max(host.now + _API + _LATENCY, compute[rank])
-                        host.launch(f"{name}(float *)", api=_API, queue=start - host.now - _API, runs=runs)
-                        compute[rank] = start + runs
-                    at.append(compute[rank] + 2_000)
-                    del bucket
-                ready.append(at)
-                host.range("step", begun, host.now + 50_000)
+            ready = [self._work(host, rank, step, chance) for rank, host in enumerate(hosts)]
             for bucket in range(self.buckets):
-                starts = [max(ready[rank][bucket], reduced[rank], hosts[rank].now + 6_000) for rank in range(self.count)]
-                over = [max(starts) + self.transfer] * self.count
-                if self.apart:
-                    over = [start + self.transfer for start in starts]
+                starts = [
+                    max(ready[rank][bucket], self._reduced[rank], host.now + 6_000) for rank, host in enumerate(hosts)
+                ]
                 for rank, host in enumerate(hosts):
-                    end = over[rank] + chance.randrange(2_000)
+                    all_there = starts[rank] if self.apart else max(starts)
+                    end = all_there + self.transfer + chance.randrange(self.leaves)
                     self._reduce(host, rank, starts[rank], end)
-                    reduced[rank] = end
+                    self._reduced[rank] = end
             for rank, host in enumerate(hosts):
-                compute[rank] = max(compute[rank], reduced[rank])
-                host.sync("device", waits=max(compute[rank] - host.now, 0) + 1_000)
+                self._compute[rank] = max(self._compute[rank], self._reduced[rank])
+                host.sync("device", waits=max(self._compute[rank] - host.now, 0) + 1_000)
+
+    def _work(self, host: Host, rank: int, step: int, chance: random.Random) -> list[int]:
+        """Get data and compute; give when each bucket is ready to be reduced."""
+        self._marks[rank].append(host.now)
+        begun, ready = host.now, []
+        with host.nvtx("data"):
+            host.idle(100_000 + self.python[rank].get(step, 0) + chance.randrange(self.jitter + 1))
+        for _ in range(self.buckets):
+            for name in ("gemm", "gelu"):
+                runs = round(1_000_000 * self.slower.get(rank, 1.0)) + chance.randrange(self.jitter + 1)
+                start = max(host.now + _API + _LATENCY, self._compute[rank])
+                host.launch(f"{name}(float *)", api=_API, queue=start - host.now - _API, runs=runs)
+                self._compute[rank] = start + runs
+            ready.append(self._compute[rank] + 2_000)
+        host.range("step", begun, host.now + 50_000)
+        return ready
 
     def _reduce(self, host: Host, rank: int, start: int, end: int) -> None:
         called = host.now

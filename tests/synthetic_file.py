@@ -134,9 +134,7 @@ def _described(trace: Trace, kind: Version) -> Tables:
     capture = {"startTime": 333_809_592, "stopTime": 333_809_592 + last, "duration": last - min(first, 0)}
     tables["ANALYSIS_DETAILS"].append({"globalVid": MACHINE, **capture})
     clock = "2026-01-02T03:04:05"
-    tables["TARGET_INFO_SESSION_START_TIME"].append(
-        {"utcEpochNs": trace.began, "utcTime": clock, "localTime": clock}
-    )
+    tables["TARGET_INFO_SESSION_START_TIME"].append({"utcEpochNs": trace.began, "utcTime": clock, "localTime": clock})
     driver = {"name": "NvDriverVersion", "nameEnum": 205, "value": "580.159.04"}
     tables["TARGET_INFO_SYSTEM_ENV"].append({"globalVid": MACHINE, "devStateName": "Local (CLI)", **driver})
     if kind.has("META_DATA_CAPTURE"):
@@ -148,7 +146,8 @@ def _described(trace: Trace, kind: Version) -> Tables:
         }
         tables["META_DATA_CAPTURE"] += [{"name": key, "value": value} for key, value in settings.items()]
         tables["META_DATA_CAPTURE"] += [
-            {"name": "PROCESS_0:ENVIRONMENT_VARIABLE", "value": f'{key}="{value}"'} for key, value in trace.environment.items()
+            {"name": "PROCESS_0:ENVIRONMENT_VARIABLE", "value": f'{key}="{value}"'}
+            for key, value in trace.environment.items()
         ]
     major, minor, micro = kind.schema.split(".")
     export = {

@@ -33,8 +33,10 @@ TraceArgument = Annotated[
         show_default=False,
     ),
 ]
-_TRACES = """.nsys-rep, .qdrep or .sqlite files, or parquetdirs; several are the ranks of a run: 'run/rank*.nsys-rep'. Left
- out: $NSYS_INSIGHT_TRACE, else the only trace in this folder, else the one used last here.""".replace("\n", "")
+_TRACES = (
+    "A .nsys-rep, .qdrep or .sqlite file, or a parquetdir; several are the ranks of a run: 'run/rank*.nsys-rep'."
+    " Left out: $NSYS_INSIGHT_TRACE, else the only trace in this folder, else the one used last here."
+)
 FormatOption = Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")]
 
 

@@ -56,7 +56,7 @@ def resolve_all(arguments: Sequence[Path]) -> list[Path]:
     traces: list[Path] = []
     for argument in arguments:
         if is_pattern(argument):
-            found = [Path(path) for path in sorted(glob(str(argument), recursive=True))]
+            found = [Path(path) for path in sorted(glob(str(argument), recursive=True))]  # noqa: PTH207 - it may be absolute
             if not found:
                 raise UsageError(f"no file is called {argument}", "quoted, * and ? match anything in a name")
             traces += found

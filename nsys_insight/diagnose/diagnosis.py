@@ -67,25 +67,23 @@ def diagnose(trace: Session, steps: StepOptions) -> Diagnosis:
             )
             return _diagnosed(trace, steps)
         with chosen.session as session:
-            return _of_run(_diagnosed(session, steps, chosen.run), trace, steps)
+            return _of_run(_diagnosed(session, steps, chosen.run), chosen.run, trace, steps)
 
 
-def _of_run(rank: Diagnosis, trace: Session, steps: StepOptions) -> Diagnosis:
+def _of_run(rank: Diagnosis, run: RunOfRanks, trace: Session, steps: StepOptions) -> Diagnosis:
     """Put what is to be said of the run before what is said of one of its ranks."""
-    run = rank.run
-    assert run is not None
-    paths = ranks_of_run.named(trace)
-    found = [
-        replace(_finding(rule, row, trace, steps), command=command_line.command(rule.report, paths, trace.about()["scope"], steps.given))
-        for rule in finding_rules() if rule.of_run
-        for row in trace.dicts(rule.statement(tokens=rank.steps["tokens_per_step"]), steps)
-    ]  # fmt: skip
+    paths, scope = ranks_of_run.named(trace), trace.about()["scope"]
+    found = []
+    for rule in (rule for rule in finding_rules() if rule.of_run):
+        command = command_line.command(rule.report, paths, scope, steps.given)
+        rows = trace.dicts(rule.statement(tokens=rank.steps["tokens_per_step"]), steps)
+        found += [replace(_finding(rule, row, trace, steps), command=command) for row in rows]
     findings = (*ranked(found), *ranked([ranks_of_run.told_apart(each, run) for each in rank.findings]))[:AT_MOST]
     verdict = ranks_of_run.verdict_of(rank.verdict, run)
     status = "findings" if found and rank.status == "healthy" else rank.status
     notes = (*run.notes, *rank.notes)
     # The answers are of one rank, on a connection that is closed.
-    return replace(rank, findings=findings, verdict=verdict or rank.verdict, status=status, notes=notes, answers={})
+    return replace(rank, findings=findings, verdict=verdict, status=status, notes=notes, answers={})
 
 
 def _diagnosed(trace: Session, steps: StepOptions, run: RunOfRanks | None = None) -> Diagnosis:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from glob import glob
 from os.path import commonprefix
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -51,10 +50,10 @@ def named(trace: Session) -> list[str]:
     """Name the traces of a run as a person types them: by a pattern, where that fits just these."""
     paths = list(dict.fromkeys(trace.paths))
     first, *others = (path.name for path in paths)
-    begins = commonprefix([first, *others])
-    ends = commonprefix([name[len(begins) :][::-1] for name in (first, *others)])[::-1]
+    begins = commonprefix([first, *others])  # noqa: RUF071 - of names, not of paths
+    ends = commonprefix([name[len(begins) :][::-1] for name in (first, *others)])[::-1]  # noqa: RUF071
     pattern = paths[0].parent / f"{begins}*{ends}"
-    if len(paths) > _FEW and set(glob(str(pattern))) == {str(path) for path in paths}:
+    if len(paths) > _FEW and set(pattern.parent.glob(pattern.name)) == set(paths):
         return [str(pattern)]
     return [str(path) for path in paths]
 
@@ -75,6 +74,6 @@ def told_apart(finding: Finding, run: RunOfRanks) -> Finding:
     )
 
 
-def verdict_of(verdict: str | None, run: RunOfRanks) -> str | None:
+def verdict_of(verdict: str, run: RunOfRanks) -> str:
     """Call by its name what looks like communication and is mostly waiting."""
-    return verdict and (verdict.replace("communication-bound", WAITING) if run.waiting_share > 0.5 else verdict)
+    return verdict.replace("communication-bound", WAITING) if run.waiting_share > 0.5 else verdict

@@ -7,6 +7,7 @@ for each that one statement finds, and a folder for each kind that takes more, w
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nsys_insight import progress
@@ -99,7 +100,7 @@ class Facts:
         labels: What the files are called.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - what facts are found in
         self,
         connection: duckdb.DuckDBPyConnection,
         sources: Sequence[Source],
@@ -122,7 +123,7 @@ class Facts:
     def to_find(
         self, queries: Sequence[str], options: FactOptions, parts: Sequence[str] | None = None
     ) -> dict[str, list[str]]:
-        """Tell which kinds of facts the queries read that have not been found, or as the user says otherwise, and where.
+        """Tell which kinds of facts the queries read that have not been found, or not as the user says, and where.
 
         `parts` are the catalogs of the traces that are meant; None is all.
         """
@@ -209,7 +210,7 @@ class Facts:
         else:
             for part in parts:
                 with several.inside(self._connection, part):
-                    self._fill_one(kind, options, part, lambda sql, part=part: prepare(sql, [part]))
+                    self._fill_one(kind, options, part, partial(prepare, among=[part]))
 
     def _fill_one(self, kind: str, options: FactOptions, part: str, prepare: Callable[[str], None]) -> None:
         """Fill the tables of a kind of facts of one trace."""

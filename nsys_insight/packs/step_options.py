@@ -77,4 +77,8 @@ def checked(given: Mapping[str, Any]) -> StepOptions:
 
 def params_of(sql: str) -> dict[str, Param]:
     """The parameters that a query takes because it reads a fact about steps; none where it does not."""
-    return PARAMS if any(fact.startswith(("step", "fusion", "rank", "collective")) for fact in views.facts_read(sql)) else {}
+    return (
+        PARAMS
+        if any(fact.startswith(("step", "fusion", "rank", "collective")) for fact in views.facts_read(sql))
+        else {}
+    )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import numpy as np
 
     from nsys_insight.facts.ranks.rank import Ints
 
@@ -77,4 +75,3 @@ class Spent:
         communicating = self.all.within(starts, ends)
         self.transfer: Ints = communicating - self.busy - self.waiting
         self.idle: Ints = self.wall - communicating
-

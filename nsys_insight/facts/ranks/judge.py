@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
     Table = np.ndarray[Any, np.dtype[np.int64]]  # a row for each step, a column for each rank
 
-# Nobody is late by less: what clocks and launches differ by anyway, a share of a step, and three times the clocks' error.
+# Nobody is late by less: what launches differ by anyway, a share of a step, and three times the clocks' error.
 _FLOOR_NS, _FLOOR_SHARE, _ERRORS = 50_000, 0.01, 3
-# The same ranks are late if that explains half of all that is waited; a rank is late by turns if others are as well, and
-# that takes this share of the wall: some ranks always wait a little for others.
+# The same ranks are late if that explains half of all that is waited. Ranks are late by turns if that takes this share
+# of the wall: some always wait a little for others.
 _EXPLAINED, _MOVING_SHARE = 0.5, 0.03
 # A cause by itself accounts for two thirds of the delay.
 _MAIN = 2 / 3
@@ -34,7 +34,7 @@ class Delay:
 
 @dataclass(frozen=True)
 class Verdict:
-    """`kind` is late, moving or even; `late` are the columns of the ranks that are; `late_ns` by how much in each step."""
+    """`kind` is late, moving or even; `late` are the columns of the ranks that are, `late_ns` by how much when."""
 
     kind: str
     late: list[int]
@@ -93,7 +93,7 @@ def delay(busy: Table, idle: Table, verdict: Verdict, rank: int) -> Delay:
     others = [other for other in range(busy.shape[1]) if other != rank]
     if verdict.kind == "late":
         others = [other for other in others if other not in verdict.late]
-    usual_busy, usual_idle = (np.median(of[np.ix_(steps, others)], axis=1) for of in (busy, idle))
+    usual_busy, usual_idle = (np.median(of[steps][:, others].astype(float), axis=1) for of in (busy, idle))
     more_busy = float((busy[steps, rank] - usual_busy).mean())
     more_idle = float((idle[steps, rank] - usual_idle).mean())
     total = max(more_busy, 0) + max(more_idle, 0)

@@ -48,7 +48,9 @@ def _fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None])
         (
             {
                 **{name: getattr(kernel, name) for name in _COLUMNS},
-                **{"operation": kernel.operation, "communicator": None, "bytes": None},
+                "operation": kernel.operation,
+                "communicator": None,
+                "bytes": None,
                 **called.get(at, {}),
             }
             for at, kernel in enumerate(kernels)
@@ -59,8 +61,9 @@ def _fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None])
         "facts.nccl_ranks",
         (
             {
-                "process_id": event.process_id, "communicator": _id(payload.communicator), "rank": payload.rank,
-                "ranks": payload.ranks, "start_ns": event.start_ns, "end_ns": event.end_ns, "thread_id": event.thread_id,
+                "process_id": event.process_id, "thread_id": event.thread_id, "start_ns": event.start_ns,
+                "end_ns": event.end_ns, "communicator": _id(payload.communicator), "rank": payload.rank,
+                "ranks": payload.ranks,
             }
             for event, payload in said
             if payload.rank is not None and payload.ranks is not None

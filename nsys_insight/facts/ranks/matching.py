@@ -7,8 +7,6 @@ is laid beside the others so that operations and sizes agree and that the ends d
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight.facts.ranks.clocks import fit
@@ -32,11 +30,10 @@ _SOME = 400
 _AS_GOOD, _TICK_NS, _NEARER = 2.0, 2_000, 2.0
 # Without the communicator's id, ends of collectives agree within this share of how long they take, or so many ns.
 _SHARE, _ENDS_NS = 0.25, 5_000
-_NUMBERS = count(1)  # of operations
 
 
 class _Lane(NamedTuple):
-    """The collectives of a communicator as one rank ran them; operations by number."""
+    """The collectives of a communicator as one rank ran them; operations by their hash."""
 
     trace: int
     operation: Ints
@@ -50,7 +47,8 @@ class _Lane(NamedTuple):
 
     def part(self, part: slice) -> _Lane:
         """Some of them."""
-        return _Lane(self.trace, *(values[part] for values in self[1:]))
+        operation, is_together, size = self.operation[part], self.is_together[part], self.size[part]
+        return _Lane(self.trace, operation, is_together, size, self.start[part], self.end[part])
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ def _group(name: str, ranks: Sequence[Rank], numbers: list[int], start_of: Seque
         if one.trace == other.trace:
             shift = _shift_on_one_clock(one, other)
         else:
-            shift = _shift(one, other, _apart(start_of[one.trace], start_of[other.trace]))
+            shift = _shift(one, other, apart(start_of[one.trace], start_of[other.trace]))
         if shift is not None and _bears_out(one, other, shift, is_named=not name.startswith("stream ")):
             shifts[number] = shift
     if len(shifts) < 2:
@@ -124,7 +122,7 @@ def _lane(rank: Rank, kernels: Ints) -> _Lane:
     operations = [rank.operation[at] for at in kernels]
     return _Lane(
         rank.trace,
-        np.array([_number(operation) for operation in operations], dtype=np.int64),
+        np.array([hash(operation) for operation in operations], dtype=np.int64),
         np.array([operation in TOGETHER for operation in operations], dtype=bool),
         rank.size[kernels],
         rank.start[kernels],
@@ -132,12 +130,7 @@ def _lane(rank: Rank, kernels: Ints) -> _Lane:
     )
 
 
-@cache
-def _number(operation: str) -> int:
-    return next(_NUMBERS)
-
-
-def _apart(one: int | None, other: int | None) -> int | None:
+def apart(one: int | None, other: int | None) -> int | None:
     """How much later the second trace began."""
     return None if one is None or other is None else other - one
 
@@ -161,7 +154,7 @@ def _shift_on_one_clock(one: _Lane, other: _Lane) -> int | None:
     return shift if _agree(*_beside(one, other, shift)) else None
 
 
-def _shift(one: _Lane, other: _Lane, apart: int | None) -> int | None:
+def _shift(one: _Lane, other: _Lane, began_apart: int | None) -> int | None:
     """Tell the same where each has a clock of its own: where the ends differ by one offset and a drift."""
     scores = []
     for shift in range(max(_LEAST - len(other), -_FARTHEST), min(len(one) - _LEAST, _FARTHEST) + 1):
@@ -169,12 +162,12 @@ def _shift(one: _Lane, other: _Lane, apart: int | None) -> int | None:
         if 2 * len(mine) >= min(len(one), len(other)) and _agree(mine, its):
             some = slice(None, None, max(1, len(mine) // _SOME))
             clock = fit(mine.end[some], its.end[some])
-            scores.append((clock.error, shift, abs(clock.offset + apart) if apart is not None else 0.0))
+            scores.append((clock.error, shift, abs(clock.offset + began_apart) if began_apart is not None else 0.0))
     if not scores:
         return None
     best = min(error for error, _, _ in scores)
     as_good = [score for score in scores if score[0] <= _AS_GOOD * best + _TICK_NS]
-    if len(as_good) > 1 and apart is None:
+    if len(as_good) > 1 and began_apart is None:
         # Nothing tells one from the other but that both may have been captured from the first to the last one.
         return 0 if len(one) == len(other) and any(shift == 0 for _, shift, _ in as_good) else None
     nearest, *others = sorted(as_good, key=lambda score: score[2])

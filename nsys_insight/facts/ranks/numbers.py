@@ -55,7 +55,9 @@ def numbered(
         if _distinct(found := [number for rank in ranks for number in _in_name(labels[rank.trace])], len(ranks)):
             return Numbered(found, "the files' names")
     by_gpu = _distinct([(rank.trace, rank.gpu_id) for rank in ranks])  # which launchers number as they do ranks
-    order = sorted((rank.trace, rank.gpu_id if by_gpu else 0, rank.process_id, rank.device_id, at) for at, rank in enumerate(ranks))
+    order = sorted(
+        (rank.trace, rank.gpu_id if by_gpu else 0, rank.process_id, rank.device_id, at) for at, rank in enumerate(ranks)
+    )
     places = {at: place for place, (*_, at) in enumerate(order)}
     return Numbered([places[at] for at in range(len(ranks))], "order")
 

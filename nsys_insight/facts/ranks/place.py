@@ -27,7 +27,7 @@ def of_gaps(
     gaps: Sequence[tuple[int, int]],
     prepare: Callable[[str], None],
 ) -> tuple[str | None, str | None]:
-    """Tell what the thread did that launched what ended each gap: a call or "CPU work", and the NVTX range it was in."""
+    """Tell what the thread did that launched what ended the gaps, a call or "CPU work", and in which NVTX range."""
     values = {"process": rank.process_id, "gpu": rank.gpu_id}
     statements = {name: bind(query(f"facts/ranks/{name}"), values) for name in ("gaps", "calls", "ranges")}
     for statement in statements.values():

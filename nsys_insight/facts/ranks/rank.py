@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     Ints = np.ndarray[Any, np.dtype[np.int64]]
-    Codes = np.ndarray[Any, np.dtype[np.int64]]
 
 # Collectives that everybody leaves together: nobody has the result before all have sent their part.
 TOGETHER = frozenset({"AllReduce", "AllGather", "ReduceScatter", "AlltoAll", "AllToAll"})
@@ -61,7 +60,7 @@ def of_rows(trace: int, rows: list[Any]) -> list[Rank]:
             Rank(
                 trace, process, device, gpu,
                 [kernel.operation or "" for kernel in kernels],
-                [groups[kernel.stream_id] if kernel.communicator is None else kernel.communicator for kernel in kernels],
+                [kernel.communicator or groups[kernel.stream_id] for kernel in kernels],
                 np.array([-1 if kernel.bytes is None else kernel.bytes for kernel in kernels], dtype=np.int64),
                 np.array([kernel.start_ns for kernel in kernels], dtype=np.int64),
                 np.array([kernel.end_ns for kernel in kernels], dtype=np.int64),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from nsys_insight.facts.ranks.rank import Ints, Rank
 
     Times = np.ndarray[Any, np.dtype[np.int64]]
+    Whole = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Collectives:
     start: Times
     end: Times
     waiting: Times
-    whole: np.ndarray[Any, np.dtype[np.bool_]]
+    whole: Whole
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def _collectives(ranks: Sequence[Rank], group: Group, clocks: dict[int, Clock]) 
         clock, is_there = clocks[rank.trace], at >= 0
         start[is_there, column] = clock.apply(rank.start[at[is_there]])
         end[is_there, column] = clock.apply(rank.end[at[is_there]])
-    whole = (group.at >= 0).all(axis=1)
+    whole: Whole = np.all(group.at >= 0, axis=1)
     waiting = np.clip(start.max(axis=1, keepdims=True) - start, 0, end - start)
     waiting[~whole] = 0
     return Collectives(group, start, end, waiting, whole)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nsys_insight.facts.ranks.matching import apart
 from nsys_insight.text.quantities import value
 
 if TYPE_CHECKING:
@@ -23,22 +24,27 @@ def clock_said(found: Run, began: Sequence[int | None]) -> str:
     if len(found.clocks) == 1:
         return f"{error}, so nothing finer is said of who came first"
     first = next(iter(found.clocks))
-    apart, drift = 0.0, 0.0
+    most, drift = 0.0, 0.0
     for trace, clock in found.clocks.items():
-        here, there = began[first], began[trace]
-        if here is not None and there is not None:
-            apart = max(apart, abs(clock.offset + there - here))
+        began_apart = apart(began[first], began[trace])
+        if began_apart is not None:
+            most = max(most, abs(clock.offset + began_apart))
         drift = max(drift, abs(clock.drift))
-    were = f"differed by up to {_time(apart)}" if apart >= _APART_NS else ""
-    drifted = f"drifted by up to {drift * 1e6:.3g} µs a second" if drift >= _DRIFT else ""
+    were = f"differed by up to {_time(most)}" if most >= _APART_NS else ""
+    drifted = f"drifted by up to {drift * 1e6:.2g} µs a second" if drift >= _DRIFT else ""
     before = " and ".join(filter(None, [were, drifted]))
     said = f"the traces' clocks {before} and are aligned" if before else "the traces' clocks are aligned"
-    return f"{said} by the ends of collectives, which then agree within {_time(found.error)}: nothing finer is said of who came first"
+    ends = f"by the ends of collectives, which then agree within {_time(found.error)}"
+    return f"{said} {ends}: nothing finer is said of who came first"
 
 
 def missing_said(told: Numbered) -> str | None:
     """Say which ranks have no trace."""
-    return f"{_listed(told.missing)} {'is' if len(told.missing) == 1 else 'are'} not in these traces" if told.missing else None
+    return (
+        f"{_listed(told.missing)} {'is' if len(told.missing) == 1 else 'are'} not in these traces"
+        if told.missing
+        else None
+    )
 
 
 def unmatched_said(found: Run, told: Numbered) -> str | None:
@@ -51,7 +57,9 @@ def unmatched_said(found: Run, told: Numbered) -> str | None:
     if outside:
         said.append(f"the collectives of {_listed(outside)} are matched with nobody's")
     if partial:
-        said.append(f"{partial:,} of {total:,} collectives are not in the capture of every rank, and count for nothing here")
+        said.append(
+            f"{partial:,} of {total:,} collectives are not in the capture of every rank, and count for nothing here"
+        )
     return "; ".join(said) or None
 
 
