@@ -56,6 +56,15 @@ def nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 
 @pytest.fixture(autouse=True)
+def signals_as_they_were() -> Iterator[None]:
+    """Undo what the command line does to signals where a test runs it in its own process: its end ignores Ctrl-C."""
+    handlers = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for each, handler in handlers.items():
+        signal.signal(each, handler)
+
+
+@pytest.fixture(autouse=True)
 def cache_folder_of_its_own(all_caches: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give each test a cache folder that nobody has used; it is made by who first needs it."""
     folder = all_caches / str(next(_NUMBERS))

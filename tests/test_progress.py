@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar
 
 import duckdb
 import pytest
@@ -31,8 +32,18 @@ ENDLESS = "SELECT sum(a.start_ns) FROM kernels AS a, kernels AS b, kernels AS c,
 AT_ONCE_S = 10
 
 
+@pytest.fixture(autouse=True)
+def nothing_runs_on():
+    """End what a failed test left: a query without an end would take a core from all that follow."""
+    yield
+    while Terminal.running:
+        Terminal.running.pop().kill()
+
+
 class Terminal:
     """The command, started on a terminal of its own, with a folder for temporary files and one for the cache."""
+
+    running: ClassVar = []
 
     def __init__(self, folder, *arguments, stdout_too=True, **variables):
         self.temporary, self.cache = folder / "tmp", folder / "cache"
@@ -49,6 +60,7 @@ class Terminal:
             stderr=theirs,
         )
         os.close(theirs)
+        self.running.append(self.process)
         self.said = ""
 
     def read_until(self, text):
