@@ -103,15 +103,18 @@ class Writer:
         sizes = [np.where(seen[:, at], one.size[group.at[:, at]], -1) for at, one in enumerate(ranks)]
         who = np.array([self._numbers[at] for at in group.ranks])
         operations = [ranks[column[row]].operation[group.at[row, column[row]]] for row in rows]
+        names = list(dict.fromkeys(operations))
+        # Texts by number: of each text in an array DuckDB asks anew whether pandas is there.
+        number_of = {name: number for number, name in enumerate(names)}
         self._fill("collectives", {
-            "collective": first + rows, "communicator": np.array([group.name] * len(rows), dtype=object),
-            "operation": np.array(operations, dtype=object), "bytes": np.max(sizes, axis=0),
+            "collective": first + rows, "operation": np.array([number_of[name] for name in operations]),
+            "bytes": np.max(sizes, axis=0),
             "ranks": np.full(len(rows), len(ranks)), "seen_ranks": seen.sum(axis=1),
             "step": np.full(len(rows), -1) if steps is None else steps,
             "start_ns": np.where(seen, of.start, np.iinfo(np.int64).max).min(axis=1),
             "arrived_ns": arrivals.max(axis=1), "end_ns": np.where(seen, of.end, np.iinfo(np.int64).max).min(axis=1),
             "waiting_ns": of.waiting.sum(axis=1), "last_rank": who[arrivals.argmax(axis=1)], "whole": of.whole,
-        }, error=round(found.error))  # fmt: skip
+        }, error=round(found.error), communicator=group.name, operations="|".join(names))  # fmt: skip
         for at, number in enumerate(who):
             there = np.flatnonzero(seen[:, at])
             self._fill("collective_ranks", {
