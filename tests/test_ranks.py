@@ -19,6 +19,7 @@ from nsys_insight.facts.ranks.budget import Busy
 from nsys_insight.facts.ranks.numbers import numbered
 from nsys_insight.facts.ranks.payloads import Payload, Schemas
 from nsys_insight.facts.ranks.rank import Rank
+from nsys_insight.facts.ranks.run import run_of
 
 MS = 1_000_000
 
@@ -238,6 +239,38 @@ def test_one_rank_of_a_run(tmp_path):
     assert any("name the traces of the others" in note for note in notes)
     (row,), _ = asked(path, "collectives")
     assert (row["operation"], row["calls"], row["ranks"], row["waiting_ns"]) == ("AllReduce", 30, None, None)
+
+
+def test_gpus_of_one_process_are_ranks(tmp_path):
+    trace = Trace()
+    hosts = [trace.thread(pid=100, tid=100 + device, gpus=(0, 1)) for device in range(2)]
+    for step in range(10):
+        begins = 1_000 + step * 3 * MS
+        for device, host in enumerate(hosts):
+            runs = MS + 500_000 * device
+            host.launch("gemm(float *)", at=begins, queue=1_000, runs=runs, device=device)
+            host.launch(ALL_REDUCE, queue=begins + runs - host.now, runs=2 * MS - runs, device=device, stream=20)
+    path = trace.write(tmp_path / "run.sqlite")
+    rows, _ = asked(path)
+    assert [(row["rank"], row["gpu_id"], row["because"]) for row in rows] == [
+        (0, 0, None), (1, 1, "its GPU works 1.5 times as long")
+    ]  # fmt: skip
+    with open_trace(path) as opened:
+        found = opened.diagnose()
+    assert (found.run.rank, found.trace["scope"]) == (1, {"device": 1})
+
+
+def test_the_communicator_that_is_used_all_along_tells_of_the_steps():
+    # Four ranks meet at the start, and then reduce in pairs.
+    ranks = []
+    for number in range(4):
+        pair = f"pair {number // 2}"
+        start = np.array([*range(0, 4 * MS, MS), *range(10 * MS, 110 * MS, MS)], dtype=np.int64)
+        group = ["all"] * 4 + [pair] * 100
+        sizes = np.full(len(start), 8)
+        ranks.append(Rank(0, number, 0, number, ["AllReduce"] * 104, group, sizes, start, start + 500_000))
+    found = run_of(ranks, [None])
+    assert [of.group.name for of in found.collectives] == ["pair 0", "pair 1", "all"]
 
 
 # Collectives ---------------------------------------------------------------------------------------------------------

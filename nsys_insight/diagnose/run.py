@@ -41,9 +41,8 @@ def of(trace: Session, steps: StepOptions) -> Chosen | None:
         row["sentence"], row["verdict"], row["ranks"], row["rank"], row["waiting_share"], tuple(row["notes"])
     )  # fmt: skip
     path = trace.path if len(trace.paths) == 1 else trace.paths[trace.labels.index(row["trace"])]
-    of_trace = f"SELECT count(*) AS ranks FROM ranks WHERE trace = (SELECT trace FROM ranks WHERE rank = {run.rank})"
-    (together,) = trace.dicts(of_trace, steps)
-    return Chosen(run, trace.only(path, row["process_id"] if together["ranks"] > 1 else None))
+    scope = {part: row[part] for part in ("process", "device") if row[part] is not None}
+    return Chosen(run, trace.only(path, **scope))
 
 
 def named(trace: Session) -> list[str]:

@@ -124,10 +124,9 @@ class Session:
         parts = {name: value for name, value in given.items() if value is not None}
         return type(self)(self.paths, scope=self._scope.narrowed(**parts), **self._options)
 
-    def only(self, path: Path, process: int | None = None) -> Self:
-        """Return one of the traces that are open, alone, or one of its processes."""
-        scope = self._scope if process is None else self._scope.narrowed(process=process)
-        return type(self)(path, scope=scope, **self._options)
+    def only(self, path: Path, **scope: int) -> Self:
+        """Return one of the traces that are open, alone, narrowed by these parts of a scope."""
+        return type(self)(path, scope=self._scope.narrowed(**scope), **self._options)
 
     @property
     def labels(self) -> list[str]:

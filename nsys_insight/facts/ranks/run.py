@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     Whole = np.ndarray[Any, np.dtype[np.bool_]]
 
 
+# The main communicator has so many collectives, over this share of the time in which any has.
+_LEAST, _SHARE = 8, 0.5
+
+
 @dataclass(frozen=True)
 class Collectives:
     """The collectives of a group: rows are collectives, columns its ranks, times on the run's clock.
@@ -40,8 +44,8 @@ class Run:
     """Ranks that communicate.
 
     `clocks` lead from the time of each trace to that of the first one of the main group. `main` is the group with most
-    ranks. `error` is how far the ends of collectives that all leave together are from each other: nobody knows of times
-    that differ by less who was first.
+    ranks, of those that communicate all along. `error` is how far the ends of collectives that all leave together are
+    from each other: nobody knows of times that differ by less who was first.
     """
 
     ranks: Sequence[Rank]
@@ -51,14 +55,22 @@ class Run:
 
     @property
     def main(self) -> Collectives:
-        """The collectives of the group that has most ranks, and of these of the one that has most collectives."""
+        """The collectives of the group that has most ranks, of those that communicate all along."""
         return self.collectives[0]
 
 
 def run_of(ranks: Sequence[Rank], start_of: Sequence[int | None]) -> Run | None:
     """Match the collectives of ranks and lay them on one clock; None if no two of them share any."""
     found = groups(ranks, start_of)
-    found.sort(key=lambda group: (-len(group.ranks), -len(group.whole), group.name))
+    lasts = {group.name: _lasts(ranks, group) for group in found}
+    longest = max(lasts.values(), default=0)
+
+    def weight(group: Group) -> tuple[Any, ...]:
+        # A communicator for a few calls at the start, such as barriers, tells nothing of the steps.
+        is_used = len(group.whole) >= _LEAST and lasts[group.name] >= _SHARE * longest
+        return not is_used, -len(group.ranks), -len(group.whole), group.name
+
+    found.sort(key=weight)
     if not found or not len(found[0].whole):
         return None
     traces = list(dict.fromkeys(ranks[number].trace for number in found[0].ranks))
@@ -67,6 +79,14 @@ def run_of(ranks: Sequence[Rank], start_of: Sequence[int | None]) -> Run | None:
     found = [group for group in found if all(ranks[number].trace in clocks for number in group.ranks)]
     collectives = [_collectives(ranks, group, clocks) for group in found]
     return Run(ranks, clocks, collectives, _error(ranks, collectives[0])) if collectives else None
+
+
+def _lasts(ranks: Sequence[Rank], group: Group) -> int:
+    """From the first to the last collective that all ranks have."""
+    if not len(group.whole):
+        return 0
+    rank, at = ranks[group.ranks[0]], group.at[group.whole, 0]
+    return int(rank.end[at[-1]] - rank.start[at[0]])
 
 
 def _ends(ranks: Sequence[Rank], found: Sequence[Group]) -> dict[tuple[int, int], tuple[Ints, Ints]]:

@@ -56,6 +56,10 @@ def unmatched_said(found: Run, told: Numbered) -> str | None:
     said = []
     if outside:
         said.append(f"the collectives of {_listed(outside)} are matched with nobody's")
+    main = found.main.group.ranks
+    if len(main) < len(members):
+        of = _listed([told.numbers[at] for at in main])
+        said.append(f"who is late is told of the largest communicator, that of {of}")
     if partial:
         said.append(
             f"{partial:,} of {total:,} collectives are not in the capture of every rank, and count for nothing here"

@@ -8,7 +8,7 @@ WITH of AS (
     GROUP BY rank
 ),
 chosen AS (
-    SELECT of.*, r.trace, r.process_id, r.cause, r.busy_ratio, r.host, r.place
+    SELECT of.*, r.trace, r.process_id, r.device_id, r.cause, r.busy_ratio, r.host, r.place
     FROM of JOIN ranks AS r USING (rank)
     ORDER BY of.late_ns DESC, of.waiting_ns, of.rank
     LIMIT 1
@@ -21,7 +21,10 @@ others AS (
     WHERE (SELECT verdict FROM rank_run) <> 'late' OR rank NOT IN (SELECT rank FROM of WHERE late_ns > 0)
 )
 SELECT
-    r.verdict, r.ranks, c.rank, c.trace, c.process_id,
+    r.verdict, r.ranks, c.rank, c.trace,
+    -- What tells the rank from others in its trace.
+    CASE WHEN (SELECT count(DISTINCT process_id) FROM ranks WHERE trace = c.trace) > 1 THEN c.process_id END AS process,
+    CASE WHEN (SELECT count(*) FROM ranks WHERE trace = c.trace AND process_id = c.process_id) > 1 THEN c.device_id END AS device,
     coalesce(c.waiting_ns / nullif(c.waiting_ns + c.transfer_ns, 0), 0) AS waiting_share,
     r.ranks || ' ranks: ' || CASE r.verdict
         WHEN 'late' THEN CASE l.ranks WHEN 1 THEN 'rank ' || l.names || ' is' ELSE 'ranks ' || l.names || ' are' END
