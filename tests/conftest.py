@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from nsys_insight.facts.store import FactOptions
 
@@ -102,7 +102,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     find = Facts._find
 
     def noting(self: Facts, kind: str, options: FactOptions) -> None:
-        find(self, kind, options)
+        find(self, kind, *others)
         order.append(kind)
 
     monkeypatch.setattr(Facts, "_find", noting)
