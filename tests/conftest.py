@@ -101,8 +101,8 @@ def found(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     order: list[str] = []
     find = Facts._find
 
-    def noting(self: Facts, kind: str, options: FactOptions) -> None:
-        find(self, kind, *others)
+    def noting(self: Facts, kind: str, options: FactOptions, parts: Sequence[str]) -> None:
+        find(self, kind, options, parts)
         order.append(kind)
 
     monkeypatch.setattr(Facts, "_find", noting)
