@@ -528,9 +528,10 @@ def _covers(wait: Row | None, event: tuple[Row, int] | None, copy: Row, copy_beg
         return True
     if wait["eventId"] != NO_EVENT:
         return event is None or (same(event[0], "deviceId", "contextId", "streamId") and event[1] > copy_began)
+    # Versions of nsys say device 0 of every wait: the context tells which it was.
     if wait["streamId"] != NO_STREAM:
-        return same(wait, "deviceId", "contextId", "streamId")
-    return same(wait, "deviceId")
+        return same(wait, "contextId", "streamId")
+    return same(wait, "deviceId") or same(wait, "contextId")
 
 
 # What idle GPUs are charged to -------------------------------------------------------------------------------------

@@ -211,6 +211,23 @@ def migrating():
     return trace
 
 
+def failing():
+    """Launches of which one fails."""
+    truth = planted.launch_bound(8)
+    truth.loops[0].host.call("cudaLaunchKernel_v7000", returns=222)
+    return truth
+
+
+def loading():
+    """Three kernels; the GPU waits 5 ms for each of their launches, and for the end of the program."""
+    trace = Trace()
+    host = trace.thread()
+    for name in ("load", "solve", "store"):
+        host.launch(f"{name}(float *)", queue=5_000_000, runs=20_000).idle(5_020_000)
+    host.call("cudaDeviceReset_v3020", takes=20_000_000)
+    return trace
+
+
 # What must be found, and what must not be.
 FIRES = {
     "launch-bound": planted.launch_bound,
@@ -238,6 +255,9 @@ FIRES = {
     "hot-kernels": planted.deep_queue,
     "unified-memory": migrating,
     "stall-place": thinking,
+    "failed-calls": failing,
+    "slow-launches": loading,
+    "idle-at-end": loading,
 }
 SILENT = {
     "launch-bound": [healthy, planted.communicating, thinking, unrepeated],
@@ -265,6 +285,9 @@ SILENT = {
     "hot-kernels": [planted.launch_bound, whole_graphs],
     "unified-memory": [healthy, pageable],
     "stall-place": [healthy, planted.launch_bound, planted.sync_bound],
+    "failed-calls": [healthy, planted.launch_bound],
+    "slow-launches": [healthy, planted.launch_bound, thinking, unrepeated],
+    "idle-at-end": [healthy, planted.launch_bound, starting_late],
 }
 
 
@@ -306,6 +329,25 @@ def rows(found, report):
 def row(found, report, **where):
     (one,) = (row for row in rows(found, report) if all(row[name] == value for name, value in where.items()))
     return one
+
+
+def test_a_connection_that_duckdb_gives_up_on_the_way_is_asked_anew(tmp_path, monkeypatch):
+    path = planted.launch_bound().write(tmp_path / "trace.sqlite")
+    with nsys_insight.open(path) as trace:
+        expected = trace.diagnose().text(None)
+    with nsys_insight.open(path) as trace:
+        ask, lost = trace.dicts, []
+
+        def dicts(query, *rest):
+            if not lost and query.startswith("WITH"):
+                lost.append(query)
+                trace._connection._ways.repeat()  # as after DuckDB's InternalException
+                trace._connection._open()
+            return ask(query, *rest)
+
+        monkeypatch.setattr(trace, "dicts", dicts)
+        assert trace.diagnose().text(None) == expected
+        assert lost
 
 
 # Each finding --------------------------------------------------------------------------------------------------------
@@ -359,6 +401,7 @@ CELLS = {
     "exposed-communication": ("classify", {"part": "communication"}, "recoverable_ns"),
     "profiler-overhead": ("classify", {"part": "profiler"}, "wall_pct"),
     "idle-at-start": ("idle", {"host": "before the first operation"}, "wall_pct"),
+    "idle-at-end": ("idle", {"host": "after the last operation"}, "wall_pct"),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import signal
@@ -216,11 +217,27 @@ class TestTheCache:
         tool.unlink()
         assert exported(report) == before
 
-    def test_a_cache_that_cannot_be_written_is_named(self, report, stand_in, good, tmp_path, monkeypatch):
+    def test_where_the_cache_cannot_be_written_the_export_is_for_one_command(self, report, stand_in, good, monkeypatch):
         stand_in(f'cp {good} "$OUT"')
-        monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(good / "below"))
+        nowhere = good / "below"  # of a file
+        monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(nowhere))
+        notes = []
+        made = exported(report, note=notes.append)
+        assert made.read_bytes()[:15] == b"SQLite format 3"
+        assert made.parent == cache_folder.temporary()
+        assert str(nowhere) in notes[-1]
+        assert "nsys-insight export" in notes[-1]
+        assert "NSYS_INSIGHT_CACHE_DIR" in notes[-1]
+
+    def test_a_cache_without_room_is_named(self, report, stand_in, good, tmp_path, monkeypatch):
+        stand_in(f'cp {good} "$OUT"')
+
+        def full(**_):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr(cache_folder, "folder", full)
         error = refusal(report)
-        assert str(good / "below") in error.message
+        assert "cannot be written to the cache" in error.message
         assert "NSYS_INSIGHT_CACHE_DIR" in error.hint
         assert runs(tmp_path) == []
 

@@ -180,12 +180,17 @@ def private(secret, tmp_path):
     return tmp_path
 
 
-@pytest.fixture
-def converted(sample, tmp_path):
-    path = tmp_path / "trace.duckdb"
+@pytest.fixture(scope="module")
+def converted_once(sample, tmp_path_factory):
+    path = tmp_path_factory.mktemp("converted") / "trace.duckdb"
     code, _, err = ran("convert", sample("churn"), "-o", path)
     assert code == 0, err
     return path
+
+
+@pytest.fixture
+def converted(converted_once, tmp_path):
+    return Path(shutil.copy(converted_once, tmp_path / "trace.duckdb"))
 
 
 def with_sqlite(path):

@@ -13,6 +13,7 @@ from nsys_insight.diagnose import run as ranks_of_run
 from nsys_insight.diagnose import text
 from nsys_insight.diagnose.findings import finding_rules, reports_of
 from nsys_insight.diagnose.result import DiagnosisResult, Finding, Share, Unjudged
+from nsys_insight.errors import QueryError
 from nsys_insight.packs import command_line, library
 from nsys_insight.packs.rules import SEVERITIES
 from nsys_insight.paths import query
@@ -32,6 +33,7 @@ LEAST_PCT = 1.0
 # From this share on the verdict of classify names a cause; an improvement of more than 3 % is worth keeping.
 CRITICAL_PCT, WARNING_PCT = 10.0, 3.0
 AT_MOST = 7
+FAILED = "failed"
 # A GPU that works less than this share of the wall is not healthy, whatever it waits for.
 HEALTHY_PCT = 80.0
 _LOST = "what ran on the GPU is not in the trace"
@@ -92,11 +94,22 @@ def _diagnosed(trace: Session, steps: StepOptions, run: RunOfRanks | None = None
     queries = [*(rule.sql for rule in rules), *headline.values()]
     answers = _answers(trace, {report for sql in queries for report in reports_of(sql)}, steps)
 
-    def rows(sql: str) -> list[dict[str, Any]]:
+    def found_rows(sql: str) -> list[dict[str, Any]]:
         reports = ", ".join(
             f"{report.replace('-', '_')}_report AS (FROM {answers[report].table})" for report in reports_of(sql)
         )
         return trace.dicts(f"WITH {reports} SELECT * FROM ({sql}\n)" if reports else sql, steps)
+
+    def rows(sql: str) -> list[dict[str, Any]]:
+        try:
+            return found_rows(sql)
+        except QueryError:
+            # DuckDB's own fault makes a connection useless, and with it the answers there (session/recovery.py).
+            anew = _answers(trace, set(answers), steps)
+            if all(anew[report].connection is answers[report].connection for report in anew):
+                raise
+            answers.update(anew)
+            return found_rows(sql)
 
     (found_steps,) = rows(headline["steps"])
     told_by = found_steps.pop("told_by")
@@ -153,7 +166,8 @@ def _finding(rule: FindingRule, row: dict[str, Any], trace: Session, steps: Step
     if row["recoverable_ns"] is not None and share is not None:
         severity = "critical" if share >= CRITICAL_PCT else "warning" if share >= WARNING_PCT else "info"
     return Finding(
-        name=rule.name, title=rule.title, severity=severity, family=rule.family,
+        name=rule.name, title=row.get("title") or rule.title, severity=severity,
+        family=row.get("family") or rule.family,
         recoverable_ns=row["recoverable_ns"], wall_pct=share, of=rule.of, overlaps=rule.overlaps,
         place=row["place"], evidence=row["evidence"],
         meaning=rule.meaning, action=row.get("action") or rule.action, caveat=rule.caveat,
@@ -170,6 +184,8 @@ def ranked(found: list[Finding], first: str | None = None) -> tuple[Finding, ...
 
     def weight(finding: Finding) -> tuple[Any, ...]:
         return (
+            # Of a run that failed, nothing else holds.
+            finding.family != FAILED,
             finding.family != first and finding.severity != "critical",
             finding.recoverable_ns is None,
             SEVERITIES.index(finding.severity),

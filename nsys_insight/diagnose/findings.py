@@ -3,8 +3,8 @@
 A finding is a query over the model's views and over the answers of reports, which it names as `host_report` or
 `graph_candidates_report`: so its numbers are those of the reports. Its rows have four columns: `recoverable_ns`, what
 may be won back per token at most (NULL where that is unknown, or where it comes once in a trace), `wall_pct`, the share
-of the wall that this is or that the finding is about, `place` and `evidence`; with a fifth, `action`, they say what to
-do in place of the header.
+of the wall that this is or that the finding is about, `place` and `evidence`; a fifth, sixth or
+seventh, `title`, `action` and `family`, stand in place of the header's where they are not NULL.
 """
 
 from __future__ import annotations

@@ -168,6 +168,8 @@ def shares(found: Sequence[Share]) -> str:
     ]
     but = f" (nothing but {', '.join(alone)})" if alone else ""
     idle = f": {', '.join(waits)}" if waits else ""
+    if not busy and any(share.wall_pct > 0 for share in working):
+        return f"GPU busy less than 0.1 %, idle more than 99.9 %{idle}"
     return f"GPU busy {busy / 10:.1f} %{but}, idle {(1000 - busy) / 10:.1f} %{idle}"
 
 

@@ -35,6 +35,8 @@ _REASONS = tuple(
         r"(.*\S.*)",
     )
 )
+# Why nothing can be written where the cache is, however much room there is.
+_NO_PLACE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR)
 _DISK_FULL = re.compile(r"disk is full|No space left on device|Disk quota exceeded")
 _INCOMPLETE = re.compile(r"magic number mismatch|Cannot read from stream|Version tag is not found")
 _REPORT_BUILD = re.compile(rb"NVIDIA Tegra Profiler Report (?:[\d@]+-\d{4})?(\d{8})\D")
@@ -62,30 +64,53 @@ def exported(report: Path, *, note: Note = _silent, progress: Progress | None = 
     beside = _beside(report, note, lasting=lasting)
     if beside:
         return beside
+    try:
+        return _cached(report, note, progress or _silent, lasting=lasting)
+    except OSError as error:
+        why = error
+    # A home that can only be read, none at all, or somebody else's cache: one command can do without.
+    if lasting and why.errno in _NO_PLACE:
+        try:
+            made = _cached(report, note, progress or _silent, lasting=False)
+        except OSError as error:
+            why = error
+        else:
+            note(
+                f"the cache ({cache_folder.location()}) cannot be written to, so this export is not kept; to keep it:"
+                f" nsys-insight export {quote(str(report))}, or point ${cache_folder.FOLDER_VARIABLE} to another folder"
+            )
+            return made
+    raise ToolError(
+        f"the export of {report} cannot be written to the cache ({cache_folder.location()}): {why.strerror}",
+        f"point ${cache_folder.FOLDER_VARIABLE} to a folder with room for it",
+    ) from why
+
+
+def _cached(report: Path, note: Note, progress: Progress, *, lasting: bool) -> Path:
+    """Return the export in the cache, or in the temporary folder that stands for it, made if need be.
+
+    Raises:
+        ToolError: nsys is missing or failed.
+        OSError: Nothing can be written there.
+    """
+    cache, key = cache_folder.folder(lasting=lasting), cache_folder.key(report, private.WITHOUT)
 
     def cached(tool: nsys.Nsys) -> Path:
         target = cache / f"{key}-{tool.version}.sqlite"
         if not (cache_entries.use(target) and is_export(target)):
             with cache_entries.making(target, "SQLite export", report) as path:
-                _run(tool, report, path, progress or _silent)
+                _run(tool, report, path, progress)
                 private.forget(path)
             note(f"exported {report} with nsys {tool.version}")
         return target
 
-    try:
-        cache, key = cache_folder.folder(lasting=lasting), cache_folder.key(report, private.WITHOUT)
-        tools = nsys.installed()
-        if not tools:
-            # Made when there still was an nsys, or on another machine with the same home folder.
-            kept = [path for path in cache.glob(f"{key}-*.sqlite") if cache_entries.use(path) and is_export(path)]
-            if kept:
-                return max(kept)
-        return _by_newest(tools or [nsys.newest_nsys()], report, cached, note)
-    except OSError as error:
-        raise ToolError(
-            f"the export of {report} cannot be written to the cache ({cache_folder.location()}): {error.strerror}",
-            f"point ${cache_folder.FOLDER_VARIABLE} to a folder with room for it",
-        ) from error
+    tools = nsys.installed()
+    if not tools:
+        # Made when there still was an nsys, or on another machine with the same home folder.
+        kept = [path for path in cache.glob(f"{key}-*.sqlite") if cache_entries.use(path) and is_export(path)]
+        if kept:
+            return max(kept)
+    return _by_newest(tools or [nsys.newest_nsys()], report, cached, note)
 
 
 def export(

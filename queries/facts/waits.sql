@@ -24,8 +24,8 @@ copies AS MATERIALIZED (
     FROM calls AS c
     JOIN (
         SELECT
-            process_id, correlation_id, copy_kind, device_id, stream_id, sum(size_bytes)::BIGINT AS copy_bytes,
-            max(end_ns) AS copy_end_ns
+            process_id, correlation_id, copy_kind, device_id, stream_id, any_value(context_id) AS context_id,
+            sum(size_bytes)::BIGINT AS copy_bytes, max(end_ns) AS copy_end_ns
         FROM memcpys
         GROUP BY process_id, correlation_id, copy_kind, device_id, stream_id
         -- One call may copy in several directions or on several devices, and waits once.
@@ -38,23 +38,24 @@ copies AS MATERIALIZED (
 -- What a synchronising call waits for: a stream, a device, or, as far as the trace says, everything; up to the call, or
 -- up to where the event that it waits for was recorded.
 syncs_called AS (
-    SELECT c.*, s.device_id, s.stream_id, s.event_id
+    SELECT c.*, s.device_id, s.context_id, s.stream_id, s.event_id
     FROM calls AS c
     LEFT JOIN (
-        SELECT process_id, correlation_id, min(device_id) AS device_id, min(stream_id) AS stream_id, min(event_id) AS event_id
+        SELECT process_id, correlation_id, min(device_id) AS device_id, min(context_id) AS context_id, min(stream_id) AS stream_id, min(event_id) AS event_id
         FROM sync_events GROUP BY ALL
     ) AS s ON s.process_id = c.process_id AND s.correlation_id = c.correlation_id
     WHERE c.call_group = 'sync'
 ),
 recorded AS (
-    SELECT c.start_ns, e.process_id, e.event_id, e.device_id, e.stream_id
+    SELECT c.start_ns, e.process_id, e.event_id, e.device_id, e.context_id, e.stream_id
     FROM event_records AS e
     JOIN calls AS c ON c.process_id = e.process_id AND c.correlation_id = e.correlation_id
 ),
 syncs_meant AS MATERIALIZED (
     SELECT
-        w.* EXCLUDE (stream_id, event_id, device_id),
+        w.* EXCLUDE (stream_id, event_id, device_id, context_id),
         coalesce(r.device_id, w.device_id) AS device_id,
+        coalesce(r.context_id, w.context_id) AS context_id,
         coalesce(r.stream_id, w.stream_id) AS stream_id,
         coalesce(r.start_ns, w.start_ns) AS until_ns
     FROM syncs_called AS w
@@ -66,9 +67,14 @@ completions AS (
         p.process_id, p.thread_id, p.device_id, p.stream_id, w.until_ns,
         arg_min(w.correlation_id, w.start_ns) AS wait_id
     FROM syncs_meant AS w
-    JOIN (SELECT DISTINCT process_id, thread_id, device_id, stream_id FROM copies WHERE NOT is_blocking) AS p
-        ON p.process_id = w.process_id AND p.thread_id = w.thread_id
-        AND p.device_id = coalesce(w.device_id, p.device_id) AND p.stream_id = coalesce(w.stream_id, p.stream_id)
+    JOIN (
+        SELECT process_id, thread_id, device_id, stream_id, any_value(context_id) AS context_id
+        FROM copies WHERE NOT is_blocking
+        GROUP BY process_id, thread_id, device_id, stream_id
+    ) AS p
+        ON p.process_id = w.process_id AND p.thread_id = w.thread_id AND p.stream_id = coalesce(w.stream_id, p.stream_id)
+        -- nsys 2021 to 2023 says device 0 of waits for any device; the context is right.
+        AND (p.device_id = coalesce(w.device_id, p.device_id) OR p.context_id = w.context_id)
     GROUP BY ALL
 ),
 completed AS MATERIALIZED (

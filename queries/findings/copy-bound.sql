@@ -10,8 +10,8 @@ The kernels need all of the data first, and there is nothing else to run."""
 report = "classify"
 */
 WITH copied AS (
-    SELECT * FROM copies_report WHERE kind <> 'memset' AND kind LIKE '%H%' AND kind NOT LIKE 'UM %'
-    ORDER BY total_ns DESC, kind, source_memory, target_memory, name LIMIT 1
+    SELECT * FROM _steady_copies WHERE copy_kind LIKE '%H%' AND copy_kind NOT LIKE 'UM %'
+    ORDER BY total_ns DESC, copy_kind, source_memory, target_memory, name LIMIT 1
 )
 SELECT
     c.recoverable_ns,
@@ -19,11 +19,11 @@ SELECT
     (SELECT name FROM copied) AS place,
     concat_ws('; ',
         time_text(c.time_ns) || ': ' || c.evidence,
-        (SELECT 'most time: ' || kind || ' from ' || source_memory || ' to ' || target_memory || ' memory, '
+        (SELECT 'most time: ' || copy_kind || ' from ' || source_memory || ' to ' || target_memory || ' memory, '
             || format_bytes(avg_bytes::BIGINT) || ' each' || coalesce(' at ' || format('{:.3g} GB/s', bandwidth_bytes_per_s / 1e9), '') FROM copied)
     ) AS evidence
 FROM classify_report AS c
 -- Unified memory has a finding of its own.
 WHERE c.part = 'copy' AND NOT EXISTS (
-    SELECT 1 FROM copies_report WHERE kind LIKE '%H%' HAVING 2 * coalesce(sum(total_ns) FILTER (kind LIKE 'UM %'), 0) > sum(total_ns)
+    SELECT 1 FROM _steady_copies WHERE copy_kind LIKE '%H%' HAVING 2 * coalesce(sum(total_ns) FILTER (copy_kind LIKE 'UM %'), 0) > sum(total_ns)
 )

@@ -10,8 +10,8 @@ The next step cannot begin without the value on the host."""
 report = "host"
 */
 WITH places AS (
-    SELECT nvtx_path, name, calls, avg_bytes FROM syncs_report WHERE copy_kind = 'D2H'
-    ORDER BY gpu_idle_ns DESC, host_wait_ns DESC, nvtx_path, name LIMIT 1
+    SELECT nvtx_path, name, calls, avg_bytes FROM syncs_report WHERE copy_kind = 'D2H' AND (steady_count > 0 OR steady_count IS NULL)
+    ORDER BY coalesce(steady_idle_ns, gpu_idle_ns) DESC, host_wait_ns DESC, nvtx_path, name LIMIT 1
 )
 SELECT
     h.recoverable_ns,

@@ -81,6 +81,7 @@ SELECT
         WHEN regexp_matches(name, '(?i)gemv') THEN short_name || ' reads its whole matrix for one vector: batch vectors into one matrix product, or store the matrix in a smaller type (half precision, 8 bits).'
         WHEN family = 'gemm' AND regexp_matches(name, '(?i)dgemm|f64|double') THEN 'See whether ' || short_name || ' needs double precision: single precision, TF32 or half precision are several times faster.'
         WHEN family = 'gemm' AND regexp_matches(name, '(?i)sgemm|simt|ffma') AND NOT regexp_matches(name, '(?i)tf32|tensorop') THEN 'Let ' || short_name || ' use tensor cores: TF32 (torch.set_float32_matmul_precision), BF16 or FP16.'
+        WHEN family = 'gemm' AND kernel_provenance(name) = 'hand-written' THEN 'A library''s matrix product (cuBLAS, CUTLASS) is usually several times faster than one written by hand: compare ' || short_name || ' with it.'
         WHEN family = 'gemm' THEN 'Give ' || short_name || ' sizes that are multiples of 16, batch small products, or use lower precision (FP8); profile it with ncu: nsys-insight ncu plan.'
         WHEN family = 'attention' THEN 'Use the fused attention of a library (FlashAttention, cuDNN) if this is none; profile it with ncu: nsys-insight ncu plan.'
         WHEN bound = 'memory' THEN 'Make ' || short_name || ' move fewer bytes: fuse it with its neighbors (see fusion), use a smaller type, a layout without transposes.'

@@ -9,6 +9,10 @@ Launch fewer and larger kernels: batch, fuse, use the library's call for all of 
 caveat = """
 It is only just so: without the profiler expect three quarters or less."""
 report = "classify"
+
+[params.slow_launch_ns]
+default = 100000
+help = "What the GPU waits for each launch call, above which few slow launches are to blame, not their number (as slow-launches)"
 */
 WITH launched AS (
     SELECT single_launches AS calls, launch_call_ns AS call_ns, ' a step' AS per FROM graph_candidates_report
@@ -25,3 +29,4 @@ SELECT
         || (SELECT '; ' || counted_text(calls, 'launch call') || ' of ' || time_text(call_ns) || per FROM launched WHERE calls > 0) AS evidence
 FROM (FROM classify_report WHERE part = 'launch') AS l, (FROM classify_report WHERE part = 'wall') AS w
 WHERE l.see = 'graph-candidates' AND NOT EXISTS (FROM graph_candidates_report WHERE verdict <> 'no')
+    AND NOT EXISTS (FROM launched WHERE calls > 0 AND calls * $slow_launch_ns <= l.time_ns)

@@ -10,8 +10,8 @@ It is there for measuring, or somebody else needs the result complete."""
 report = "host"
 */
 WITH places AS (
-    SELECT nvtx_path, name FROM syncs_report WHERE copy_kind IS DISTINCT FROM 'D2H' AND NOT is_copy
-    ORDER BY gpu_idle_ns DESC, host_wait_ns DESC, nvtx_path, name LIMIT 1
+    SELECT nvtx_path, name FROM syncs_report WHERE copy_kind IS DISTINCT FROM 'D2H' AND NOT is_copy AND (steady_count > 0 OR steady_count IS NULL)
+    ORDER BY coalesce(steady_idle_ns, gpu_idle_ns) DESC, host_wait_ns DESC, nvtx_path, name LIMIT 1
 )
 SELECT
     h.recoverable_ns,

@@ -11,14 +11,14 @@ The copies are a few bytes: then it is the wait that costs."""
 report = "host"
 */
 WITH copied AS (
-    SELECT * FROM copies_report WHERE 'pageable' IN (source_memory, target_memory)
-    ORDER BY total_ns DESC, kind, source_memory, target_memory, name LIMIT 1
+    SELECT * FROM _steady_copies WHERE 'pageable' IN (source_memory, target_memory)
+    ORDER BY total_ns DESC, copy_kind, source_memory, target_memory, name LIMIT 1
 )
 SELECT
     h.recoverable_ns,
     h.wall_pct,
     (SELECT name FROM copied) AS place,
     counted_text(h.count, 'copy', 'copies') || ' ' || $per
-        || CASE count_text(h.count) WHEN '1' THEN ' uses' ELSE ' use' END || ' pageable memory: the GPU is idle ' || time_text(h.recoverable_ns) || ' (' || share_text(h.wall_pct) || ') in their calls' AS evidence
+        || CASE count_text(h.count) WHEN '1' THEN ' uses' ELSE ' use' END || ' pageable memory: the GPU is idle ' || time_text(h.recoverable_ns) || ' (' || share_text(h.wall_pct) || ') meanwhile' AS evidence
 FROM host_report AS h
 WHERE h.code = 'pageable_copy'

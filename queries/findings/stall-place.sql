@@ -35,7 +35,9 @@ placed AS (
     WHERE g.start_ns < o.end_ns AND g.duration_ns >= $long_gap_ns AND g.cause <> 'profiler' AND coalesce(g.host NOT LIKE 'graph launch: %', true)
 ),
 places AS (
-    SELECT after_name, host, nvtx_path, count(*) AS gaps, count(DISTINCT step) AS steps, sum(duration_ns)::DOUBLE AS total_ns, median(duration_ns) AS med_ns
+    SELECT after_name, host, nvtx_path, count(*) AS gaps, count(DISTINCT step) AS steps, sum(duration_ns)::DOUBLE AS total_ns, median(duration_ns) AS med_ns,
+        -- One time stands for all of them where they add up to about as much.
+        abs(count(*) * median(duration_ns) - sum(duration_ns)) <= 0.25 * sum(duration_ns) AS are_alike
     FROM placed
     GROUP BY after_name, host, nvtx_path
     QUALIFY row_number() OVER (ORDER BY total_ns DESC, after_name, host, nvtx_path) = 1
@@ -46,12 +48,21 @@ counted AS (
 SELECT
     p.total_ns / w.gpu_tokens AS recoverable_ns,
     100 * p.total_ns / w.all_ns AS wall_pct,
+    -- Under the finding that has its time.
+    CASE
+        WHEN host LIKE 'alloc: %' OR host LIKE 'free: %' THEN 'allocation'
+        WHEN host LIKE 'sync: %' THEN 'sync'
+        WHEN host LIKE 'copy: %' THEN 'copy'
+    END AS family,
     p.nvtx_path AS place,
     CASE
-        WHEN all_steps = 0 THEN CASE gaps WHEN 1 THEN 'the GPU stalls ' ELSE 'the GPU stalls ' || gaps || ' times for ' END
+        WHEN all_steps = 0 THEN CASE gaps WHEN 1 THEN 'the GPU stalls ' ELSE 'the GPU stalls ' || gaps || ' times' || CASE WHEN are_alike THEN ' for ' ELSE ', in all ' END END
         WHEN steps = 1 THEN '1 of ' || all_steps || ' steps stalls '
         ELSE steps || ' of ' || all_steps || ' steps stall '
-    END || time_text(med_ns) || CASE WHEN all_steps > 0 AND gaps > 1.5 * steps THEN ', ' || count_text(gaps / steps) || ' times,' ELSE '' END
+    END || CASE
+        WHEN are_alike THEN time_text(med_ns) || CASE WHEN all_steps > 0 AND gaps > 1.5 * steps THEN ', ' || count_text(gaps / steps) || ' times,' ELSE '' END
+        ELSE CASE WHEN all_steps > 0 AND gaps > 1 THEN gaps || ' times, in all ' ELSE '' END || time_text(total_ns) || CASE WHEN gaps > 1 THEN ',' ELSE '' END
+    END
         || ' before ' || operation_text(after_name)
         || CASE
             WHEN host IS NULL THEN ''

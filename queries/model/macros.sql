@@ -49,6 +49,11 @@ CREATE MACRO is_warm_up_name(name) AS regexp_matches(name, '(?i)(^|[^a-z])warm(i
 CREATE MACRO _other_data() AS
     '(?i)paranoid|backtrace|CPU (IP|kernel|sampl)|context switch|perf event|sampling|thread state|unified memory|GPU metric|GPU counter|ERR_NVGPUCTRPERM|ftrace|syscall|OS runtime|OpenGL|Vulkan|DX1[12]|Direct3D|WDDM|ETW|OpenACC|OpenMP|cuDNN|cuBLAS|NVTX|MPI|UCX|\bNIC\b|InfiniBand|NVENC|NVDEC|video';
 
+-- What nsys lists as overhead and a program does without it, too: the driver loads or compiles a kernel at its first launch, has
+-- no room for more launches, or a library is loaded. CUPTI has kinds for these (CUpti_ActivityOverheadKind 1, 4, 5, 6), which
+-- nsys up to 2026 calls Unknown; what is not known is not put down to the profiler.
+CREATE MACRO is_of_program(overhead) AS regexp_matches(overhead, '(?i)^(unknown$|dlm?open|dlclose)|module load|function load|compil|command buffer');
+
 -- Whether an NVTX range is of one operator of a framework, such as aten::copy_.
 CREATE MACRO is_operator_name(name) AS regexp_matches(name, '^(aten|prims?|autograd|torch|c10d)::|\b(op_id|seq) = [0-9]');
 

@@ -47,35 +47,21 @@ WITH steady AS MATERIALIZED (
 counted AS (
     SELECT count(*) AS steps FROM steady
 ),
-clocks AS (
-    SELECT place, process_id, true AS is_host, host_start_ns AS from_ns, host_end_ns AS to_ns FROM steady
-    UNION ALL
-    SELECT place, process_id, false, start_ns, end_ns FROM steady
-),
--- A kernel belongs to the step of its launch call, or where the trace lacks that, to the one in whose wall it starts.
-kernel_times AS (
-    SELECT c.place, k.name_id, count(*) AS calls, sum(k.duration_ns)::BIGINT AS time_ns
-    FROM launches AS k
-    ASOF JOIN clocks AS c
-        ON c.process_id = k.process_id AND c.is_host = (k.api_start_ns IS NOT NULL)
-        AND c.from_ns <= coalesce(k.api_start_ns, k.start_ns)
-    WHERE $by = 'kernel' AND coalesce(k.api_start_ns, k.start_ns) < c.to_ns
-    GROUP BY c.place, k.name_id
-),
 -- Names that differ in their numbers alone are one.
 folded AS (
     SELECT name, fold(name) AS folded FROM (SELECT DISTINCT name FROM nvtx_ranges WHERE $by = 'range')
 ),
 times AS (
-    SELECT k.place, coalesce(s.name, '(no name)') AS name, sum(k.calls)::BIGINT AS calls, sum(k.time_ns)::BIGINT AS time_ns
-    FROM kernel_times AS k LEFT JOIN strings AS s USING (name_id)
+    SELECT y.place, coalesce(s.name, '(no name)') AS name, sum(k.calls)::BIGINT AS calls, sum(k.kernel_ns)::BIGINT AS time_ns
+    FROM step_kernels AS k JOIN steady AS y USING (step) LEFT JOIN strings AS s USING (name_id)
+    WHERE $by = 'kernel'
     GROUP BY ALL
     UNION ALL
     SELECT c.place, f.folded, count(*), sum(n.duration_ns)::BIGINT
     FROM nvtx_ranges AS n
     JOIN folded AS f USING (name)
-    ASOF JOIN clocks AS c ON c.process_id = n.process_id AND c.is_host = (n.start_ns IS NOT NULL) AND c.from_ns <= n.start_ns
-    WHERE $by = 'range' AND n.start_ns < c.to_ns AND n.duration_ns IS NOT NULL
+    ASOF JOIN steady AS c ON c.process_id = n.process_id AND c.host_start_ns <= n.start_ns
+    WHERE $by = 'range' AND n.start_ns < c.host_end_ns AND n.duration_ns IS NOT NULL
     GROUP BY ALL
 ),
 named AS (

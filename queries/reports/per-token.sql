@@ -20,7 +20,7 @@ a kernel_avg_ns of a few microseconds are launch-bound: use a CUDA graph (torch.
 Allocations per token should be 0: see mallocs. More than one sync point or D2H copy per token: the host reads back more
 than the sampled token, see syncs. A p95 far above the median: see the outliers in steps. Decoding one sequence is bound by
 memory: bandwidth_pct says how far that is reached, headroom_ns what is left."""
-empty = "No steps found: nothing repeats that holds most of the GPU time. Name an NVTX range with --step-range, or divide all there is with --tokens N; if there are no CUDA events, capture with: nsys profile -t cuda"
+empty = "No steps found: no repetition holds most of the GPU time. Name an NVTX range with --step-range, or divide all there is with --tokens N; if there are no CUDA events, capture with: nsys profile -t cuda"
 
 [params.model_bytes]
 type = "integer"

@@ -16,7 +16,7 @@ reading = """
 Steps of the steady state should be alike: an outlier's reason says what was more or less in it. More idle time at the same
 kernels: the host was late, see gaps with --from and --to. More busy time at the same kernels: the GPU ran slower, or shared
 its time. What a typical step costs is per-token; how one kernel behaves from step to step is pace."""
-empty = "No steps found: nothing repeats that holds most of the GPU time. Name an NVTX range with --step-range, or give the number of tokens to per-token with --tokens"
+empty = "No steps found: no repetition holds most of the GPU time. Name an NVTX range with --step-range, or give the number of tokens to per-token with --tokens"
 
 [columns]
 step = "Number of the step, from 0; NULL for a prefill"

@@ -122,7 +122,7 @@ def _method(run: Run, stream: BusiestStream, options: StepOptions) -> Method:
             None,
             "the whole scope is divided by the number of tokens, with what it holds of warm-up and prefill",
         )
-    return Method(None, None, f"nothing repeats that holds half of the GPU time{seen}")
+    return Method(None, None, f"no repetition was found that holds half of the GPU time{seen}")
 
 
 def _held(run: Run) -> float:

@@ -44,9 +44,9 @@ compared AS (
             CASE WHEN abs(t.duration_ns - u.duration_ns) > u.tolerance_ns
                 THEN round(t.duration_ns / u.duration_ns, 2) || ' times the median' END,
             CASE WHEN abs(t.gpu_idle_ns - u.gpu_idle_ns) > u.tolerance_ns / 2
-                THEN round(abs(t.gpu_idle_ns - u.gpu_idle_ns) / 1e3, 1) || ' µs ' || if(t.gpu_idle_ns > u.gpu_idle_ns, 'more', 'less') || ' idle' END,
+                THEN time_text(abs(t.gpu_idle_ns - u.gpu_idle_ns)) || ' ' || if(t.gpu_idle_ns > u.gpu_idle_ns, 'more', 'less') || ' idle' END,
             CASE WHEN abs(t.gpu_busy_ns - u.gpu_busy_ns) > u.tolerance_ns / 2
-                THEN round(abs(t.gpu_busy_ns - u.gpu_busy_ns) / 1e3, 1) || ' µs ' || if(t.gpu_busy_ns > u.gpu_busy_ns, 'more', 'less') || ' busy' END,
+                THEN time_text(abs(t.gpu_busy_ns - u.gpu_busy_ns)) || ' ' || if(t.gpu_busy_ns > u.gpu_busy_ns, 'more', 'less') || ' busy' END,
             CASE WHEN t.kernels <> u.kernels THEN 'kernels: ' || t.kernels || ', usually ' || u.kernels END,
             CASE WHEN t.launch_calls <> u.launch_calls AND t.kernels IS NULL
                 THEN 'launch calls: ' || t.launch_calls || ', usually ' || u.launch_calls END,

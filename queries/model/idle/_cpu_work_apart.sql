@@ -1,6 +1,7 @@
 -- How much of the idle time that the host owes is CPU work that is no launching: that in long gaps, unless half of all operations
 -- have one before them, and what goes beyond launch_apart_ns for each launch; at most what CPU work there is. Sums over the
--- steady steps and their GPUs. Where there are no steps: all CPU work of the scope, if it is more than that for each launch.
+-- steady steps and their GPUs. Where there are no steps: all CPU work of the scope, if it is more than that for each launch; else
+-- that in long gaps, in the same way.
 CREATE MACRO _cpu_work_apart(long_gap_ns, launch_apart_ns) AS TABLE
 WITH steady AS (
     FROM steps WHERE phase = 'steady'
@@ -11,9 +12,9 @@ waiting AS (
         sum(idle_ns) FILTER (host IN ('CPU work', 'API calls', 'managed memory')) AS cpu_ns
     FROM step_idle
 ),
--- Long gaps of the steady steps whose next operation the host launched late: so their last part is, or the profiler's.
+-- Long gaps whose next operation the host launched late: so their last part is, or the profiler's.
 long_gaps AS (
-    FROM gpu_gaps WHERE duration_ns >= long_gap_ns AND EXISTS (FROM steady)
+    FROM gpu_gaps WHERE duration_ns >= long_gap_ns
 ),
 late AS (
     SELECT g.gpu_id, g.start_ns, g.duration_ns
@@ -41,6 +42,11 @@ everywhere AS (
         greatest(count(DISTINCT gpu_id), 1) AS gpus
     FROM gpu_idle
     WHERE NOT EXISTS (FROM steady)
+),
+in_long_gaps_anywhere AS (
+    SELECT sum(duration_ns)::BIGINT AS all_ns
+    FROM late
+    HAVING count(*) < (SELECT 0.5 * sum(operations) FROM _operation_counts)
 )
 SELECT coalesce(w.all_ns, 0) AS waiting_ns, coalesce(least(w.cpu_ns, greatest(
     coalesce((SELECT all_ns FROM in_long_gaps), 0), w.all_ns - l.gpus * l.calls * (coalesce(l.call_ns, 0) + launch_apart_ns)
@@ -49,6 +55,6 @@ FROM waiting AS w, launched AS l
 UNION ALL
 SELECT all_ns, CASE WHEN cpu_ns > gpus * launch_apart_ns * (
     SELECT coalesce(sum(calls), 0) FROM _call_counts WHERE call_group IN ('launch', 'graph launch')
-) THEN cpu_ns ELSE 0 END
+) THEN cpu_ns ELSE least(cpu_ns, coalesce((SELECT all_ns FROM in_long_gaps_anywhere), 0)) END
 FROM everywhere
 WHERE NOT EXISTS (FROM steady);

@@ -12,7 +12,9 @@ WHERE eventClass IS DISTINCT FROM 67
 UNION ALL
 SELECT 'os', start, "end", nameId, pid_of(globalTid), tid_of(globalTid), NULL FROM whole.OSRT_API
 UNION ALL
-SELECT 'profiler', start, "end", nameId, pid_of(globalTid), tid_of(globalTid), NULL FROM whole.PROFILER_OVERHEAD;
+SELECT 'profiler', start, "end", nameId, pid_of(globalTid), tid_of(globalTid), NULL
+FROM whole.PROFILER_OVERHEAD
+WHERE NOT EXISTS (FROM raw.StringIds AS s WHERE s.id = PROFILER_OVERHEAD.nameId AND is_of_program(s.value));
 
 COMMENT ON VIEW _host_activity IS 'What threads did, as far as the trace knows, also what a scope leaves out: whatever may explain why a GPU was idle. Names as ids; see `api_calls` and `os_calls` for what is in scope.';
 COMMENT ON COLUMN _host_activity.kind IS 'api: a CUDA API call; os: a call of the operating system; profiler: the profiler held the thread up';

@@ -1,0 +1,96 @@
+-- How long each stream of a GPU was busy, and how much of that in which another one was.
+CREATE TABLE IF NOT EXISTS facts.stream_times (
+    gpu_id BIGINT, process_id BIGINT, device_id BIGINT, stream_id BIGINT, kernels BIGINT, copies BIGINT, graphs BIGINT,
+    busy_ns BIGINT, within_ns BIGINT, gpu_busy_ns BIGINT, overlap_ns BIGINT, span_ns BIGINT
+);
+
+INSERT INTO facts.stream_times BY NAME
+WITH ops AS (
+    SELECT
+        kind, start_ns, greatest(start_ns, end_ns) AS end_ns, process_id, device_id, stream_id,
+        gpu_of(process_id, device_id) AS gpu_id
+    FROM gpu_ops
+),
+streams AS MATERIALIZED (
+    SELECT
+        *,
+        row_number() OVER (PARTITION BY gpu_id ORDER BY process_id, device_id, stream_id) AS number,
+        count(*) OVER (PARTITION BY gpu_id) > 1 AS has_others
+    FROM (
+        SELECT
+            gpu_id, process_id, device_id, stream_id,
+            count(*) FILTER (kind = 'kernel') AS kernels,
+            count(*) FILTER (kind IN ('copy', 'memset')) AS copies,
+            count(*) FILTER (kind = 'graph') AS graphs,
+            max(end_ns) - min(start_ns) AS span_ns
+        FROM ops
+        GROUP BY ALL
+    )
+),
+-- What each operation adds to the busy time of its stream: the part of it after the latest end so far. These pieces do not
+-- overlap within a stream.
+pieces AS MATERIALIZED (
+    SELECT gpu_id, number, has_others, greatest(start_ns, coalesce(running_end_ns, start_ns)) AS start_ns, end_ns
+    FROM (
+        SELECT
+            s.gpu_id, s.number, s.has_others, o.start_ns, o.end_ns,
+            max(o.end_ns) OVER (
+                PARTITION BY s.gpu_id, s.number ORDER BY o.start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ) AS running_end_ns
+        FROM ops AS o
+        JOIN streams AS s
+            ON s.process_id = o.process_id AND s.device_id IS NOT DISTINCT FROM o.device_id
+            AND s.stream_id IS NOT DISTINCT FROM o.stream_id
+    )
+    WHERE running_end_ns IS NULL OR end_ns > running_end_ns
+),
+-- How many streams are busy at each instant; where it is one, the sum of the numbers of the busy streams is its number.
+steps AS (
+    SELECT
+        gpu_id,
+        lead(at_ns) OVER along - at_ns AS lasts_ns,
+        sum(step) OVER along AS busy_streams,
+        sum(step * number) OVER along AS number
+    FROM (
+        SELECT gpu_id, number, unnest([start_ns, end_ns]) AS at_ns, unnest([1, -1]) AS step FROM pieces WHERE has_others
+    )
+    WINDOW along AS (PARTITION BY gpu_id ORDER BY at_ns ROWS UNBOUNDED PRECEDING)
+),
+gpus_busy AS (
+    SELECT gpu_id, sum(lasts_ns)::BIGINT AS busy_ns FROM steps WHERE busy_streams > 0 GROUP BY gpu_id
+),
+-- How long a stream was busy up to an instant follows from the last piece that began before it; the difference between the
+-- ends of the wall's intervals is what they hold. Without --nvtx, --from and --to everything is within the wall.
+scoped AS (
+    SELECT coalesce(nvtx, from_ns::VARCHAR, to_ns::VARCHAR) IS NOT NULL AS is_cut FROM scope
+),
+within AS (
+    SELECT i.gpu_id, i.number, sum(i.sign * (p.until_ns + least(p.end_ns, i.at_ns) - p.end_ns))::BIGINT AS busy_ns
+    FROM (
+        SELECT s.gpu_id, s.number, unnest([w.start_ns, w.end_ns]) AS at_ns, unnest([-1, 1]) AS sign
+        FROM streams AS s CROSS JOIN wall AS w
+    ) AS i
+    ASOF JOIN (
+        SELECT
+            gpu_id, number, start_ns, end_ns,
+            sum(end_ns - start_ns) OVER (PARTITION BY gpu_id, number ORDER BY start_ns, end_ns ROWS UNBOUNDED PRECEDING) AS until_ns
+        FROM pieces WHERE (SELECT is_cut FROM scoped) AND end_ns > start_ns
+    ) AS p ON p.gpu_id = i.gpu_id AND p.number = i.number AND p.start_ns <= i.at_ns
+    GROUP BY ALL
+),
+measured AS (
+    SELECT
+        s.*, b.busy_ns, CASE WHEN (SELECT is_cut FROM scoped) THEN coalesce(w.busy_ns, 0) ELSE b.busy_ns END AS within_ns,
+        CASE WHEN s.has_others THEN b.busy_ns - coalesce(a.alone_ns, 0) ELSE 0 END AS overlap_ns
+    FROM streams AS s
+    JOIN (SELECT gpu_id, number, sum(end_ns - start_ns)::BIGINT AS busy_ns FROM pieces GROUP BY ALL) AS b USING (gpu_id, number)
+    LEFT JOIN (
+        SELECT gpu_id, number, sum(lasts_ns)::BIGINT AS alone_ns FROM steps WHERE busy_streams = 1 GROUP BY ALL
+    ) AS a USING (gpu_id, number)
+    LEFT JOIN within AS w USING (gpu_id, number)
+)
+SELECT
+    m.gpu_id, m.process_id, m.device_id, m.stream_id, m.kernels, m.copies, m.graphs, m.busy_ns, m.within_ns,
+    coalesce(g.busy_ns, m.busy_ns) AS gpu_busy_ns, m.overlap_ns, m.span_ns
+FROM measured AS m
+LEFT JOIN gpus_busy AS g USING (gpu_id);

@@ -1,0 +1,49 @@
+/*
+title = "The GPU waits long for a few launches"
+family = "launch"
+meaning = """
+Launching takes microseconds; here each launch keeps the GPU waiting for much longer, so it is not their number that costs."""
+action = """
+Run once before what is measured: a kernel's first launch loads or compiles its code (CUDA_MODULE_LOADING=EAGER loads it at
+start), a library's first call sets it up."""
+caveat = """
+It is the only run there is."""
+report = "classify"
+
+[params.slow_launch_ns]
+default = 100000
+help = "What the GPU waits for each launch call from which on a launch is slow (a stall, as in stall-place; launching takes 5 µs)"
+*/
+WITH launched AS (
+    SELECT single_launches AS calls, ' a step' AS per FROM graph_candidates_report
+    UNION ALL
+    SELECT count(*), ''
+    FROM api_calls
+    WHERE call_group IN ('launch', 'graph launch') AND NOT EXISTS (FROM graph_candidates_report)
+),
+others AS (
+    SELECT string_agg(name || ', ' || time_text(total_ns), '; ' ORDER BY total_ns DESC, name) AS names
+    FROM (
+        SELECT name, sum(duration_ns)::BIGINT AS total_ns
+        FROM outer_api_calls
+        WHERE call_group NOT IN ('sync', 'copy', 'alloc', 'free')
+        GROUP BY name
+        ORDER BY total_ns DESC, name
+        LIMIT 2
+    )
+),
+-- Of what the host is late for, the part in calls that are not the launch which the GPU waits for.
+in_others AS (
+    SELECT coalesce(sum(time_ns) FILTER (host = 'API calls'), 0) > 0.5 * sum(time_ns) AS is_most FROM step_budget WHERE part = 'launch'
+)
+SELECT
+    l.recoverable_ns,
+    100 * l.recoverable_ns / w.time_ns AS wall_pct,
+    CASE WHEN o.is_most THEN 'The GPU waits while the host is in CUDA calls' END AS title,
+    CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN 'See what the host does there: nsys-insight gaps. It comes back in each step, so it is no start-up.' END AS action,
+    NULL AS place,
+    'the GPU is idle ' || time_text(l.time_ns) || ': ' || coalesce(l.evidence, '') || '; ' || counted_text(calls, 'launch call') || per
+        || CASE WHEN o.is_most THEN coalesce('; the longest calls in all: ' || (SELECT names FROM others), '') ELSE '' END AS evidence
+FROM (FROM classify_report WHERE part = 'launch') AS l, (FROM classify_report WHERE part = 'wall') AS w, launched, in_others AS o
+WHERE l.see = 'graph-candidates' AND NOT EXISTS (FROM graph_candidates_report WHERE verdict <> 'no')
+    AND calls > 0 AND calls * $slow_launch_ns <= l.time_ns

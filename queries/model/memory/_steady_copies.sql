@@ -1,0 +1,34 @@
+CREATE VIEW _steady_copies AS
+WITH owners AS (
+    SELECT start_ns, end_ns FROM steps WHERE phase = 'steady'
+    UNION ALL
+    SELECT start_ns, end_ns + 1 FROM wall WHERE NOT EXISTS (FROM steps WHERE phase = 'steady')
+),
+copies AS (
+    SELECT m.copy_kind, m.source_memory, m.target_memory, m.duration_ns, m.size_bytes, m.process_id, m.correlation_id
+    FROM memcpys AS m ASOF JOIN owners AS o ON o.start_ns <= m.start_ns
+    WHERE m.start_ns < o.end_ns
+),
+calls AS (
+    SELECT process_id, correlation_id, min(name) AS name
+    FROM api_calls
+    WHERE call_group IN ('copy', 'graph launch')
+    GROUP BY ALL
+)
+SELECT
+    c.copy_kind, c.source_memory, c.target_memory, a.name,
+    count(*) AS calls, sum(c.duration_ns)::BIGINT AS total_ns, avg(c.size_bytes) AS avg_bytes,
+    1e9 * sum(c.size_bytes)::BIGINT / nullif(sum(c.duration_ns), 0)::BIGINT AS bandwidth_bytes_per_s
+FROM copies AS c
+LEFT JOIN calls AS a USING (process_id, correlation_id)
+GROUP BY ALL;
+
+COMMENT ON VIEW _steady_copies IS 'What was copied in the steady steps, one row per kind, memories and call; in the whole scope where there are no steps.';
+COMMENT ON COLUMN _steady_copies.copy_kind IS 'As in `memcpys`';
+COMMENT ON COLUMN _steady_copies.source_memory IS 'Memory that was read';
+COMMENT ON COLUMN _steady_copies.target_memory IS 'Memory that was written';
+COMMENT ON COLUMN _steady_copies.name IS 'The API call; NULL where it is not in the trace';
+COMMENT ON COLUMN _steady_copies.calls IS 'How many began in these steps';
+COMMENT ON COLUMN _steady_copies.total_ns IS 'Sum of their durations';
+COMMENT ON COLUMN _steady_copies.avg_bytes IS 'Mean size';
+COMMENT ON COLUMN _steady_copies.bandwidth_bytes_per_s IS 'Their bytes over their durations';
