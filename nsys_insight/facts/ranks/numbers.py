@@ -46,7 +46,8 @@ def numbered(
     said = [by_nccl.get((rank.trace, rank.process_id)) for rank in ranks]
     if all(said) and _distinct(found := [one[0] for one in said if one]):
         return Numbered(found, "NCCL", max(one[1] for one in said if one))
-    if _distinct([rank.trace for rank in ranks]):
+    # A single trace is no less known under another name.
+    if len(labels) > 1 and _distinct([rank.trace for rank in ranks]):
         environment = [environments[rank.trace] for rank in ranks]
         told = [next((of[name] for name in _RANK if name in of), None) for of in environment]
         if _distinct(found := [number for number in told if number is not None], len(ranks)):
