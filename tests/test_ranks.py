@@ -436,6 +436,19 @@ def test_the_environment_is_asked_for_the_rank_and_nothing_else(tmp_path):
     assert Trace.SECRET not in str((rows, notes))
 
 
+@pytest.mark.parametrize("form", ["text", "blob"])
+def test_a_scrubbed_rank_says_the_same(tmp_path, form):
+    from nsys_insight.scrub.scrub import scrub
+
+    path = data_late().write(tmp_path)[1]
+    if form == "blob":
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute("UPDATE NVTX_EVENTS SET binaryData = CAST(binaryData AS BLOB)")
+    scrub(path, tmp_path / "other.sqlite")  # which raises where a report has other numbers
+    (row,), _ = asked(tmp_path / "other.sqlite", "collectives")
+    assert (row["bytes"], row["calls"]) == (25 << 20, 30)
+
+
 def test_a_pattern_stands_for_what_it_fits(tmp_path, monkeypatch):
     from nsys_insight.cli.trace_argument import resolve_all
 
