@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from nsys_insight.facts.store import FactOptions
 
@@ -101,8 +101,8 @@ def found(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     order: list[str] = []
     find = Facts._find
 
-    def noting(self: Facts, kind: str, options: FactOptions) -> None:
-        find(self, kind, options)
+    def noting(self: Facts, kind: str, options: FactOptions, parts: Sequence[str]) -> None:
+        find(self, kind, options, parts)
         order.append(kind)
 
     monkeypatch.setattr(Facts, "_find", noting)

@@ -66,6 +66,8 @@ class Trace:
         self.correlations: defaultdict[int, int] = defaultdict(int)
         self.stream_ends: dict[tuple[int, int, int], int] = {}
         self.event_ends: dict[tuple[int, int], int] = {}
+        self.began = 1_767_323_045_000_000_000  # by the host's clock, in ns since 1970
+        self.environment: dict[str, str] = {}
 
     def __repr__(self) -> str:
         return "\n".join(f"{table}: {row}" for table, rows in self.rows.items() for row in rows) or "Trace()"

@@ -135,9 +135,7 @@ def _described(trace: Trace, kind: Version) -> Tables:
     capture = {"startTime": 333_809_592, "stopTime": 333_809_592 + last, "duration": last - min(first, 0)}
     tables["ANALYSIS_DETAILS"].append({"globalVid": MACHINE, **capture})
     clock = "2026-01-02T03:04:05"
-    tables["TARGET_INFO_SESSION_START_TIME"].append(
-        {"utcEpochNs": 1_767_323_045_000_000_000, "utcTime": clock, "localTime": clock}
-    )
+    tables["TARGET_INFO_SESSION_START_TIME"].append({"utcEpochNs": trace.began, "utcTime": clock, "localTime": clock})
     driver = {"name": "NvDriverVersion", "nameEnum": 205, "value": "580.159.04"}
     tables["TARGET_INFO_SYSTEM_ENV"].append({"globalVid": MACHINE, "devStateName": "Local (CLI)", **driver})
     if kind.has("META_DATA_CAPTURE"):
@@ -148,6 +146,10 @@ def _described(trace: Trace, kind: Version) -> Tables:
             "PROCESS_0:CUDA_GRAPH_TRACE_OPTIONS:MODE": "Node" if in_nodes else "Graph",
         }
         tables["META_DATA_CAPTURE"] += [{"name": key, "value": value} for key, value in settings.items()]
+        tables["META_DATA_CAPTURE"] += [
+            {"name": "PROCESS_0:ENVIRONMENT_VARIABLE", "value": f'{key}="{value}"'}
+            for key, value in trace.environment.items()
+        ]
     major, minor, micro = kind.schema.split(".")
     export = {
         "EXPORT_PRODUCT_NAME": "NVIDIA Nsight Systems",

@@ -75,6 +75,10 @@ TABLES = {
         "start! end eventType! rangeId category color text:TEXT globalTid endGlobalTid textId domainId uint64Value "
         "int64Value doubleValue:REAL uint32Value int32Value floatValue:REAL jsonTextId jsonText:TEXT binaryData:TEXT"
     ),
+    "NVTX_PAYLOAD_SCHEMAS": "domainId schemaId name:TEXT type flags numEntries payloadSize alignTo",
+    "NVTX_PAYLOAD_SCHEMA_ENTRIES": (
+        "domainId! schemaId! idx! flags type name:TEXT description:TEXT arrayOrUnionDetail offset"
+    ),
     "OSRT_API": "start! end! eventClass! globalTid nameId! returnValue! nestingLevel callchainId!",
     "CUDA_CALLCHAINS": "id:KEY symbol! module! unresolved originalIP stackDepth:KEY",
     "OSRT_CALLCHAINS": (
@@ -183,6 +187,7 @@ OLD_SYNC_TYPES = {"device": 1, "event": 2, "stream": 3}
 NEW_SYNC_TYPES = {"event": 1, "stream": 2, "device": 4}
 
 BEFORE_2025 = (
+    "NVTX_PAYLOAD_SCHEMAS NVTX_PAYLOAD_SCHEMA_ENTRIES "
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE DIAGNOSTIC_EVENT GPU_METRICS TARGET_INFO_GPU_METRICS TARGET_INFO_CUDA_DEVICE "
     "copyCount binaryData deprecatedSyncType eventSyncId CUDA_GPU_MEMORY_USAGE_EVENTS.streamId"
 )

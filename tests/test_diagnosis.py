@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from pathlib import Path
 
 import many_traces
 import oracle
@@ -14,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from opening import open_trace
 from planted import Loop
+from rank_traces import Run
 from strategies import traces as random_traces
 from synthetic import Trace
 
@@ -149,12 +149,34 @@ def ranks(slower):
     return trace
 
 
-def straggling_ranks():
+def slow_rank():
     return ranks(200_000)
 
 
 def even_ranks():
     return ranks(0)
+
+
+def late_rank():
+    """Of two ranks the second one gets its data 3 ms later in every third step."""
+    run = Run(2, steps=9)
+    run.python[1] = dict.fromkeys(range(2, 9, 3), 3_000_000)
+    return run.merged()
+
+
+def ranks_by_turns():
+    """Of four ranks another one gets its data later in each step."""
+    run = Run(4, steps=9)
+    for step in range(9):
+        run.python[step % 4][step] = 3_000_000
+    return run.merged()
+
+
+def programs_apart():
+    """Two programs that each reduce by themselves, one of them slower."""
+    run = Run(2, steps=9)
+    run.apart, run.communicators, run.slower = True, [None, None], {1: 1.3}
+    return run.merged()
 
 
 def starting_late():
@@ -222,7 +244,9 @@ FIRES = {
     "small-grid": small,
     "low-occupancy": crowded,
     "exposed-communication": planted.communicating,
-    "straggling-rank": straggling_ranks,
+    "late-rank": late_rank,
+    "slow-rank": slow_rank,
+    "moving-straggler": ranks_by_turns,
     "outlier-steps": planted.straggling,
     "idle-at-start": starting_late,
     "outside-steps": starting_late,
@@ -250,7 +274,9 @@ SILENT = {
     "small-grid": [healthy, crowded, planted.launch_bound],
     "low-occupancy": [healthy, small],
     "exposed-communication": [healthy],
-    "straggling-rank": [even_ranks, planted.communicating],
+    "late-rank": [even_ranks, planted.communicating, slow_rank, ranks_by_turns, programs_apart],
+    "slow-rank": [even_ranks, late_rank, ranks_by_turns, programs_apart],
+    "moving-straggler": [even_ranks, late_rank, slow_rank, programs_apart],
     "outlier-steps": [planted.launch_bound],
     "idle-at-start": [healthy, planted.launch_bound],
     "outside-steps": [healthy, planted.launch_bound],
@@ -352,8 +378,13 @@ def test_a_finding_reads_views_and_reports_and_shows_one_that_it_reads(name):
     assert set(reports) <= set(built_in.built_in())
     tables = {table for table in names.tables_read(rule.statement()) if not table.endswith("_report")}
     assert tables <= {*views.documented(), "scope"}
-    assert parameters.parameters(rule.sql) - {"per"} == set(rule.params)
-    assert rule.report.split()[0] in (*reports, "steps" if "steps" in tables else "", "sql")
+    assert parameters.parameters(rule.sql) - {"per", "tokens"} == set(rule.params)
+    assert rule.report.split()[0] in (
+        *reports,
+        "steps" if "steps" in tables else "",
+        "ranks" if rule.of_run else "",
+        "sql",
+    )
 
 
 # The numbers of a finding are those of the report that its command shows: where that has them in a cell, that cell.
@@ -429,13 +460,31 @@ def test_a_small_grid_wastes_all_but_its_share_of_the_gpu(diagnosed):
     assert "grid 4x1x1 on 132 SMs" in finding.evidence
 
 
-def test_a_slow_rank_is_the_one_that_communicates_least(diagnosed):
-    finding = every(diagnosed(straggling_ranks))["straggling-rank"]
-    assert finding.place == "process 200, device 0"
+def test_a_slow_rank_is_the_one_that_works_longer(diagnosed):
+    found = diagnosed(slow_rank)
+    finding = every(found)["slow-rank"]
+    assert (found.run.rank, finding.place) == (1, "rank 1")
     assert finding.recoverable_ns == pytest.approx(200_000)
-    query = shlex.split(finding.command)[-1]
-    with nsys_insight.open(Path(shlex.split(finding.command)[2])) as trace:
-        assert trace.sql(query)["total_ns"].to_list() == [8 * 500_000, 8 * 300_000]
+    assert "its GPU works 1.7 times as long" in finding.evidence
+
+
+def test_the_rank_that_is_looked_at_is_the_one_that_the_others_wait_for(diagnosed):
+    found = diagnosed(late_rank)
+    assert found.run.sentence.startswith(
+        "2 ranks: rank 1 is late in 3 of 8 steps (2, 5, 8) by 3 ms: CPU work in data; "
+    )
+    assert found.trace["scope"] == {"process": 101}
+    assert found.findings[0].name == "late-rank"
+    assert found.text(80).startswith("2 ranks: rank 1 is late")
+    assert found.answer().summary["run"]["rank"] == 1
+
+
+def test_waiting_for_other_ranks_is_no_communication_that_overlap_would_hide(diagnosed):
+    found = diagnosed(ranks_by_turns)
+    assert found.verdict == "waiting for other ranks"
+    exposed = every(found)["exposed-communication"]
+    assert exposed.recoverable_ns < 0.2 * found.wall_ns
+    assert "of it is waiting for other ranks" in exposed.evidence
 
 
 def test_an_outlier_costs_what_it_takes_longer_shared_by_all_steps(diagnosed):

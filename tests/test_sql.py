@@ -235,8 +235,6 @@ class TestSeveral:
                     assert of_one
 
     def test_what_is_of_one_trace_alone_is_said(self):
-        with nsys_insight.open([CHURN, EAGER]) as both, pytest.raises(UsageError, match="steps are found in one trace"):
-            both.sql("SELECT trace, count(*) FROM steps GROUP BY trace")
         with pytest.raises(UsageError, match="ncu measured is of one trace"):
             nsys_insight.open([CHURN, EAGER], ncu="any.ncu.duckdb")
 
@@ -250,9 +248,30 @@ class TestSeveral:
         assert labels_of([Path("x/rank0/t.sqlite"), Path("x/rank1/t.sqlite")]) == ["rank0/t", "rank1/t"]
         assert labels_of([Path("a.sqlite"), Path("b.sqlite")]) == ["a", "b"]
 
-    def test_a_report_is_about_one(self):
-        with nsys_insight.open([CHURN, EAGER]) as both, pytest.raises(UsageError, match="one trace"):
-            both.top()
+    def test_steps_are_those_of_each(self):
+        query = "SELECT {} count(*) AS steps, sum(duration_ns)::BIGINT AS ns FROM steps GROUP BY ALL ORDER BY ALL"
+        alone = []
+        for path in (CHURN, EAGER):
+            with nsys_insight.open(path) as one:
+                alone += [(Path(path).stem, *row) for row in one.sql(query.format("")).rows()]
+        with nsys_insight.open([CHURN, EAGER]) as both:
+            assert both.sql(query.format("trace,")).rows() == alone
+
+    @pytest.mark.parametrize("report", ["top", "gaps", "classify", "fusion", "info"])
+    def test_a_report_has_the_rows_of_each_by_their_place(self, report):
+        alone, notes = [], []
+        for path in (CHURN, EAGER):
+            with nsys_insight.open(path) as one:
+                answer = one.answer(report)
+                alone += [(place, Path(path).stem, *row) for place, row in enumerate(answer.rows())]
+                notes.append(answer.notes)
+        with nsys_insight.open([CHURN, EAGER]) as both:
+            answer = both.answer(report)
+            assert answer.rows() == [row[1:] for row in sorted(alone, key=lambda row: row[0])]
+            assert answer.columns[0].name == "trace"
+            assert {note.removeprefix("churn: ").removeprefix("decode_eager: ") for note in answer.notes} == {
+                *notes[0], *notes[1]
+            }  # fmt: skip
 
 
 # What people type for sqlite3 over the tables as nsys exports them, and the same over the views.

@@ -9,6 +9,7 @@ from typing import Any
 import oracle
 import pytest
 from hypothesis import given, settings
+from rank_traces import describe_payloads
 from strategies import traces
 from synthetic import Trace
 from synthetic_file import NVTX_DOMAIN
@@ -27,6 +28,7 @@ def everything() -> Trace:
     """A trace with a row in every table."""
     trace = Trace().diagnostic("CUDA injection initialized successfully.", severity="Info")
     trace.overhead("CUPTI Buffer flush", 10, 20).gpu_metric("SMs Active [Throughput %]", at=5, value=80)
+    describe_payloads(trace)
     host = trace.thread()
     with host.nvtx("step", domain="app"):
         host.launch("void ns::gemm<float>(float *)", driver="cuLaunchKernel")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight import outputs
 from nsys_insight.cli import terminal
-from nsys_insight.cli.flags import Flags, step_flags, taken_steps, with_flags
+from nsys_insight.cli.flags import Flags, step_flags, taken_steps, traces_argument, with_flags
 from nsys_insight.cli.run import open_traces, show
 from nsys_insight.errors import InsightError
 from nsys_insight.packs.step_options import AUTO
@@ -25,6 +25,9 @@ evidence, what to do, when that would be wrong, and the command that shows more.
 finding. Times are of the profiled run, and the most that can be won: another cause may take the place of one that is
 removed. At last stands what the trace cannot tell, and how to capture it.
 
+Several traces, a folder of them, or a trace of several processes may be the ranks of a run. Then it is said first which
+rank the others wait for, how long and why; all else is of that rank.
+
 Machine formats have a finding per row, those that belong to another one under it; JSON has the headline as its summary.
 """
 
@@ -32,9 +35,9 @@ Machine formats have a finding per row, those that belong to another one under i
 def diagnose_command() -> Callable[..., None]:
     """Make the command ``diagnose``."""
 
-    def run(trace: Path | None, flags: Flags, **given: Any) -> None:
+    def run(traces: list[Path] | None, flags: Flags, **given: Any) -> None:
         steps, fmt = taken_steps(given), flags.format
-        with open_traces([trace] if trace else [], flags) as opened:
+        with open_traces(traces or [], flags, folders=True) as opened:
             from nsys_insight.diagnose.diagnosis import diagnose
             from nsys_insight.diagnose.text import answer, markdown, text
 
@@ -53,7 +56,8 @@ def diagnose_command() -> Callable[..., None]:
             for note in found.notes:
                 terminal.note(note)
 
-    return with_flags(run, HELP, *step_flags(), without=("explain", "full_names", "no_color"))
+    unused = ("explain", "full_names", "no_color")
+    return with_flags(run, HELP, *step_flags(), argument=traces_argument(), without=unused)
 
 
 def greet() -> bool:

@@ -33,6 +33,10 @@ TraceArgument = Annotated[
         show_default=False,
     ),
 ]
+_TRACES = (
+    "A .nsys-rep, .qdrep or .sqlite file, or a parquetdir; several are the ranks of a run: 'run/rank*.nsys-rep'."
+    " Left out: $NSYS_INSIGHT_TRACE, else the only trace in this folder, else the one used last here."
+)
 FormatOption = Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")]
 
 
@@ -156,6 +160,11 @@ def argument(name: str, kind: Any, metavar: str, text: str) -> inspect.Parameter
     said = typer.Argument(metavar=metavar, help=text, show_default=False)
     place = inspect.Parameter.POSITIONAL_OR_KEYWORD
     return inspect.Parameter(name, place, default=None, annotation=Annotated[kind, said])
+
+
+def traces_argument() -> inspect.Parameter:
+    """The traces of a command that takes several."""
+    return argument("traces", list[Path] | None, "[TRACE]...", _TRACES)
 
 
 def flag(name: str, kind: Any, *names: str, default: object = None, **option: Any) -> inspect.Parameter:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight import outputs
 from nsys_insight.cli import terminal
-from nsys_insight.cli.flags import Flags, flag, flag_of, with_flags
+from nsys_insight.cli.flags import Flags, flag, flag_of, traces_argument, with_flags
 from nsys_insight.cli.run import answer_pack, help_of, open_traces, show
 from nsys_insight.errors import UsageError
 from nsys_insight.packs import library, step_options
@@ -21,32 +21,33 @@ def classify_command() -> Callable[..., None]:
     whole, each = library.pack_of("classify"), library.pack_of("classify-kernels")
     mine = {**whole.params, **step_options.params_of(whole.sql)}
 
-    def run(trace: Path | None, flags: Flags, *, kernels: bool, **params: Any) -> None:
+    def run(traces: list[Path] | None, flags: Flags, *, kernels: bool, **params: Any) -> None:
         others = mine if kernels else each.params
         for param in others.values():
             if params.pop(param.name) != (str(param.default) if param.has_unit else param.default):
                 said = "without" if kernels else "with"
                 raise UsageError(f"{param.flag} is for classify {said} --kernels", "nsys-insight classify --help")
-        answer_pack(each if kernels else whole, trace, flags, params)
+        answer_pack(each if kernels else whole, traces, flags, params)
 
     own = flag("kernels", bool, "--kernels", help="Say what bounds each kernel, as classify-kernels does.")
-    return with_flags(run, help_of(whole), own, *map(flag_of, [*mine.values(), *each.params.values()]))
+    flags = map(flag_of, [*mine.values(), *each.params.values()])
+    return with_flags(run, help_of(whole), own, *flags, argument=traces_argument())
 
 
 def roofline_command() -> Callable[..., None]:
     """Make the command ``roofline``: its pack as a table, or drawn."""
     pack = library.pack_of("roofline")
 
-    def run(trace: Path | None, flags: Flags, *, plot: bool, **params: Any) -> None:
+    def run(traces: list[Path] | None, flags: Flags, *, plot: bool, **params: Any) -> None:
         from nsys_insight.render import roofline
 
         output = flags.output
         suffix = output.suffix.lower() if output else ""
         picture = suffix if suffix in roofline.PICTURES else None
         if flags.explain or not (plot or picture):
-            answer_pack(pack, trace, flags, params)
+            answer_pack(pack, traces, flags, params)
             return
-        with open_traces([trace] if trace else [], flags) as opened:
+        with open_traces(traces or [], flags) as opened:
             answer = opened.answer(pack, **params)
             drawn = roofline.draw(answer, picture, limit=flags.limit, width=terminal.width())
         if output is None:
@@ -57,7 +58,7 @@ def roofline_command() -> Callable[..., None]:
             terminal.note(text)
 
     own = flag("plot", bool, "--plot", help="Draw with characters; -o x.svg and -o x.png are pictures.")
-    return with_flags(run, help_of(pack), own, *map(flag_of, pack.params.values()))
+    return with_flags(run, help_of(pack), own, *map(flag_of, pack.params.values()), argument=traces_argument())
 
 
 def occupancy_command() -> Callable[..., None]:
@@ -65,7 +66,7 @@ def occupancy_command() -> Callable[..., None]:
     pack = library.pack_of("occupancy")
 
     def run(  # noqa: PLR0913 - flags
-        trace: Path | None,
+        traces: list[Path] | None,
         flags: Flags,
         *,
         block: int | None,
@@ -77,9 +78,9 @@ def occupancy_command() -> Callable[..., None]:
         if block is None and registers is None and shared is None:
             if arch is not None:
                 raise UsageError("--arch needs the numbers of a kernel", "add --block, --registers or --shared")
-            answer_pack(pack, trace, flags, params)
+            answer_pack(pack, traces, flags, params)
             return
-        if trace is not None:
+        if traces:
             raise UsageError(
                 "--block, --registers and --shared ask without a trace", "leave out the trace, or these flags"
             )
@@ -95,36 +96,36 @@ def occupancy_command() -> Callable[..., None]:
         flag("shared", str | None, "--shared", help="Shared memory of a block, such as 30KiB.", **what),
         flag("arch", str | None, "--arch", help="One architecture (9.0, sm_90); left out, all.", **what),
     ]
-    return with_flags(run, help_of(pack), *own, *map(flag_of, pack.params.values()))
+    return with_flags(run, help_of(pack), *own, *map(flag_of, pack.params.values()), argument=traces_argument())
 
 
 def peaks_command() -> Callable[..., None]:
     """Make the command ``peaks``: its pack, or without a trace what the catalog says of architectures."""
     pack = library.pack_of("peaks")
 
-    def run(trace: Path | None, flags: Flags, *, arch: str | None, **params: Any) -> None:
+    def run(traces: list[Path] | None, flags: Flags, *, arch: str | None, **params: Any) -> None:
         if arch is None:
-            answer_pack(pack, trace, flags, params)
+            answer_pack(pack, traces, flags, params)
             return
-        if trace is not None:
+        if traces:
             raise UsageError("--arch asks without a trace", "leave out the trace, or --arch")
         from nsys_insight.kernel_code import architectures
 
         show(architectures.answer(arch), flags.format, flags, default_limit=0)
 
     own = flag("arch", str | None, "--arch", help="Without a trace: an architecture of the catalog (9.0), or all.")
-    return with_flags(run, help_of(pack), own, *map(flag_of, pack.params.values()))
+    return with_flags(run, help_of(pack), own, *map(flag_of, pack.params.values()), argument=traces_argument())
 
 
 def fusion_command() -> Callable[..., None]:
     """Make the command ``fusion``, which answers the pack fusion-candidate where one candidate is asked for."""
     pack, one = library.pack_of("fusion"), library.pack_of("fusion-candidate")
 
-    def run(trace: Path | None, flags: Flags, *, explain_candidate: int | None, **params: Any) -> None:
+    def run(traces: list[Path] | None, flags: Flags, *, explain_candidate: int | None, **params: Any) -> None:
         if explain_candidate is None:
-            answer_pack(pack, trace, flags, params)
+            answer_pack(pack, traces, flags, params)
         else:
-            answer_pack(one, trace, flags, {"candidate": explain_candidate, **params})
+            answer_pack(one, traces, flags, {"candidate": explain_candidate, **params})
 
     own = flag(
         "explain_candidate",
@@ -133,5 +134,5 @@ def fusion_command() -> Callable[..., None]:
         min=1,
         help="Show one candidate: its kernels, and how its gain is reckoned.",
     )
-    of_steps = step_options.params_of(pack.sql)
-    return with_flags(run, help_of(pack), own, *map(flag_of, [*pack.params.values(), *of_steps.values()]))
+    flags = map(flag_of, [*pack.params.values(), *step_options.params_of(pack.sql).values()])
+    return with_flags(run, help_of(pack), own, *flags, argument=traces_argument())

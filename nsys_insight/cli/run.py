@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from nsys_insight import outputs, progress
 from nsys_insight.cli import terminal
-from nsys_insight.cli.flags import DEFAULT_LIMIT, DEFAULTS, Flags, flag_of, with_flags
+from nsys_insight.cli.flags import DEFAULT_LIMIT, DEFAULTS, Flags, flag_of, traces_argument, with_flags
 from nsys_insight.cli.progress_line import progress_line
 from nsys_insight.ingest import cache_folder
 from nsys_insight.packs import step_options
 from nsys_insight.render import HUMAN_FORMATS, write
+from nsys_insight.session.session import is_of_run
 from nsys_insight.sql.names import tables_read
 from nsys_insight.sql.quoting import literal
 
@@ -29,13 +30,14 @@ def pack_command(pack: Pack) -> Callable[..., None]:
     """Make the command of a pack."""
     of_steps = step_options.params_of(pack.sql)
 
-    def run(trace: Path | None, flags: Flags, **params: Any) -> None:
-        answer_pack(pack, trace, flags, params)
+    def run(traces: list[Path] | None, flags: Flags, **params: Any) -> None:
+        answer_pack(pack, traces, flags, params)
 
-    return with_flags(run, help_of(pack), *map(flag_of, [*pack.params.values(), *of_steps.values()]))
+    own = map(flag_of, [*pack.params.values(), *of_steps.values()])
+    return with_flags(run, help_of(pack), *own, argument=traces_argument())
 
 
-def answer_pack(pack: Pack, trace: Path | None, flags: Flags, params: dict[str, Any]) -> None:
+def answer_pack(pack: Pack, traces: Sequence[Path] | None, flags: Flags, params: dict[str, Any]) -> None:
     """Answer a pack, and show the answer; or print what would be asked. `params` are its own and those about steps.
 
     Raises:
@@ -46,7 +48,7 @@ def answer_pack(pack: Pack, trace: Path | None, flags: Flags, params: dict[str, 
         explain(statement, f"{pack.name}: {pack.title}", values)
         return
     fmt = flags.format
-    with open_traces([trace] if trace else [], flags) as opened:
+    with open_traces(traces or [], flags, folders=is_of_run(pack)) as opened:
         show(opened.answer(pack, **params), fmt, flags)
 
 
@@ -56,15 +58,18 @@ def help_of(pack: Pack) -> str:
     return f"{pack.title}.\n\n{pack.description}\n\nReading: {pack.reading}\n\nColumns:\n\n{columns}"
 
 
-def open_traces(traces: Sequence[Path], flags: Flags, *, several: bool = False) -> Trace:
-    """Open the trace that the user means, in the scope that the flags give; a single one is remembered in this folder.
+def open_traces(traces: Sequence[Path], flags: Flags, *, folders: bool = False) -> Trace:
+    """Open the traces that the user means, in the scope that the flags give; a single one is remembered in this folder.
 
-    With `several` there may be more than one, and a folder stands for all in it.
+    With `folders`, a folder stands for all traces in it; else it stands for the only one.
     """
-    from nsys_insight.cli.trace_argument import remember, resolve_all
+    from nsys_insight.cli.trace_argument import is_pattern, remember, resolve_all
 
     scope, timeout_s = flags.scope, flags.timeout_s
-    paths = resolve_all(traces) if traces and several else [meant_trace(traces[0] if traces else None)]
+    if len(traces) > 1 or (traces and (folders or is_pattern(traces[0]))):
+        paths = resolve_all(traces)
+    else:
+        paths = [meant_trace(traces[0] if traces else None)]
     outputs.check(flags.output, [*paths, *([flags.ncu] if flags.ncu else [])])
     opened = open_trace(
         *paths,

@@ -28,7 +28,7 @@ def shell_command() -> Callable[..., None]:
     """Make the command ``shell``."""
 
     def run(arguments: list[str] | None, flags: Flags) -> None:
-        with open_traces([Path(each) for each in arguments or []], flags, several=True) as opened:
+        with open_traces([Path(each) for each in arguments or []], flags, folders=True) as opened:
             shell = Shell(opened, full_names=flags.full_names, no_color=flags.no_color)
             interact(shell, lasting=flags.cache is not False)
 

@@ -47,7 +47,7 @@ def sql_command() -> Callable[..., None]:
                 explain(statement.sql, "sql", {})
             return
         started = time.perf_counter()
-        with open_traces(traces, flags, several=True) as opened:
+        with open_traces(traces, flags, folders=True) as opened:
             opened_s = time.perf_counter() - started
             rows = answer_all(opened, statements, flags)
         if profile:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from glob import glob, has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,15 +47,20 @@ def resolve(argument: Path | None, folder: Path = Path()) -> tuple[Path, str]:
 
 
 def resolve_all(arguments: Sequence[Path]) -> list[Path]:
-    """Return the traces that several arguments name; a folder stands for all traces in it.
+    """Return the traces that several arguments name; a folder stands for all traces in it, a pattern for what it fits.
 
     Raises:
-        UsageError: A folder holds none.
+        UsageError: A folder holds none, or a pattern fits none.
         TraceError: A folder cannot be listed.
     """
     traces: list[Path] = []
     for argument in arguments:
-        if argument.is_dir() and not is_parquet_folder(argument):
+        if is_pattern(argument):
+            found = [Path(path) for path in sorted(glob(str(argument), recursive=True))]  # noqa: PTH207 - it may be absolute
+            if not found:
+                raise UsageError(f"no file is called {argument}", "quoted, * and ? match anything in a name")
+            traces += found
+        elif argument.is_dir() and not is_parquet_folder(argument):
             found = candidates(argument)
             if not found:
                 raise _not_one(found, str(argument))
@@ -62,6 +68,12 @@ def resolve_all(arguments: Sequence[Path]) -> list[Path]:
         else:
             traces.append(argument)
     return list(dict.fromkeys(traces))
+
+
+def is_pattern(argument: Path) -> bool:
+    """Tell whether an argument stands for the files that it fits: it came here as it is, and no file is called so."""
+    # A name may be too long for a file system.
+    return has_magic(str(argument)) and not os.path.exists(argument)  # noqa: PTH110
 
 
 def candidates(folder: Path) -> list[Path]:

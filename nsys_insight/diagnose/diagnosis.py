@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight import progress
+from nsys_insight.diagnose import run as ranks_of_run
 from nsys_insight.diagnose import text
 from nsys_insight.diagnose.findings import finding_rules, reports_of
 from nsys_insight.diagnose.result import DiagnosisResult, Finding, Share, Unjudged
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nsys_insight.diagnose.findings import FindingRule
+    from nsys_insight.diagnose.result import RunOfRanks
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.answer import Answer
     from nsys_insight.session.session import Session
@@ -50,19 +52,44 @@ class Diagnosis(DiagnosisResult):
 
 
 def diagnose(trace: Session, steps: StepOptions) -> Diagnosis:
-    """Diagnose a trace, with steps found as the options say.
+    """Diagnose a trace, or the ranks of a run in one trace or several, with steps found as the options say.
+
+    Of a run it is said who makes the others wait; all else is of that rank.
 
     Raises:
-        UsageError: Several traces are open, or steps cannot be found as the options say.
+        UsageError: Several traces are open that share no collectives, or steps cannot be found as the options say.
     """
-    trace.refuse_several("a diagnosis is of one trace", "open one of them")
     with progress.at("diagnosing"):
-        return _diagnosed(trace, steps)
+        trace.load()
+        chosen = ranks_of_run.of(trace, steps)
+        if chosen is None:
+            trace.refuse_several(
+                "a diagnosis is of one trace, or of the ranks of a run: these traces share no collectives of NCCL",
+                "name one of them; nsys-insight ranks says more",
+            )
+            return _diagnosed(trace, steps)
+        with chosen.session as session:
+            return _of_run(_diagnosed(session, steps, chosen.run), chosen.run, trace, steps)
 
 
-def _diagnosed(trace: Session, steps: StepOptions) -> Diagnosis:
-    trace.load()
-    rules = finding_rules()
+def _of_run(rank: Diagnosis, run: RunOfRanks, trace: Session, steps: StepOptions) -> Diagnosis:
+    """Put what is to be said of the run before what is said of one of its ranks."""
+    paths, scope = ranks_of_run.named(trace), trace.about()["scope"]
+    found = []
+    for rule in (rule for rule in finding_rules() if rule.of_run):
+        command = command_line.command(rule.report, paths, scope, steps.given)
+        rows = trace.dicts(rule.statement(tokens=rank.steps["tokens_per_step"]), steps)
+        found += [replace(_finding(rule, row, trace, steps), command=command) for row in rows]
+    findings = (*ranked(found), *ranked([ranks_of_run.told_apart(each, run) for each in rank.findings]))[:AT_MOST]
+    verdict = ranks_of_run.verdict_of(rank.verdict, run)
+    status = "findings" if found and rank.status == "healthy" else rank.status
+    notes = (*run.notes, *rank.notes)
+    # The answers are of one rank, on a connection that is closed.
+    return replace(rank, findings=findings, verdict=verdict, status=status, notes=notes, answers={})
+
+
+def _diagnosed(trace: Session, steps: StepOptions, run: RunOfRanks | None = None) -> Diagnosis:
+    rules = [rule for rule in finding_rules() if not rule.of_run]
     headline = {name: query(f"internal/diagnose/{name}") for name in ("shares", "steps", "unjudged")}
     queries = [*(rule.sql for rule in rules), *headline.values()]
     answers = _answers(trace, {report for sql in queries for report in reports_of(sql)}, steps)
@@ -112,6 +139,7 @@ def _diagnosed(trace: Session, steps: StepOptions) -> Diagnosis:
         trace=trace.about(),
         params=steps.given,
         answers=answers,
+        run=run,
     )
 
 

@@ -56,13 +56,29 @@ class Unjudged:
 
 
 @dataclass(frozen=True)
+class RunOfRanks:
+    """What is said of the ranks of a run before the rank that stands for all of them: the one that the others wait for.
+
+    `verdict` is late, moving or even (see the view `rank_run`); `rank` is the rank whose time is looked at, with the
+    share of its exposed communication in which it waits for others; `notes` must be known beside the numbers.
+    """
+
+    sentence: str
+    verdict: str
+    ranks: int
+    rank: int
+    waiting_share: float
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class DiagnosisResult:
     """What is found.
 
     `status` is "findings", "healthy" (the GPU works nearly all the time, all of it can be seen, and there is nothing of
     weight to win), "unseen" (the same, but it cannot be seen what the GPU does in that time), or "empty". `per` is what
     times are given for: step, token or trace. `told_by` says in brief how the steps were found. `answers` are those of
-    the reports that were asked.
+    the reports that were asked. `run` is what is said of the ranks of a run; all else is then of one of them.
     """
 
     status: str
@@ -80,6 +96,7 @@ class DiagnosisResult:
     trace: dict[str, Any]
     params: dict[str, Any]
     answers: dict[str, Answer] = field(repr=False, default_factory=dict)
+    run: RunOfRanks | None = None
 
     @property
     def busy_pct(self) -> float:

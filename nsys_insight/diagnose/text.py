@@ -86,6 +86,7 @@ def summary(diagnosis: DiagnosisResult) -> dict[str, Any]:
         "shares": [asdict(share) for share in diagnosis.shares],
         "steps": diagnosis.steps,
         "not_judged": [asdict(unjudged) for unjudged in diagnosis.unjudged],
+        **({"run": asdict(diagnosis.run)} if diagnosis.run else {}),
     }
 
 
@@ -136,7 +137,8 @@ def markdown(diagnosis: DiagnosisResult, limit: int | None = None, *, quote: Cal
 def headline(diagnosis: DiagnosisResult) -> list[str]:
     """What bounds the run and what it costs, in a few sentences."""
     wall, *others = costs(diagnosis) or [""]
-    return [f"{_file(diagnosis)}: {diagnosis.verdict}{'; ' if wall else ''}{wall}", *others]
+    first = [diagnosis.run.sentence] if diagnosis.run else []
+    return [*first, f"{_file(diagnosis)}: {diagnosis.verdict}{'; ' if wall else ''}{wall}", *others]
 
 
 def costs(diagnosis: DiagnosisResult) -> list[str]:
@@ -284,4 +286,5 @@ def _steps(diagnosis: DiagnosisResult) -> str:
 
 def _file(diagnosis: DiagnosisResult) -> str:
     scope = " ".join(f"--{name.removesuffix('_ns')} {value}" for name, value in diagnosis.trace["scope"].items())
-    return f"{diagnosis.trace['file']}{' ' + scope if scope else ''}"
+    of = f"Rank {diagnosis.run.rank}, " if diagnosis.run else ""
+    return f"{of}{diagnosis.trace['file']}{' ' + scope if scope else ''}"

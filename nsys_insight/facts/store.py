@@ -7,10 +7,11 @@ for each that one statement finds, and a folder for each kind that takes more, w
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from nsys_insight import progress
-from nsys_insight.errors import UsageError
 from nsys_insight.ingest import several
 from nsys_insight.model import views
 from nsys_insight.model.fact_tables import fact_tables
@@ -48,7 +49,16 @@ _KINDS = {
     "gaps": frozenset({"listed_gaps", "listed_operations", "listed_activity"}),
     "steps": frozenset({"steps", "step_calls", "step_kernels", "step_launches", "step_method"}),
     "fusion": frozenset({"fusions", "fusion_kernels", "fusion_step"}),
+    "nccl": frozenset({"nccl_kernels", "nccl_ranks"}),
+    "ranks": frozenset({"ranks", "collectives", "collective_ranks", "rank_steps", "rank_delays", "rank_run"}),
 }
+# What finds those for all traces in turn, in Python; the module is imported when it is needed.
+_FILLERS = {
+    "captured": "captured", "idle": "idle", "work": "work", "frames": "frames", "callers": "callers",
+    "nccl": "ranks.kernels",
+}  # fmt: skip
+# The kinds that are of all traces together: they are in the connection's own catalog.
+OF_RUN = frozenset({"ranks"})
 # How progress names what is being found, where it is not the name of the fact.
 _WORDS = {
     "idle": "idle time",
@@ -59,6 +69,8 @@ _WORDS = {
     "frames": "call chains",
     "work": "CPU time",
     "cpu_work": "CPU work",
+    "nccl": "collectives",
+    "ranks": "who is late",
 }
 _KIND_OF = {table: kind for kind, tables in _KINDS.items() for table in tables}
 
@@ -96,63 +108,79 @@ class Facts:
         connection: Where the model is.
         sources: What it is over, file by file.
         scope: The part of the traces that it shows.
-        prepare: Creates the views that a statement names.
+        prepare: Creates the views that a statement names, in some catalogs or in all.
         kept: The facts that were found before, for the whole trace, and are shown by views in place of tables.
+        labels: What the files are called.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - what facts are found in
         self,
         connection: duckdb.DuckDBPyConnection,
         sources: Sequence[Source],
         scope: Scope,
-        prepare: Callable[[str], None],
+        prepare: Callable[[str, Sequence[str] | None], None],
         kept: AbstractSet[str] = frozenset(),
+        labels: Sequence[str] = ("",),
     ) -> None:
         """Nothing has been found but what was kept."""
         self._connection, self._sources, self._scope, self._create_views = connection, sources, scope, prepare
+        self._labels = labels
         self._kept = set(kept)
         kinds = {_KIND_OF.get(table, table) for table in kept}
-        self._found = {kind: self._said(kind, NOTHING_SAID) for kind in kinds if _tables_of(kind) <= kept}
+        self._found = {
+            (kind, part): self._said(kind, NOTHING_SAID)
+            for kind in kinds if _tables_of(kind) <= kept for part in self._parts_of(kind)
+        }  # fmt: skip
         self._under_way: set[str] = set()
 
-    def to_find(self, queries: Sequence[str], options: FactOptions) -> list[str]:
-        """Tell which kinds of facts the queries read that have not been found, or as the user says otherwise."""
+    def to_find(
+        self, queries: Sequence[str], options: FactOptions, parts: Sequence[str] | None = None
+    ) -> dict[str, list[str]]:
+        """Tell which kinds of facts the queries read that have not been found, or not as the user says, and where.
+
+        `parts` are the catalogs of the traces that are meant; None is all.
+        """
         wanted = frozenset[str]().union(*map(views.facts_read, queries)) - self._under_way
         kinds = sorted({_KIND_OF.get(name, name) for name in wanted})
-        return [kind for kind in kinds if self._found.get(kind, _NEVER) != self._said(kind, options)]
+        missing = {
+            kind: [
+                part for part in self._parts_of(kind, parts)
+                if self._found.get((kind, part), _NEVER) != self._said(kind, options)
+            ]
+            for kind in kinds
+        }  # fmt: skip
+        return {kind: where for kind, where in missing.items() if where}
 
-    def find(self, queries: Sequence[str], options: FactOptions) -> None:
-        """Find the facts that the queries read.
+    def find(self, queries: Sequence[str], options: FactOptions, parts: Sequence[str] | None = None) -> None:
+        """Find the facts that the queries read, in all traces or in those whose catalogs are `parts`.
 
         Raises:
-            UsageError: Steps or gaps are to be found in several traces, or steps by an NVTX range that is not there.
+            UsageError: Steps are to be found by an NVTX range that is not there.
         """
-        kinds = self.to_find(queries, options)
-        for kind, what in (("gaps", "gaps"), ("steps", "steps"), ("fusion", "steps"), ("cpu_work", "steps")):
-            if kind in kinds and len(self._sources) > 1:
-                raise UsageError(f"{what} are found in one trace at a time", "open one of the traces")
-        for kind in kinds:
+        for kind in self.to_find(queries, options, parts):
             said = self._said(kind, options)
-            if self._found.get(kind, _NEVER) != said:  # another of them may have needed it
-                self._find(kind, options)
-                self._found[kind] = said
+            # Another of them may have needed it.
+            where = [part for part in self._parts_of(kind, parts) if self._found.get((kind, part), _NEVER) != said]
+            if where:
+                self._find(kind, options, where)
+                self._found |= dict.fromkeys(((kind, part) for part in where), said)
 
     @property
     def to_keep(self) -> AbstractSet[str]:
         """The tables of the facts that hold for the trace whatever the next question says about them."""
-        kinds = [kind for kind, said in self._found.items() if said == self._said(kind, NOTHING_SAID)]
+        kinds = [kind for (kind, _), said in self._found.items() if said == self._said(kind, NOTHING_SAID)]
         return frozenset[str]().union(*map(_tables_of, kinds))
 
     def _said(self, kind: str, options: FactOptions) -> object:
         """What the user said that these facts depend on."""
         if kind == "gaps":
             return options.min_gap_ns
-        if kind in ("steps", "fusion", "cpu_work"):
+        if kind in ("steps", "fusion", "cpu_work", "ranks"):
             return options.steps
         about_steps = kind in fact_tables() and views.facts_read(fact_tables()[kind].query) & _KINDS["steps"]
         return options.steps if about_steps else None
 
-    def _find(self, kind: str, options: FactOptions) -> None:
+    def _find(self, kind: str, options: FactOptions, parts: Sequence[str]) -> None:
         """Find a kind of facts anew, and before it those that it is found in."""
         tables = _tables_of(kind)
         self._under_way |= tables
@@ -160,26 +188,40 @@ class Facts:
             self._connection.execute(f"DROP VIEW facts.{table}")
         self._kept -= tables
         try:
-            for part in self._parts:
+            for part in parts:
                 with several.inside(self._connection, part):
                     create_tables(self._connection, tables)
                     self._connection.execute("; ".join(f"TRUNCATE facts.{table}" for table in tables))
             with progress.at(f"finding {_WORDS.get(kind, kind.replace('_', ' '))}"):
-                self._fill(kind, options)
+                self._fill(kind, options, parts)
         finally:
             self._under_way -= tables
 
-    def _fill(self, kind: str, options: FactOptions) -> None:
+    def _fill(self, kind: str, options: FactOptions, parts: Sequence[str]) -> None:
         """Fill the tables of a kind of facts; what takes Python is imported when it is needed."""
 
-        def prepare(sql: str) -> None:
-            self.find([sql], options)
-            self._create_views(sql)
+        def prepare(sql: str, among: Sequence[str] | None = parts) -> None:
+            self.find([sql], options, among)
+            self._create_views(sql, among)
 
+        if kind in _FILLERS:
+            import_module(f"nsys_insight.facts.{_FILLERS[kind]}").fill(self._connection, parts, prepare)
+        elif kind == "ranks":
+            from nsys_insight.facts.ranks import fill
+
+            fill.fill(self._connection, self._parts, self._labels, prepare)
+        else:
+            for part in parts:
+                with several.inside(self._connection, part):
+                    self._fill_one(kind, options, part, partial(prepare, among=[part]))
+
+    def _fill_one(self, kind: str, options: FactOptions, part: str, prepare: Callable[[str], None]) -> None:
+        """Fill the tables of a kind of facts of one trace."""
         if kind == "gaps":
             from nsys_insight.facts import gaps
 
-            gaps.fill(self._connection, self._sources[0], self._scope, options.min_gap_ns, prepare)
+            source = self._sources[self._parts.index(part)]
+            gaps.fill(self._connection, source, self._scope, options.min_gap_ns, prepare)
         elif kind == "steps":
             from nsys_insight.facts.steps import steps
 
@@ -195,36 +237,13 @@ class Facts:
         elif kind in fact_tables():
             fact = fact_tables()[kind]
             prepare(fact.query)
-            for part in self._parts:
-                with several.inside(self._connection, part):
-                    self._connection.execute(fact.fill)
-        else:
-            _filler(kind)(self._connection, self._parts, prepare)
+            self._connection.execute(fact.fill)
 
     @property
     def _parts(self) -> list[str]:
         """The catalogs in which the traces have their models."""
         return several.catalogs(len(self._sources))
 
-
-def _filler(kind: str) -> Callable[..., None]:
-    """What fills the kinds of facts that are found trace by trace."""
-    if kind == "captured":
-        from nsys_insight.facts import captured
-
-        return captured.fill
-    if kind == "idle":
-        from nsys_insight.facts import idle
-
-        return idle.fill
-    if kind == "work":
-        from nsys_insight.facts import work
-
-        return work.fill
-    if kind == "frames":
-        from nsys_insight.facts import frames
-
-        return frames.fill
-    from nsys_insight.facts import callers
-
-    return callers.fill
+    def _parts_of(self, kind: str, parts: Sequence[str] | None = None) -> Sequence[str]:
+        """The catalogs in which facts of a kind are, of those that are meant."""
+        return [""] if kind in OF_RUN else self._parts if parts is None else parts

@@ -78,7 +78,7 @@ def looked_at(
     left_out, backwards, unknown = [], [], []
     for table, kinds in types.items():
         columns = source.columns.get(table, set())
-        numbers = [name for name, kind in kinds.items() if name in columns and kind != "VARCHAR"]
+        numbers = [name for name, kind in kinds.items() if name in columns and kind not in ("VARCHAR", "BLOB")]
         if not numbers:
             continue
         kept = _is_kept(screen, columns)

@@ -209,7 +209,7 @@ def _sqlite_select(table: str, types: dict[str, str]) -> str:
     rows = ["1"]
     for name, kind in types.items():
         column = identifier(name)
-        if kind == "VARCHAR":
+        if kind in ("VARCHAR", "BLOB"):
             first.append(f"'x' AS {column}")
             rows.append(f"CASE WHEN {column} IS NOT NULL THEN 'x' || hex({column}) END")
         else:
@@ -230,5 +230,7 @@ def _typed(types: dict[str, str]) -> str:
         if kind == "VARCHAR":
             digits = f"unhex(substr({column}, 2))"
             value = f"coalesce(try(decode({digits})), {digits}::VARCHAR)"
+        elif kind == "BLOB":
+            value = f"unhex(substr({column}, 2))"
         columns.append(f"{value} AS {column}")
     return ", ".join(columns)

@@ -53,12 +53,15 @@ def cell(name: str, kind: str, expression: str = "") -> str:
     """SQL for a column of a trace as the type that the contract gives it.
 
     Text in a trace need not be UTF-8 (SQLite does not look), and DuckDB takes it for granted that it is: bytes that are
-    not come out in hexadecimal.
+    not come out in hexadecimal. Bytes that are no text come as they are.
     """
     column = identifier(name)
     value = f"{expression or column}::{kind}"
     if kind == "VARCHAR":
         value = f"coalesce(try(decode(encode({value}))), encode({value})::VARCHAR)"
+    elif kind == "BLOB":  # which nsys declares as TEXT
+        of = expression or column
+        value = f"CASE WHEN typeof({of}) = 'BLOB' THEN {of}::BLOB ELSE encode({of}::VARCHAR) END"
     return f"{value} AS {column}"
 
 

@@ -18,12 +18,16 @@ def catalogs(count: int) -> list[str]:
 
 @contextmanager
 def inside(connection: duckdb.DuckDBPyConnection, catalog: str) -> Iterator[None]:
-    """Create what is created in the block in `catalog`, which is made when it is first asked for."""
+    """Create what is created in the block in `catalog`, which is made when it is first asked for.
+
+    Blocks may lie within each other.
+    """
     if not catalog:
         yield
         return
+    before = connection.execute("SELECT current_database()").fetchall()[0][0]
     connection.execute(f"ATTACH IF NOT EXISTS ':memory:' AS {catalog}; USE {catalog}")
     try:
         yield
     finally:
-        connection.execute("USE memory")
+        connection.execute(f"USE {before}")

@@ -54,6 +54,11 @@ class View:
         """Whether it is what other views are made of, and nothing to ask for."""
         return self.name.startswith("_")
 
+    @property
+    def is_of_run(self) -> bool:
+        """Whether it is of all traces together, where there are several: it shows facts about the ranks of a run."""
+        return self.topic == "ranks"
+
 
 @cache
 def definitions() -> dict[str, View]:

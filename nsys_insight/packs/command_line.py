@@ -8,13 +8,21 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight.packs.step_options import PARAMS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
-def command(report: str, path: str, scope: Mapping[str, Any], steps: Mapping[str, Any]) -> str:
-    """Write the command of a report, which may carry flags of its own (``top --group-by nvtx``), quoted for a shell."""
+def command(report: str, path: str | Sequence[str], scope: Mapping[str, Any], steps: Mapping[str, Any]) -> str:
+    """Write the command of a report, which may carry flags of its own (``top --group-by nvtx``), quoted for a shell.
+
+    Args:
+        report: The report, with its flags.
+        path: The trace, or several.
+        scope: The parts of the scope.
+        steps: Options about steps.
+    """
     name, *own = shlex.split(report)
-    return shlex.join(["nsys-insight", name, path, *own, *flags(scope, steps)])
+    paths = [path] if isinstance(path, str) else path
+    return shlex.join(["nsys-insight", name, *paths, *own, *flags(scope, steps)])
 
 
 def flags(scope: Mapping[str, Any], steps: Mapping[str, Any]) -> list[str]:

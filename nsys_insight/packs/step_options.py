@@ -77,4 +77,5 @@ def checked(given: Mapping[str, Any]) -> StepOptions:
 
 def params_of(sql: str) -> dict[str, Param]:
     """The parameters that a query takes because it reads a fact about steps; none where it does not."""
-    return PARAMS if any(fact.startswith(("step", "fusion", "cpu_work")) for fact in views.facts_read(sql)) else {}
+    of_steps = ("step", "fusion", "cpu_work", "rank", "collective")
+    return PARAMS if any(fact.startswith(of_steps) for fact in views.facts_read(sql)) else {}

@@ -71,7 +71,7 @@ def copy(source: Path, target: Path, rewriter: Rewriter, known: Known, shift_ns:
             ) from None
 
 
-def _copy(made: sqlite3.Connection, source: Path, rewriter: Rewriter, known: Known, shift_ns: int | None) -> None:
+def _copy(made: sqlite3.Connection, source: Path, rewriter: Rewriter, known: Known, shift_ns: int | None) -> None:  # noqa: C901 - a function for each kind of cell
     with closing(_opened(source)) as trace:
         (encoding,) = trace.execute("PRAGMA encoding").fetchone()
     for setting in (f"encoding = '{encoding}'", "journal_mode = OFF", "synchronous = OFF", "trusted_schema = OFF"):
@@ -91,7 +91,13 @@ def _copy(made: sqlite3.Connection, source: Path, rewriter: Rewriter, known: Kno
         except UnicodeError:
             return b""
 
-    for name, function in (("rewritten", rewritten), ("undated", undated), ("of_blob", of_blob)):
+    def of_payload(cell: bytes) -> bytes:
+        """Keep numbers, such as NCCL's communicator and size; drop a payload in which there is something to rewrite."""
+        text = cell.decode(codec, "surrogateescape")
+        return cell if rewriter.text(text) == text else b""
+
+    functions = {"rewritten": rewritten, "undated": undated, "of_blob": of_blob, "of_payload": of_payload}
+    for name, function in functions.items():
         made.create_function(name, 1, function, deterministic=True)
     made.execute("CREATE TEMP TABLE printed (id INTEGER PRIMARY KEY)")
     made.executemany("INSERT OR IGNORE INTO printed VALUES (?)", [(id_,) for id_ in known.streams if id_ is not None])
@@ -151,7 +157,8 @@ def _cell(table: str, column: str, shift_ns: int | None) -> str:
     elif shift_ns is not None and _TIME.fullmatch(column):
         number = f"{name} - {shift_ns}"
     others = f" WHEN 'integer' THEN {number}" if number != name else ""
-    return f"CASE typeof({name}) WHEN 'text' THEN {text} WHEN 'blob' THEN of_blob({name}){others} ELSE {name} END"
+    blob = "of_payload" if (table, column) == ("NVTX_EVENTS", "binaryData") else "of_blob"
+    return f"CASE typeof({name}) WHEN 'text' THEN {text} WHEN 'blob' THEN {blob}({name}){others} ELSE {name} END"
 
 
 def _copy_settings(made: sqlite3.Connection, table: str, rewriter: Rewriter, codec: str, *, dated: bool) -> None:

@@ -74,7 +74,10 @@ class Model:
     def create(self, sql: str, *, comments: bool = False) -> None:
         """Create the views that a statement names, and the relations that it and they read."""
         with inside(self._connection, self._catalog):
-            self._create(views.needed(sql), comments=comments)
+            wanted = views.needed(sql)
+            if self._catalog:
+                wanted = [view for view in wanted if not view.is_of_run]
+            self._create(wanted, comments=comments)
             self._create_relations(raw.read_by(mentioned(sql), self.source))
 
     def create_all(self, *, comments: bool = False) -> None:
@@ -114,7 +117,7 @@ def create_lasting(connection: duckdb.DuckDBPyConnection) -> None:
     _create_frame(connection)
     store.create_tables(connection, store.every_table())
     views.create_views(connection, views.made_of(views.definitions()), comments=True)
-    facts = Facts(connection, [Source({}, {})], WHOLE_TRACE, lambda _: None)
+    facts = Facts(connection, [Source({}, {})], WHOLE_TRACE, lambda *_: None)
     facts.find([view.create for view in views.definitions().values()], NOTHING_SAID)
 
 

@@ -12,7 +12,7 @@ from nsys_insight.ingest import bad_rows, database, raw
 from nsys_insight.ingest.attach import parquet_files
 from nsys_insight.ingest.identify import Kind
 from nsys_insight.ingest.scope import WHOLE_TRACE
-from nsys_insight.ingest.several import catalogs
+from nsys_insight.ingest.several import catalogs, inside
 from nsys_insight.ingest.waiting import left_running
 from nsys_insight.ingest.watch import Watch
 from nsys_insight.ingest.ways import Ways
@@ -130,6 +130,42 @@ class Connection:
 
         return self._run(query, run, -1, options, *notes, ours=ours)
 
+    def report_of_each(
+        self, query: str, notes: Sequence[str], options: FactOptions, *, ours: bool
+    ) -> tuple[Table, list[list[str]]]:
+        """Run a report as `report` does, of each of several traces by itself.
+
+        Rows come by their place: the first ones of all traces, then the second ones. What all say alike is noted once.
+
+        Raises:
+            As `table`.
+        """
+        name = f"memory.internal.answer_{next(self._numbers)}"
+        labels = [file.label for file in self.files]
+
+        def run() -> tuple[Table, list[list[str]]]:
+            columns: Columns = []
+            said: list[dict[str, list[str]]] = [{} for _ in notes]
+            for number, (part, label) in enumerate(zip(catalogs(len(labels)), labels, strict=True)):
+                with inside(self.duckdb, part):
+                    columns = store(self.duckdb, f"{name}_{number}", query)
+                    for texts, note in zip(said, notes, strict=True):
+                        for (text,) in self._noted(note, f"{name}_{number}"):
+                            texts.setdefault(text, []).append(label)
+            pieces = " UNION ALL BY NAME ".join(
+                f"SELECT {number} AS piece_, {literal(label)} AS trace, * FROM {name}_{number}"
+                for number, label in enumerate(labels)
+            )
+            self.duckdb.execute(
+                f"CREATE TABLE {name} AS SELECT * EXCLUDE (piece_)"
+                f" REPLACE (row_number() OVER (ORDER BY row_, piece_) AS row_) FROM ({pieces})"
+            )
+            for number in range(len(labels)):
+                self.duckdb.execute(f"DROP TABLE {name}_{number}")
+            return (name, [("trace", "VARCHAR"), *columns]), [_of_which(texts, labels) for texts in said]
+
+        return self._run(query, run, -1, options, *notes, ours=ours, each=True)
+
     def _noted(self, note: str, answer: str) -> list[tuple[str]]:
         import duckdb
 
@@ -185,21 +221,25 @@ class Connection:
         options: FactOptions = NOTHING_SAID,
         *more: str,
         ours: bool = False,
+        each: bool = False,
         check: Callable[[str], None] = sandbox.check,
     ) -> T:
-        """Run what `sql` and `more` ask, in the way that is open or one that gets over what stops it there."""
+        """Run what `sql` and `more` ask, in the way that is open or one that gets over what stops it there.
+
+        With `each` they are asked of each trace by itself.
+        """
         import sqlite3
 
         import duckdb
 
         def ready_and_run() -> T:
-            for each in (sql, *more):
-                self._prepare(each, options)
+            for statement in (sql, *more):
+                self._prepare(statement, options, each=each)
             self._is_ready = True
             return run()
 
-        for each in (sql, *more):
-            check(each)
+        for statement in (sql, *more):
+            check(statement)
         again = True
         while True:
             self._is_ready = False
@@ -302,7 +342,7 @@ class Connection:
     def _build(self, sources: Sequence[Source], kept: AbstractSet[str]) -> None:
         """Begin the model over each source; that of a single one is in the connection's own catalog."""
         views.create_macros(self.duckdb)
-        create_schemas(self.duckdb, "internal")
+        create_schemas(self.duckdb, "internal", "facts")
         sources = [bad_rows.screened(self.duckdb, source) for source in sources]
         if self._recovery.looks:
             sources = self._without_bad_rows(sources)
@@ -310,7 +350,8 @@ class Connection:
             build.Model(self.duckdb, source, catalog=catalog, scope=self.scope, as_exported=self._as_exported)
             for source, catalog in zip(sources, catalogs(len(sources)), strict=True)
         ]
-        self._facts = Facts(self.duckdb, sources, self.scope, self._create_model, kept)
+        labels = [file.label for file in self.files]
+        self._facts = Facts(self.duckdb, sources, self.scope, self._create_model, kept, labels)
 
     def _without_bad_rows(self, sources: Sequence[Source]) -> list[Source]:
         looked = [bad_rows.looked_at(self.duckdb, source, raw.contract()) for source in sources]
@@ -321,12 +362,15 @@ class Connection:
         self.left_out = said
         return [source for source, _ in looked]
 
-    def _prepare(self, sql: str, options: FactOptions) -> None:
-        """Make ready what a query reads: facts, then the views that show them."""
+    def _prepare(self, sql: str, options: FactOptions, *, each: bool = False) -> None:
+        """Make ready what a query reads: facts, then the views that show them; with `each`, those of each trace."""
         if not self._as_exported and mentioned(sql).of_schema("raw"):
             self._show_as_exported()
         self._find(sql, options)
-        self._create_views(sql)
+        if each:
+            self._create_model(sql)
+        else:
+            self._create_views(sql)
 
     def _create_views(self, sql: str) -> None:
         """Create the views that a query names, and where there are several files those that unite theirs."""
@@ -334,9 +378,10 @@ class Connection:
         if len(self.files) > 1:
             unite(self.duckdb, sql, [file.label for file in self.files], self._sources, self._loaded)
 
-    def _create_model(self, sql: str) -> None:
-        for model in self._models:
-            model.create(sql)
+    def _create_model(self, sql: str, parts: Sequence[str] | None = None) -> None:
+        for part, model in zip(catalogs(len(self._models)), self._models, strict=True):
+            if parts is None or part in parts:
+                model.create(sql)
 
     def _find(self, sql: str, options: FactOptions) -> None:
         """Find the facts that a query reads and views of the user's own may read, unless they have been."""
@@ -369,3 +414,8 @@ class Connection:
         named = f"SELECT DISTINCT column_name FROM duckdb_columns() WHERE {here} ORDER BY ALL"
         columns = [name for (name,) in self.duckdb.cursor().execute(named).fetchall()]
         return failed(error, line=line, names=(*views.documented(internal=False), *tables), columns=columns)
+
+
+def _of_which(said: dict[str, list[str]], labels: Sequence[str]) -> list[str]:
+    """Say of which traces something holds, where it is not all."""
+    return [text if whose == labels else f"{', '.join(whose)}: {text}" for text, whose in said.items() if text]

@@ -15,6 +15,7 @@ from nsys_insight.ingest.limits import suited
 from nsys_insight.ingest.ncu.store import for_trace
 from nsys_insight.ingest.raw import WHOLE
 from nsys_insight.ingest.scope import WHOLE_TRACE, Scope
+from nsys_insight.model import views
 from nsys_insight.packs import library, step_options
 from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.session.answer import Answer, Column
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 # The note of every report in a scope by --nvtx, and what it is answered by.
 SCOPE_NOTE = "scope"
+_TRACE = "The trace that the row is of"
 _OF_SCOPE = "SELECT sentence FROM _left_out WHERE EXISTS (FROM answer)"
 
 
@@ -41,7 +43,8 @@ class Session:
 
     Args:
         path: A `.nsys-rep` or `.qdrep` (exported with your nsys), its SQLite export, a parquetdir, or what
-            ``nsys-insight convert`` made of one. Several are for SQL alone: every view then has a column `trace`.
+            ``nsys-insight convert`` made of one. Several are the ranks of a run, or to be
+            looked at beside each other: every view and most reports then have a column `trace`.
         scope: The part of the trace to look at.
         memory: What a query may hold in memory before it spills to disk, such as ``"2GB"``. None takes what suits the
             machine, and more where that does not do.
@@ -122,16 +125,25 @@ class Session:
         parts = {name: value for name, value in given.items() if value is not None}
         return type(self)(self.paths, scope=self._scope.narrowed(**parts), **self._options)
 
+    def only(self, path: Path, **scope: int) -> Self:
+        """Return one of the traces that are open, alone, narrowed by these parts of a scope."""
+        return type(self)(path, scope=self._scope.narrowed(**scope), **self._options)
+
+    @property
+    def labels(self) -> list[str]:
+        """What the traces are called."""
+        return labels_of(self.paths)
+
     def answer(self, report: str | Pack, **params: Any) -> Answer:
         """Answer a report, with its notes and what its columns mean.
 
+        Of several traces a report about ranks is answered once; another one for each, with a column `trace` in front.
         Reports about steps also take the options of `packs.step_options.StepOptions`.
 
         Raises:
-            UsageError: There is no such report, a parameter is wrong, or several traces are open.
+            UsageError: There is no such report, or a parameter is wrong.
         """
         pack = library.pack_of(report) if isinstance(report, str) else report
-        self.refuse_several("a report is about one trace", "open one of them, or ask in SQL: GROUP BY trace")
         given = {name: params.pop(name) for name in step_options.params_of(pack.sql) if name in params}
         statement, values = pack.statement(params)
         self._say_which_ncu(statement)
@@ -139,13 +151,16 @@ class Session:
         with progress.at(f"answering {pack.name}"):
             asked = pack.notes | ({SCOPE_NOTE: _OF_SCOPE} if self._scope.nvtx is not None else {})
             queries = [bind(chosen(note, values), values) for note in asked.values()]
-            (table, columns), said = self._connection.report(statement, queries, options, ours=bool(pack.topic))
+            of_each = len(self.paths) > 1 and not is_of_run(pack)
+            ask = self._connection.report_of_each if of_each else self._connection.report
+            (table, columns), said = ask(statement, queries, options, ours=bool(pack.topic))
         notes = [(name, text) for name, texts in zip(asked, said, strict=True) for text in texts]
         return Answer(
             connection=self._connection.duckdb,
             table=table,
             columns=tuple(
-                Column(name, kind, pack.columns.get(name, ""), name in pack.details) for name, kind in columns
+                Column(name, kind, pack.columns.get(name, _TRACE if name == "trace" else ""), name in pack.details)
+                for name, kind in columns
             ),
             report=pack.name,
             title=pack.title,
@@ -261,6 +276,11 @@ class Session:
         scope = ", ".join(f"{name}={value!r}" for name, value in self._scope.given.items())
         files = ", ".join(repr(str(path)) for path in self.paths)
         return f"<{type(self).__name__} {files}{' ' + scope if scope else ''}>"
+
+
+def is_of_run(pack: Pack) -> bool:
+    """Whether a report is about all ranks of a run together."""
+    return any(view.is_of_run for view in views.needed(pack.sql))
 
 
 def _file(

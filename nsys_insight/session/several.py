@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from nsys_insight.facts import store
 from nsys_insight.ingest.several import catalogs
 from nsys_insight.model import views
 from nsys_insight.sql.names import mentioned, words
@@ -33,12 +34,18 @@ def unite(
 ) -> None:
     """Create the views that a query names over those of all traces, which are called by their labels.
 
+    Views of the run as a whole are created once: they are of all traces as they are.
+
     Of more than a few traces, a plan over all would take more memory than their rows: then the rows are loaded, trace
     by trace, with the columns that the query names. `loaded` keeps which those are.
     """
     names = mentioned(sql)
+    of_run = [view for view in views.needed(sql) if view.is_of_run]
+    store.create_tables(connection, {name for view in of_run for name in view.mentions.of_schema("facts")})
+    for view in of_run:
+        connection.execute(view.create.replace("CREATE VIEW", "CREATE VIEW IF NOT EXISTS", 1))
     parts = list(zip(catalogs(len(sources)), labels, strict=True))
-    for name in names.relations_of_model & {*views.definitions(), "scope"}:
+    for name in names.relations_of_model & {*views.definitions(), "scope"} - {view.name for view in of_run}:
         if len(parts) <= _FEW:
             _create(connection, name, parts)
         else:

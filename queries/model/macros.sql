@@ -188,3 +188,9 @@ CREATE MACRO counted_text(number, one, many := NULL) AS
 
 -- An operation in a sentence: a kernel by the name of its function, a copy as it is called.
 CREATE MACRO operation_text(name) AS CASE WHEN name LIKE '%(%' THEN kernel_base_name(name) ELSE name END;
+
+-- Which steps, where they are the lesser part of all: the first ones by number.
+CREATE MACRO late_steps_text(steps, all_steps) AS CASE
+    WHEN 2 * len(steps) > all_steps THEN ''
+    ELSE ' (' || array_to_string(steps[:8], ', ') || CASE WHEN len(steps) > 8 THEN ', …' ELSE '' END || ')'
+END;

@@ -61,7 +61,13 @@ CREATE TABLE CUDA_UM_GPU_PAGE_FAULT_EVENTS (
 
 CREATE TABLE NVTX_EVENTS (
     start BIGINT, "end" BIGINT, eventType BIGINT, rangeId BIGINT, text VARCHAR, globalTid BIGINT,
-    endGlobalTid BIGINT, textId BIGINT, domainId BIGINT
+    endGlobalTid BIGINT, textId BIGINT, domainId BIGINT, binaryData BLOB
+);
+
+CREATE TABLE NVTX_PAYLOAD_SCHEMAS (domainId BIGINT, schemaId BIGINT, payloadSize BIGINT);
+
+CREATE TABLE NVTX_PAYLOAD_SCHEMA_ENTRIES (
+    domainId BIGINT, schemaId BIGINT, idx BIGINT, name VARCHAR, "offset" BIGINT
 );
 
 CREATE TABLE GPU_METRICS (timestamp BIGINT, typeId BIGINT, metricId BIGINT, value BIGINT);

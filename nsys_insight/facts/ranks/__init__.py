@@ -1,0 +1,1 @@
+"""Ranks: the collectives of several processes matched with each other, who came last to them, and what it did."""

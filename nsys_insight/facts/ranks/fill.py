@@ -1,0 +1,180 @@
+"""The facts about the ranks of a run: found trace by trace, put together, and written down for all traces at once."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from nsys_insight.facts.ranks import judge, numbers, place, rank, run
+from nsys_insight.facts.ranks.budget import Busy, Spent
+from nsys_insight.facts.ranks.sentences import clock_said, missing_said, unmatched_said
+from nsys_insight.facts.ranks.write import Windows, Writer
+from nsys_insight.ingest import several
+from nsys_insight.paths import query
+from nsys_insight.sql.parameters import bind
+from nsys_insight.sql.rows import named_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import duckdb
+
+    from nsys_insight.facts.ranks.judge import Table, Verdict
+    from nsys_insight.facts.ranks.rank import Ints, Rank
+    from nsys_insight.facts.ranks.run import Run
+
+    class Prepare(Protocol):
+        """What creates the views that a statement names, and finds the facts that these show, in some traces."""
+
+        def __call__(self, sql: str, among: Sequence[str]) -> None:
+            """Do so in the traces of these catalogs."""
+
+
+# Of so many steps in which a rank is late, the longest delays, it is looked up what its host did.
+_LOOKED_AT = 64
+
+
+def fill(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], labels: Sequence[str], prepare: Prepare) -> None:
+    """Fill the tables of `queries/facts/ranks/tables.sql`, in the connection's own catalog.
+
+    Args:
+        connection: Where the model is.
+        parts: The catalogs in which the traces have theirs.
+        labels: What the traces are called.
+        prepare: Creates the views that a statement names, and finds the facts that these show.
+    """
+    ranks, began, by_nccl, environments = _read(connection, parts, prepare)
+    if not ranks:
+        return
+    told = numbers.numbered(ranks, labels, by_nccl, environments)
+    found = run.run_of(ranks, began) if len(ranks) > 1 else None
+    writer = Writer(connection, told)
+    writer.ranks(ranks, labels, found, began)
+    if found is None:
+        writer.run(ranks=len(ranks), numbered_by=told.by)
+        return
+    windows = _windows(connection, parts, found, prepare)
+    members = found.main.group.ranks
+    spent = [_spent(connection, parts[found.ranks[at].trace], found, at, windows, prepare) for at in members]
+    wall, busy, waiting, transfer, idle = (
+        _columns([getattr(one, name) for one in spent]) for name in ("wall", "busy", "waiting", "transfer", "idle")
+    )
+    verdict = judge.judge(wall, waiting, transfer, found.error)
+    writer.collectives(found, windows)
+    writer.steps(found, windows, spent, verdict)
+    for column in verdict.late:
+        why = judge.delay(busy, idle, verdict, column)
+        one, host, where = found.ranks[members[column]], None, None
+        if why.cause in ("host", "both"):
+            gaps = _gaps(found, windows, spent[column], verdict, column)
+            part = parts[one.trace]
+            host, where = place.of_gaps(connection, part, one, gaps, partial(prepare, among=[part]))
+        writer.delay(members[column], why, host, where)
+    writer.run(
+        verdict=verdict.kind if len(windows.step) else None,
+        unit=windows.unit, steps=len(windows.step), ranks=len(members), error_ns=round(found.error),
+        numbered_by=told.by, clock=clock_said(found, began), missing=missing_said(told),
+        unmatched=unmatched_said(found, told),
+    )  # fmt: skip
+
+
+def _read(
+    connection: duckdb.DuckDBPyConnection, parts: Sequence[str], prepare: Prepare
+) -> tuple[list[Rank], list[int | None], dict[tuple[int, int], tuple[int, int]], list[dict[str, int]]]:
+    """Read the ranks of the traces, when these began, and what is said of which rank is which."""
+    statements = {name: query(f"facts/ranks/{name}") for name in ("kernels", "began", "numbers", "environment")}
+    for statement in statements.values():
+        prepare(statement, parts)
+    ranks: list[Rank] = []
+    began: list[int | None] = []
+    by_nccl: dict[tuple[int, int], tuple[int, int]] = {}
+    environments = []
+    for number, part in enumerate(parts):
+        with several.inside(connection, part):
+            ranks += rank.of_rows(number, named_rows(connection, statements["kernels"]))
+            began.append(connection.execute(statements["began"]).fetchall()[0][0])
+            for said in named_rows(connection, statements["numbers"]):
+                by_nccl[number, said.process_id] = said.rank, said.ranks
+            environments.append(dict(connection.execute(statements["environment"]).fetchall()))
+    return ranks, began, by_nccl, environments
+
+
+def _windows(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], found: Run, prepare: Prepare) -> Windows:
+    """Divide the collectives of the main group by the steps of one of its ranks; one by one where none has steps."""
+    import numpy as np
+
+    main = found.main
+    rows = np.flatnonzero(main.whole)
+    steps = query("facts/ranks/steps")
+    for column, number in enumerate(main.group.ranks):
+        one = found.ranks[number]
+        if column and one.trace != found.ranks[main.group.ranks[0]].trace:
+            break  # the others' steps are those of the first trace
+        prepare(steps, [parts[one.trace]])
+        with several.inside(connection, parts[one.trace]):
+            known = [step for step in named_rows(connection, steps) if step.process_id == one.process_id]
+        if known:
+            starts, ends = (np.array([getattr(step, name) for step in known]) for name in ("start_ns", "end_ns"))
+            begun = one.start[main.group.at[rows, column]]
+            at = np.searchsorted(starts, begun, side="right") - 1
+            inside = (at >= 0) & (begun < ends[at])
+            names = np.array([step.step for step in known], dtype=np.int64)
+            step_of = np.where(inside, names[at], -1)
+            return _cut("step", main.whole, rows, step_of)
+    return _cut("collective", main.whole, rows, np.arange(len(rows)))
+
+
+def _cut(unit: str, whole: Any, rows: Ints, step_of: Ints) -> Windows:
+    import numpy as np
+
+    begins = np.flatnonzero(np.diff(step_of, prepend=-2))
+    ends = np.append(begins[1:], len(step_of)) - 1
+    # Before the first collective nobody knows when the ranks were together.
+    kept = (step_of[begins] >= 0) & (begins > 0)
+    of_all = np.full(len(whole), -1, dtype=np.int64)
+    of_all[rows] = step_of
+    return Windows(unit, step_of[begins][kept], rows[begins[kept] - 1], rows[ends[kept]], of_all)
+
+
+def _spent(  # noqa: PLR0913, PLR0917 - a rank, its trace, and its windows
+    connection: duckdb.DuckDBPyConnection, part: str, found: Run, number: int, windows: Windows, prepare: Prepare
+) -> Spent:
+    """Tell what a rank's time went to in each step, in its own trace's time."""
+    import numpy as np
+
+    one = found.ranks[number]
+    statement = bind(query("facts/ranks/work"), {"process": one.process_id, "gpu": one.gpu_id})
+    prepare(statement, [part])
+    with several.inside(connection, part):
+        work = connection.execute(statement).fetchnumpy()
+    waiting = np.zeros(len(one.start), dtype=np.int64)
+    for of in found.collectives:
+        if number in of.group.ranks:
+            column = of.group.ranks.index(number)
+            rows = np.flatnonzero(of.whole)
+            waiting[of.group.at[rows, column]] = of.waiting[rows, column]
+    waited = one.start + waiting
+    column = found.main.group.ranks.index(number)
+    at = found.main.group.at[:, column]
+    edges = one.end[at[windows.first]], one.end[at[windows.last]]
+    busy = Busy([work["start_ns"].astype(np.int64)], [work["end_ns"].astype(np.int64)])
+    return Spent(busy, (one.start, waited), (waited, one.end), edges)
+
+
+def _gaps(found: Run, windows: Windows, spent: Spent, verdict: Verdict, column: int) -> list[tuple[int, int]]:
+    """The longest gaps of a rank's GPU in the steps in which it is late, one of each, in its own trace's time."""
+    import numpy as np
+
+    ends = found.ranks[found.main.group.ranks[column]].end[found.main.group.at[:, column]]
+    late = verdict.late_ns[:, column]
+    steps = [at for at in np.argsort(-late, kind="stable")[:_LOOKED_AT] if late[at] > 0]
+    return [
+        gap for at in steps for gap in spent.all.gaps(int(ends[windows.first[at]]), int(ends[windows.last[at]]))[:1]
+    ]
+
+
+def _columns(of_ranks: Sequence[Ints]) -> Table:
+    import numpy as np
+
+    table: Table = np.column_stack(of_ranks)
+    return table

@@ -1,0 +1,85 @@
+"""A rank: a process on a GPU, with the kernels of NCCL that it ran."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+# Collectives that everybody leaves together: nobody has the result before all have sent their part.
+TOGETHER = frozenset({"AllReduce", "AllGather", "ReduceScatter", "AlltoAll", "AllToAll"})
+# What two ranks do, or some: the others do not take part, so nobody can be matched by order.
+NOT_OF_ALL = frozenset({"SendRecv", "Send", "Recv"})
+
+
+@dataclass(frozen=True)
+class Rank:
+    """The kernels of NCCL of a process on a GPU, in order of start; times are in ns of the trace.
+
+    `trace` is the number of the trace. `group` says which kernels belong to a communicator, as far as is known: its
+    id, or the number of the stream among those that ran collectives. `size` is -1 where it is not known.
+    """
+
+    trace: int
+    process_id: int
+    device_id: int
+    gpu_id: int
+    operation: list[str]
+    group: list[str]
+    size: Ints
+    start: Ints
+    end: Ints
+
+    def of_group(self, group: str) -> Ints:
+        """Which of the kernels are collectives of a communicator."""
+        import numpy as np
+
+        chosen = [
+            at for at, (one, what) in enumerate(zip(self.group, self.operation, strict=True))
+            if one == group and what not in NOT_OF_ALL
+        ]  # fmt: skip
+        return np.array(chosen, dtype=np.int64)
+
+
+def of_rows(trace: int, rows: list[Any]) -> list[Rank]:
+    """Make the ranks of a trace of rows of `facts.nccl_kernels`."""
+    import numpy as np
+
+    of: dict[tuple[int, int, int], list[Any]] = {}
+    for row in rows:
+        of.setdefault((row.process_id, row.device_id, row.gpu_id), []).append(row)
+    found = []
+    for (process, device, gpu), kernels in sorted(of.items()):
+        kernels.sort(key=lambda row: (row.start_ns, row.end_ns))
+        groups = _groups(kernels)
+        found.append(
+            Rank(
+                trace, process, device, gpu,
+                [kernel.operation or "" for kernel in kernels],
+                [kernel.communicator or groups[kernel.stream_id] for kernel in kernels],
+                np.array([-1 if kernel.bytes is None else kernel.bytes for kernel in kernels], dtype=np.int64),
+                np.array([kernel.start_ns for kernel in kernels], dtype=np.int64),
+                np.array([kernel.end_ns for kernel in kernels], dtype=np.int64),
+            )
+        )  # fmt: skip
+    return found
+
+
+def _groups(kernels: list[Any]) -> dict[int, str]:
+    """Name the communicator of a stream whose kernels do not all say it: the only one that is known, or its number."""
+    said: dict[int, set[str]] = {}
+    for kernel in kernels:
+        if (kernel.operation or "") not in NOT_OF_ALL:
+            said.setdefault(kernel.stream_id, set()).update({kernel.communicator} - {None})
+    unknown = [stream for stream, found in said.items() if not found]
+    numbers = {stream: f"stream {number}" for number, stream in enumerate(unknown)}
+    return {
+        kernel.stream_id: next(iter(found))
+        if len(found := said.get(kernel.stream_id, set())) == 1
+        else numbers.get(kernel.stream_id, "")
+        for kernel in kernels
+    }

@@ -1,0 +1,1 @@
+SELECT max(utcEpochNs) AS began_ns FROM raw.TARGET_INFO_SESSION_START_TIME

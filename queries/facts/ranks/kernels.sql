@@ -1,0 +1,1 @@
+SELECT process_id, device_id, gpu_id, stream_id, start_ns, end_ns, operation, communicator, bytes FROM nccl_kernels

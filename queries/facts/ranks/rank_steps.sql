@@ -1,0 +1,1 @@
+INSERT INTO facts.rank_steps BY NAME FROM found

@@ -1,0 +1,28 @@
+-- What is found about the ranks of a run, all traces together. The views of the topic `ranks` say what it means.
+CREATE TABLE IF NOT EXISTS facts.ranks (
+    rank BIGINT, trace VARCHAR, process_id BIGINT, device_id BIGINT, gpu_id BIGINT, nccl_kernels BIGINT, nccl_ns BIGINT,
+    clock_offset_ns DOUBLE, clock_drift_ppm DOUBLE
+);
+
+CREATE TABLE IF NOT EXISTS facts.collectives (
+    collective BIGINT, communicator VARCHAR, operation VARCHAR, bytes BIGINT, ranks BIGINT, seen_ranks BIGINT, step BIGINT,
+    start_ns BIGINT, arrived_ns BIGINT, end_ns BIGINT, skew_ns BIGINT, transfer_ns BIGINT, waiting_ns BIGINT, last_rank BIGINT
+);
+
+CREATE TABLE IF NOT EXISTS facts.collective_ranks (
+    collective BIGINT, rank BIGINT, start_ns BIGINT, end_ns BIGINT, waiting_ns BIGINT
+);
+
+CREATE TABLE IF NOT EXISTS facts.rank_steps (
+    step BIGINT, rank BIGINT, start_ns BIGINT, wall_ns BIGINT, busy_ns BIGINT, waiting_ns BIGINT, transfer_ns BIGINT, idle_ns BIGINT,
+    late_ns BIGINT
+);
+
+CREATE TABLE IF NOT EXISTS facts.rank_delays (
+    rank BIGINT, cause VARCHAR, more_busy_ns DOUBLE, more_idle_ns DOUBLE, busy_ratio DOUBLE, host VARCHAR, place VARCHAR
+);
+
+CREATE TABLE IF NOT EXISTS facts.rank_run (
+    verdict VARCHAR, unit VARCHAR, steps BIGINT, ranks BIGINT, error_ns BIGINT, numbered_by VARCHAR, clock VARCHAR, missing VARCHAR,
+    unmatched VARCHAR
+);

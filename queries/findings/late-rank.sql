@@ -1,0 +1,46 @@
+/*
+title = "A rank is late, and the others wait for it"
+family = "ranks"
+of_run = true
+overlaps = true
+meaning = """
+A collective begins when the last rank has come to it; the others spin in its kernel until then, which looks like communication."""
+action = """
+Look at that rank alone, and at what its host does there: data that comes late, logging, garbage collection, a core that it shares.
+Communication that is overlapped with work would not help."""
+caveat = """
+It does what only one rank can do, such as writing a checkpoint: then let the others go on meanwhile."""
+report = "ranks"
+*/
+WITH late AS (
+    SELECT
+        rank, count(*) FILTER (late_ns > 0) AS steps, avg(late_ns) FILTER (late_ns > 0) AS late_ns, count(*) AS all_steps,
+        list(step ORDER BY step) FILTER (late_ns > 0) AS which
+    FROM rank_steps
+    GROUP BY rank
+    HAVING count(*) FILTER (late_ns > 0) > 0
+),
+-- Several ranks that are late together cost what one of them does.
+cost AS (
+    SELECT sum(late_ns)::DOUBLE AS late_ns, sum(wall_ns)::DOUBLE AS wall_ns, count(*) AS steps
+    FROM (SELECT step, min(late_ns) FILTER (rank IN (SELECT rank FROM late)) AS late_ns, max(wall_ns) AS wall_ns FROM rank_steps GROUP BY step)
+),
+waiting AS (
+    SELECT avg(waiting_ns) AS waiting_ns FROM rank_steps WHERE rank NOT IN (SELECT rank FROM late)
+),
+worst AS (
+    FROM late JOIN ranks USING (rank) ORDER BY late_ns * steps DESC, rank LIMIT 1
+)
+SELECT
+    c.late_ns / c.steps / $tokens AS recoverable_ns,
+    100 * c.late_ns / c.wall_ns AS wall_pct,
+    CASE (SELECT count(*) FROM late) WHEN 1 THEN 'rank ' ELSE 'ranks ' END || (SELECT string_agg(rank, ', ' ORDER BY rank) FROM late)
+        || coalesce(': ' || w.place, '') AS place,
+    'late in ' || w.steps || ' of ' || w.all_steps || ' ' || r.unit || 's' || late_steps_text(w.which, w.all_steps) || ' by ' || time_text(w.late_ns) || ': '
+        || CASE w.cause
+            WHEN 'host' THEN coalesce(w.host, 'its host') || coalesce(' in ' || w.place, '')
+            WHEN 'both' THEN 'its GPU works ' || format('{:.2g}', w.busy_ratio) || ' times as long, and is idle longer'
+            ELSE 'the trace does not say why'
+        END || '; the others wait ' || time_text(o.waiting_ns) || ' a ' || r.unit || ' in the mean' AS evidence
+FROM rank_run AS r, cost AS c, waiting AS o, worst AS w
+WHERE r.verdict = 'late' AND w.cause IS DISTINCT FROM 'gpu'
