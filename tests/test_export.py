@@ -82,7 +82,7 @@ def stand_in(tmp_path, monkeypatch):
             f"#!/bin/sh\n"
             f'[ "$1" = --version ] && echo "NVIDIA Nsight Systems version {version}-2411{build}v0" && exit\n'
             f"echo {version} >> {tmp_path}/ran\n"
-            f'OUT="$7" IN="$8"\n{does}\n'
+            f'OUT="$7"; for IN; do :; done\n{does}\n'
         )
         path.chmod(0o755)
         return path
@@ -138,6 +138,18 @@ def spawned(report):
     return subprocess.Popen(
         [sys.executable, "-c", code, report], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
+
+
+def test_payloads_of_nvtx_are_asked_for_of_an_nsys_that_has_them(report, stand_in, good, tmp_path):
+    stand_in(f'echo "$8" >> {tmp_path}/asked; cp {good} "$OUT"', "2025.3.1")
+    assert kernels(exported(report)) == 0
+    assert (tmp_path / "asked").read_text().split() == ["--include-blobs=true"]
+
+
+def test_an_nsys_that_knows_no_payloads_exports_without(report, stand_in, good):
+    unknown = "echo \"unrecognised option '$8'\"; exit 1"
+    stand_in(f'case "$8" in --include-blobs*) {unknown};; esac; cp {good} "$OUT"', "2023.4.4")
+    assert kernels(exported(report)) == 0
 
 
 class TestWithTheRealNsys:

@@ -37,6 +37,7 @@ _REASONS = tuple(
 )
 # Why nothing can be written where the cache is, however much room there is.
 _NO_PLACE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR)
+_PAYLOADS = "--include-blobs=true"
 _DISK_FULL = re.compile(r"disk is full|No space left on device|Disk quota exceeded")
 _INCOMPLETE = re.compile(r"magic number mismatch|Cannot read from stream|Version tag is not found")
 _REPORT_BUILD = re.compile(rb"NVIDIA Tegra Profiler Report (?:[\d@]+-\d{4})?(\d{8})\D")
@@ -211,8 +212,11 @@ def _run(tool: nsys.Nsys, report: Path, path: Path, progress: Progress) -> None:
     inputs.mkdir()
     temporary.mkdir()
     copy = Path(shutil.copyfile(report, inputs / report.name))
-    command = [str(tool.path), "export", "-t", "sqlite", "-f", "true", "-o", str(path), str(copy)]
-    code, lines = _output(command, temporary, progress)
+    command = [str(tool.path), "export", "-t", "sqlite", "-f", "true", "-o", str(path)]
+    # Payloads of NVTX, such as the sizes that NCCL says; an nsys that has no such option says so, and does nothing.
+    code, lines = _output([*command, _PAYLOADS, str(copy)], temporary, progress)
+    if code and any(_PAYLOADS.partition("=")[0].strip("-") in line for line in lines):
+        code, lines = _output([*command, str(copy)], temporary, progress)
     if any(_DISK_FULL.search(line) for line in lines):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path.parent.parent))
     if code:

@@ -35,7 +35,7 @@ communicator = "NCCL's id of the communicator; NULL where it is not known"
 [notes]
 clock = "SELECT clock FROM rank_run WHERE clock IS NOT NULL"
 bytes = """
-SELECT 'sizes are in the NVTX payloads of NCCL, which this capture does not have, or not of all kernels: -t cuda,nvtx'
+SELECT 'sizes are in the NVTX payloads of NCCL, which this trace does not have, or not of all kernels: capture with -t cuda,nvtx, and export with nsys export --include-blobs=true'
 FROM answer WHERE bytes IS NULL HAVING count(*) > 0"""
 unmatched = "SELECT unmatched FROM rank_run WHERE unmatched IS NOT NULL"
 alone = """

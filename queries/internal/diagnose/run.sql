@@ -2,23 +2,22 @@
 -- that waits least. No row where no ranks are matched with each other.
 WITH of AS (
     SELECT
-        rank, sum(late_ns)::DOUBLE AS late_ns, count(*) FILTER (late_ns > 0) AS late_steps, count(*) AS steps,
-        list(step ORDER BY step) FILTER (late_ns > 0) AS which, avg(late_ns) FILTER (late_ns > 0) AS by_ns, sum(waiting_ns)::DOUBLE AS waiting_ns, sum(transfer_ns)::DOUBLE AS transfer_ns
+        rank, sum(late_ns)::DOUBLE AS late_ns, sum(waiting_ns)::DOUBLE AS waiting_ns, sum(transfer_ns)::DOUBLE AS transfer_ns
     FROM rank_steps
     GROUP BY rank
 ),
 chosen AS (
-    SELECT of.*, r.trace, r.process_id, r.device_id, r.cause, r.busy_ratio, r.host, r.place
-    FROM of JOIN ranks AS r USING (rank)
+    SELECT of.*, y.text, r.trace, r.process_id, r.device_id, r.cause, r.busy_ratio, r.host, r.place
+    FROM of JOIN ranks AS r USING (rank) LEFT JOIN _lateness AS y USING (rank)
     ORDER BY of.late_ns DESC, of.waiting_ns, of.rank
     LIMIT 1
 ),
 late AS (
-    SELECT count(*) AS ranks, string_agg(rank, ', ' ORDER BY rank) AS names FROM of WHERE late_ns > 0
+    SELECT count(*) AS ranks, string_agg(rank, ', ' ORDER BY rank) AS names FROM _lateness
 ),
 others AS (
     SELECT avg(waiting_ns) AS waiting_ns FROM rank_steps
-    WHERE (SELECT verdict FROM rank_run) <> 'late' OR rank NOT IN (SELECT rank FROM of WHERE late_ns > 0)
+    WHERE (SELECT verdict FROM rank_run) <> 'late' OR rank NOT IN (SELECT rank FROM _lateness)
 )
 SELECT
     r.verdict, r.ranks, c.rank, c.trace,
@@ -28,7 +27,7 @@ SELECT
     coalesce(c.waiting_ns / nullif(c.waiting_ns + c.transfer_ns, 0), 0) AS waiting_share,
     r.ranks || ' ranks: ' || CASE r.verdict
         WHEN 'late' THEN CASE l.ranks WHEN 1 THEN 'rank ' || l.names || ' is' ELSE 'ranks ' || l.names || ' are' END
-            || ' late in ' || c.late_steps || ' of ' || c.steps || ' ' || r.unit || 's' || late_steps_text(c.which, c.steps) || ' by ' || time_text(c.by_ns)
+            || ' late in ' || c.text
             || CASE c.cause
                 WHEN 'host' THEN ': ' || coalesce(c.host, 'its host') || coalesce(' in ' || c.place, '')
                 WHEN 'gpu' THEN ': its GPU works ' || format('{:.2g}', c.busy_ratio) || ' times as long'

@@ -1,0 +1,40 @@
+-- A mean over a few long delays and much jitter says neither: steps that are at least half as late as the worst are said
+-- apart from the others where they are five times as late.
+CREATE VIEW _lateness AS
+WITH late AS (
+    SELECT rank, step, late_ns, 2 * late_ns >= max(late_ns) OVER (PARTITION BY rank) AS is_most
+    FROM rank_steps
+    WHERE late_ns > 0
+),
+counted AS (
+    SELECT
+        rank,
+        count(*) AS steps,
+        avg(late_ns) AS late_ns,
+        list(step ORDER BY step) AS which,
+        count(*) FILTER (is_most) AS most_steps,
+        avg(late_ns) FILTER (is_most) AS most_ns,
+        list(step ORDER BY step) FILTER (is_most) AS most_which,
+        avg(late_ns) FILTER (NOT is_most) AS rest_ns
+    FROM late
+    GROUP BY rank
+)
+SELECT
+    rank,
+    steps,
+    late_ns,
+    CASE
+        WHEN most_ns >= 5 * rest_ns
+            THEN most_steps || ' of ' || a.steps_in_all || ' ' || r.unit || 's' || late_steps_text(most_which, a.steps_in_all) || ' by '
+                || time_text(most_ns) || ', and in ' || (steps - most_steps) || ' more by ' || time_text(rest_ns)
+        ELSE steps || ' of ' || a.steps_in_all || ' ' || r.unit || 's' || late_steps_text(which, a.steps_in_all) || ' by ' || time_text(late_ns)
+    END AS text
+FROM counted
+JOIN (SELECT rank, count(*) AS steps_in_all FROM rank_steps GROUP BY rank) AS a USING (rank)
+CROSS JOIN (SELECT unit FROM rank_run) AS r;
+
+COMMENT ON VIEW _lateness IS 'One row per rank that is late in a step: how often, and by how much.';
+COMMENT ON COLUMN _lateness.rank IS 'The rank';
+COMMENT ON COLUMN _lateness.steps IS 'Steps in which it is late';
+COMMENT ON COLUMN _lateness.late_ns IS 'By how much, on average over these';
+COMMENT ON COLUMN _lateness.text IS 'The same in words: 3 of 8 steps (2, 5, 8) by 3 ms';
