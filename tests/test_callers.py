@@ -6,6 +6,8 @@ import pytest
 from opening import open_trace as opened
 from synthetic import Trace
 
+from tests.conftest import REPOSITORY
+
 APP, TORCH, PYTHON = "/home/user/app", "/usr/lib/libtorch_cuda.so", "/usr/bin/python3.11"
 MAIN = ("main", APP)
 INTERPRETER = (("_PyEval_EvalFrameDefault", PYTHON), ("Py_BytesMain", PYTHON), ("__libc_start_main", "/lib/libc.so.6"))
@@ -162,3 +164,12 @@ def test_chains_that_are_broken_or_empty_leave_the_call_in(tmp_path):
     with opened(trace.write(tmp_path / "broken.sqlite")) as broken:
         rows = broken.answer("launches", group_by="caller").dicts()
     assert {row["name"]: row["calls"] for row in rows} == {"(no backtrace)": 2, "main (app)": 1}
+
+
+def test_of_a_real_trace_calls_are_named_by_the_operator_of_pytorch():
+    """The program reads each of its 8 tokens back with `.item()` (tests/data/chains/README.md)."""
+    with opened(REPOSITORY / "tests" / "data" / "chains" / "decode_cpu.sqlite") as trace:
+        reads = [row for row in trace.answer("syncs", group_by="caller").dicts() if row["copy_kind"] == "D2H"]
+        launches = {row["name"]: row["calls"] for row in trace.answer("launches", group_by="caller").dicts()}
+    assert [(row["name"], row["calls"]) for row in reads] == [("aten::_local_scalar_dense", 8)]
+    assert {"aten::mul_Tensor", "aten::copy_", "aten::add_Tensor"} <= launches.keys()
