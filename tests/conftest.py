@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from nsys_insight.cli import ending
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -57,9 +59,14 @@ def nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 @pytest.fixture(autouse=True)
 def signals_as_they_were() -> Iterator[None]:
-    """Undo what the command line does to signals where a test runs it in its own process: its end ignores Ctrl-C."""
+    """Undo what the command line does to signals where a test runs it in its own process.
+
+    Its end ignores Ctrl-C, and its watch would end the process at a signal that another test handles.
+    """
     handlers = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
     yield
+    signal.set_wakeup_fd(-1)
+    ending._codes.clear()
     for each, handler in handlers.items():
         signal.signal(each, handler)
 

@@ -45,6 +45,8 @@ MEMORY_KINDS = {0: "Pageable", 1: "Pinned", 2: "Device", 3: "Array", 4: "Managed
 
 LAUNCH = re.compile(r"cu(da)?Launch(Cooperative)?Kernel")
 GRAPH_LAUNCH = re.compile(r"cu(da)?GraphLaunch")
+# What nsys lists as overhead and the program would do without it.
+OF_PROGRAM = re.compile(r"(?i)unknown$|dl(m?open|close)|.*(module load|function load|compil|command buffer)")
 HOST_WAIT = re.compile(r"cu(da)?(Stream|Event|Device|Ctx|Thread)Synchronize$")
 ALLOCATION = re.compile(r"cudaMalloc|cudaHostAlloc|cuMemAlloc|cuMemHostAlloc|cuMemCreate")
 RELEASE = re.compile(r"cudaFree|cuMemFree|cuMemRelease")
@@ -590,8 +592,10 @@ def idle_costs(tables: Tables) -> dict[tuple[str, int, int], int]:  # noqa: C901
     starts = {thread: [call["start"] for call in calls] for thread, calls in by_thread.items()}
     ends = {thread: [call["end"] for call in calls] for thread, calls in by_thread.items()}
     overheads: dict[int, list[Interval]] = defaultdict(list)
+    names = {row["id"]: row["value"] for row in tables["StringIds"]}
     for row in tables["PROFILER_OVERHEAD"]:
-        overheads[row["globalTid"]].append((row["start"], row["end"]))
+        if not OF_PROGRAM.match(names.get(row["nameId"]) or ""):
+            overheads[row["globalTid"]].append((row["start"], row["end"]))
     held_up = {thread: union(times) for thread, times in overheads.items()}
     waits = host_waits(tables)
     waits_of: dict[int, list[dict[str, Any]]] = defaultdict(list)

@@ -202,8 +202,9 @@ VERSIONS = {
         "2022.2.1.31",
         "2.9.1",
         OLD_SYNC_TYPES,
-        BEFORE_2023,
+        BEFORE_2023 + " SCHED_EVENTS.threadState SCHED_EVENTS.threadBlock",
         changes={
+            "SAMPLING_CALLCHAINS": "symbolName:TEXT",
             "CUPTI_ACTIVITY_KIND_RUNTIME": "name:TEXT",
             "CUPTI_ACTIVITY_KIND_MEMCPY": "name:TEXT",
             "TARGET_INFO_SYSTEM_ENV": "globalVid!",

@@ -37,7 +37,9 @@ WITHOUT_THE_FLAG = {
     "export",
     "ncu",
     "packs",
+    "ptxas",
     "run",
+    "sass",
     "schema",
     "scrub",
 }

@@ -46,7 +46,7 @@ HOSTILE = [
     b"caf\xe9 \xff\xfe(float *)",
 ]
 # Questions of their own flags or about one kernel.
-ELSEWHERE = {"peaks", "classify-steps", "fusion-candidate"}
+ELSEWHERE = {"peaks", "classify-steps", "fusion-candidate", "ranks", "collectives"}
 
 
 class Page(HTMLParser):

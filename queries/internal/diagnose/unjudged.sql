@@ -26,7 +26,7 @@ FROM (
     FROM missing WHERE metric = 'gpu_metric_samples' AND EXISTS (FROM parts WHERE part = 'gpu' AND wall_pct >= 50)
         AND coalesce((SELECT sum(kernel_time_pct) FROM classify_kernels_report WHERE evidence = 'ncu'), 0) < 50
     UNION ALL
-    SELECT 6, 'what the CPU works at', '-t cuda,nvtx,osrt --sample=process-tree'
+    SELECT 6, 'what the CPU works at', '--sample=process-tree'
     FROM host_report WHERE code = 'cpu_work' AND wall_pct >= 10 AND coalesce((SELECT sum(work_pct) FROM _cpu_work WHERE counted_by = 'activity' AND is_told), 0) < 50
     UNION ALL
     SELECT 7, 'how much is allocated', '--cuda-memory-usage=true'
