@@ -499,6 +499,12 @@ def _by_call(rows: Iterable[Row]) -> dict[tuple[int, int], list[Row]]:
     return grouped
 
 
+def profiler_overheads(tables: Tables) -> list[Row]:
+    """Give what nsys lists as overhead and the program would not have had without it."""
+    names = {row["id"]: row["value"] for row in tables["StringIds"]}
+    return [row for row in tables["PROFILER_OVERHEAD"] if not OF_PROGRAM.match(names.get(row["nameId"]) or "")]
+
+
 def blocking_copies(tables: Tables) -> dict[tuple[int, int], bool]:
     """Give process and correlation id of the calls that return only when their copy is done, and whether by memory.
 
@@ -592,10 +598,8 @@ def idle_costs(tables: Tables) -> dict[tuple[str, int, int], int]:  # noqa: C901
     starts = {thread: [call["start"] for call in calls] for thread, calls in by_thread.items()}
     ends = {thread: [call["end"] for call in calls] for thread, calls in by_thread.items()}
     overheads: dict[int, list[Interval]] = defaultdict(list)
-    names = {row["id"]: row["value"] for row in tables["StringIds"]}
-    for row in tables["PROFILER_OVERHEAD"]:
-        if not OF_PROGRAM.match(names.get(row["nameId"]) or ""):
-            overheads[row["globalTid"]].append((row["start"], row["end"]))
+    for row in profiler_overheads(tables):
+        overheads[row["globalTid"]].append((row["start"], row["end"]))
     held_up = {thread: union(times) for thread, times in overheads.items()}
     waits = host_waits(tables)
     waits_of: dict[int, list[dict[str, Any]]] = defaultdict(list)

@@ -43,7 +43,7 @@ class Threads:
         self.blocking = oracle.blocking_copies(tables)
         for call in oracle.outer_api_calls(tables):
             self.calls[call["globalTid"]].append(call)
-        for row in tables["PROFILER_OVERHEAD"]:
+        for row in oracle.profiler_overheads(tables):
             self.held[row["globalTid"]].append((row["start"], row["end"]))
         for thread, calls in self.calls.items():
             self.edges[thread] = sorted(
