@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight import outputs
-from nsys_insight.cli import terminal
+from nsys_insight.cli import drawing
 from nsys_insight.cli.flags import Flags, flag, flag_of, traces_argument, with_flags
 from nsys_insight.cli.run import answer_pack, help_of, open_traces, show
 from nsys_insight.errors import UsageError
@@ -39,23 +38,11 @@ def roofline_command() -> Callable[..., None]:
     pack = library.pack_of("roofline")
 
     def run(traces: list[Path] | None, flags: Flags, *, plot: bool, **params: Any) -> None:
-        from nsys_insight.render import roofline
-
-        output = flags.output
-        suffix = output.suffix.lower() if output else ""
-        picture = suffix if suffix in roofline.PICTURES else None
-        if flags.explain or not (plot or picture):
+        if flags.explain or not (plot or drawing.picture_of(flags.output)):
             answer_pack(pack, traces, flags, params)
             return
         with open_traces(traces or [], flags) as opened:
-            answer = opened.answer(pack, **params)
-            drawn = roofline.draw(answer, picture, limit=flags.limit, width=terminal.width())
-        if output is None:
-            print(drawn)
-        else:
-            outputs.save(output, drawn)
-        for text in answer.notes:
-            terminal.note(text)
+            drawing.show(opened.answer(pack, **params), flags.output, flags.limit)
 
     own = flag("plot", bool, "--plot", help="Draw with characters; -o x.svg and -o x.png are pictures.")
     return with_flags(run, help_of(pack), own, *map(flag_of, pack.params.values()), argument=traces_argument())

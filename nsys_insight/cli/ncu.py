@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nsys_insight import outputs
-from nsys_insight.cli import terminal
+from nsys_insight.cli import drawing, terminal
 from nsys_insight.cli.flags import Flags, FormatOption, checked_format
 from nsys_insight.cli.run import meant_trace, open_trace, show
 from nsys_insight.errors import TraceError, UsageError
@@ -301,11 +301,9 @@ def roofline(  # noqa: PLR0913 - flags
     """
     from nsys_insight.ncu import roofline as rooflines
     from nsys_insight.ncu.measured import Measured
-    from nsys_insight.render import roofline as drawings
 
     outputs.check(output, [*files, *([against] if against else [])])
-    suffix = output.suffix.lower() if output else ""
-    picture = suffix if suffix in drawings.PICTURES else None
+    picture = drawing.picture_of(output)
     fmt = checked_format(fmt or (format_for(output) if output and not picture else "table"))
     baseline = None
     with Measured(_store_of(files, None)) as measured:
@@ -318,13 +316,7 @@ def roofline(  # noqa: PLR0913 - flags
     if not (plot or picture):
         show(made, fmt, Flags(output=output, limit=limit))
         return
-    drawn = drawings.draw(made, picture, limit=limit, width=terminal.width())
-    if output:
-        outputs.save(output, drawn)
-    else:
-        print(drawn)
-    for text in made.notes:
-        terminal.note(text)
+    drawing.show(made, output, limit)
 
 
 def _store_of(files: list[Path], implementation: str | None) -> Path:
