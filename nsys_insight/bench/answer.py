@@ -43,9 +43,9 @@ _TWO = {
     "after_cv_pct": "The same after",
     "count": "Repetitions of each side",
     "verdict": "better, worse, changed (nobody says what is better), noise (the interval holds 0, or sides measured"
-    " apart differ by less than 2 %), refused (the repetitions scatter or drift too much), unknown (too few repetitions)",
+    " apart differ by less than 2 %), refused (too much scatter or drift), unknown (too few repetitions)",
 }
-_TEXTS = {"metric", "better", "verdict"}
+_KINDS = {"count": "BIGINT", **dict.fromkeys(("metric", "better", "verdict"), "VARCHAR")}
 _DETAILS = {"mean", "least", "most", "before_cv_pct", "after_cv_pct", "count"}
 
 
@@ -132,12 +132,7 @@ def answer(bench: Bench, checks: Sequence[Check] = (), vary: Sequence[str] = ())
         before, after = bench.sides
         rows = [_pair_row(before.metric(one.name), after.metric(one.name), one) for one in found.verdicts]
     return of_rows(
-        [
-            Column(
-                name, "VARCHAR" if name in _TEXTS else "BIGINT" if name == "count" else "DOUBLE", text, name in _DETAILS
-            )
-            for name, text in columns.items()
-        ],
+        [Column(name, _KINDS.get(name, "DOUBLE"), text, name in _DETAILS) for name, text in columns.items()],
         rows,
         report="bench",
         title=title,
@@ -157,8 +152,8 @@ def _title(side: Side) -> str:
     return f"{side.label}: {len(first.values)} repetitions"
 
 
-def notes(bench: Bench, checks: Sequence[Check]) -> Iterator[str]:
-    """Yield what must be known beside the numbers."""
+def notes(bench: Bench, checks: Sequence[Check], *, brief: bool = False) -> Iterator[str]:
+    """Yield what must be known beside the numbers; `brief` leaves out the conditions and what the checks said."""
     if len(bench.sides) == 2:
         yield (
             "the two took turns, so that what slows the machine slows both"
@@ -173,14 +168,13 @@ def notes(bench: Bench, checks: Sequence[Check]) -> Iterator[str]:
                 yield f"{one.name}{f' {side.label}' if len(bench.sides) == 2 else ''}: {'; '.join(causes)}"
     unknown = [one.name for one in bench.side.series if one.better is None]
     if unknown:
-        yield (
-            f"neither unit nor name says whether more or less of {', '.join(unknown[:3])} is better: --higher or --lower"
-        )
+        names = ", ".join(unknown[:3])
+        yield f"neither unit nor name says whether more or less of {names} is better: --higher or --lower"
     parameters = {**bench.conditions, **bench.side.parameters}
-    if parameters:
+    if parameters and not brief:
         yield "measured with " + ", ".join(f"{name} {value}" for name, value in parameters.items())
     yield from bench.notes
-    yield from (check.said for check in checks)
+    yield from (check.said for check in checks if not brief)
     if len(bench.sides) == 2 and passed(checks) is None:
         yield "no test was run, so nobody looked whether results are right: --test COMMAND or --compare-output A B"
 

@@ -21,7 +21,7 @@ Place = tuple[str, Any]
 def compare(output: Path, reference: Path, *, rtol: float, atol: float) -> tuple[bool, str]:
     """Tell whether two files hold the same results, and what differs the most.
 
-    A number agrees if it differs by no more than atol + rtol × |reference|, as in NumPy; NaN agrees with NaN. Integers
+    A number agrees if it differs by no more than atol + rtol |reference|, as in NumPy; NaN agrees with NaN. Integers
     and texts have to be the same.
 
     Raises:
@@ -50,7 +50,7 @@ def _off(one: Any, other: Any, rtol: float, atol: float) -> float:
         if isinstance(one, int) and isinstance(other, float):
             return _off(float(one), other, rtol, atol)
         return 0.0 if one == other and type(one) is type(other) else math.inf
-    if math.isnan(one) and math.isnan(other) or one == other:
+    if one == other or (math.isnan(one) and math.isnan(other)):
         return 0.0
     beyond = abs(one - other) - (atol + rtol * abs(other))
     return math.inf if math.isnan(beyond) else max(beyond, 0.0)

@@ -66,10 +66,10 @@ def spread(values: Sequence[float], clocks: Sequence[float | None] = ()) -> Spre
         return Spread(count, mean, stdev(values) if count > 1 else None, None)
     deviation = stdev(values)
     cv = 100 * deviation / abs(mean)
-    causes, drift = [], None
-    if moved := _drift(values):
-        drift = moved
-        causes.append(f"drift: {moved:+.1f} % from the first repetitions to the last")
+    causes = []
+    drift = _drift(values)
+    if drift is not None:
+        causes.append(f"drift: {drift:+.1f} % from the first repetitions to the last")
     outliers = _outliers(values)
     if outliers:
         rest = [value for at, value in enumerate(values, 1) if at not in outliers]
@@ -87,8 +87,17 @@ def spread(values: Sequence[float], clocks: Sequence[float | None] = ()) -> Spre
     return Spread(count, mean, deviation, cv, tuple(causes), drift, outliers)
 
 
+def moved(values: Sequence[float]) -> float:
+    """By how many percent a series moves from end to end, also by chance: the slope is that of Theil (1950) and Sen."""
+    n, mean = len(values), fmean(values)
+    if n < 3 or not mean:
+        return 0.0
+    slopes = [(values[other] - values[one]) / (other - one) for one in range(n) for other in range(one + 1, n)]
+    return 100 * median(slopes) * (n - 1) / abs(mean)
+
+
 def _drift(values: Sequence[float]) -> float | None:
-    """By how many percent a series moves from end to end, if Kendall's test (1938) finds a trend and it is not little."""
+    """By how many percent a series moves, if Kendall's test (1938) finds a trend, and it is not little."""
     n = len(values)
     if n < 6:
         return None
@@ -97,9 +106,8 @@ def _drift(values: Sequence[float]) -> float | None:
     deviation = math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
     if 2 * NormalDist().cdf(-max(abs(rising) - 1, 0) / deviation) > _CHANCE:
         return None
-    slope = median((values[other] - values[one]) / (other - one) for one, other in pairs)
-    moved = 100 * slope * (n - 1) / abs(fmean(values))
-    return moved if abs(moved) >= LEAST_DRIFT_PCT else None
+    found = moved(values)
+    return found if abs(found) >= LEAST_DRIFT_PCT else None
 
 
 def _outliers(values: Sequence[float]) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nsys_insight.bench import ranks
-from nsys_insight.bench.spread import MOST_CV_PCT, spread
+from nsys_insight.bench.spread import MOST_CV_PCT, moved, spread
 from nsys_insight.compare.comparison import LEAST_PCT, WORTHWHILE_PCT
 
 if TYPE_CHECKING:
@@ -64,7 +64,9 @@ def judge(before: Series, after: Series, *, turns: bool, confidence: float = CON
             return Verdict(name, "refused", change, f"{name} drifts by {found.drift_pct:+.1f} % {side}")
     if change is None or not math.isfinite(change.reach):
         return Verdict(name, "unknown", change, f"there are too few repetitions of {name}: {ranks.LEAST} at least")
-    little = not turns and abs(change.middle) < LEAST_PCT / 100
+    # Measured apart, the machine may have gone on in between as it did within each series.
+    hidden = sum(abs(moved(series.values)) for series in (before, after))
+    little = not turns and 100 * abs(change.middle) < max(LEAST_PCT, hidden)
     if not change.excludes_zero or little:
         return Verdict(name, "noise", change)
     if after.better is None:

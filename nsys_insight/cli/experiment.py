@@ -96,7 +96,7 @@ def start(  # noqa: PLR0913 - flags
     output, reference = map(str, compare_output or ("", ""))
     setup = Setup(goal, command, "", test or "", sanitize, output, reference, rtol, atol, kept)
     found = steps.start(folder, setup, _plan(kept), _seen(None, trace, ncu))
-    _show(found, [found.tries[0]], fmt, found.tries[0].sentence)
+    _show(found, [found.tries[0]], fmt, found.tries[0].sentence, told=True)
 
 
 @app.command("try")
@@ -128,7 +128,7 @@ def try_(  # noqa: PLR0913 - flags
     seen = {} if found.open else _seen(found.current, trace, ncu)
     found = steps.attempt(found, change, plan, seen, command=command, because=because)
     last = found.tries[-1]
-    _show(found, [last], fmt, last.sentence)
+    _show(found, [last], fmt, last.sentence, told=True)
     if last.decision == "revert":
         raise typer.Exit(Exit.FAILED)
 
@@ -203,21 +203,23 @@ def _seen(before: Try | None, trace: Path | None, ncu: list[Path] | None) -> dic
                 seen["trace_diff"], worse = evidence.of_traces(old, session)
                 effects += worse
         if ncu:
+            from nsys_insight.cli.ncu import store_of
             from nsys_insight.ncu.measured import Measured
 
             seen["ncu"] = "\n".join(map(str, ncu))
             if before and before.ncu:
-                files = [Path(name) for name in before.ncu.split("\n")]
-                seen["ncu_diff"], worse = evidence.of_ncu(Measured(files), Measured(ncu))
+                stores = [store_of(files, None) for files in ([Path(name) for name in before.ncu.split("\n")], ncu)]
+                had, has = (opened.enter_context(Measured(store)) for store in stores)
+                seen["ncu_diff"], worse = evidence.of_ncu(had, has)
                 effects += worse
     return {**seen, "side_effects": tuple(effects)} if effects else seen
 
 
-def _show(found: Log, tries: list[Try], fmt: str, title: str) -> None:
-    show(_answer(found, tries, title), fmt, Flags(), default_limit=0)
+def _show(found: Log, tries: list[Try], fmt: str, title: str, *, told: bool = False) -> None:
+    show(_answer(found, tries, title, told=told), fmt, Flags(), default_limit=0)
 
 
-def _answer(found: Log, tries: list[Try], title: str) -> Answer:
+def _answer(found: Log, tries: list[Try], title: str, *, told: bool) -> Answer:
     from dataclasses import asdict
 
     from nsys_insight.session.answer import Column, of_rows
@@ -230,10 +232,10 @@ def _answer(found: Log, tries: list[Try], title: str) -> Answer:
          if name == "metric" else getattr(one, name) for name in _MEANINGS]
         for one in tries
     ]  # fmt: skip
-    told = [
-        f"{one.number}. {kind}: {text}"
+    notes = [
+        f"{kind}: {text}"
         for one in tries
-        if len(tries) == 1
+        if told
         for kind, texts in (
             ("check", one.checks), ("side effect", one.side_effects), ("trace", one.trace_diff), ("ncu", one.ncu_diff),
             ("next candidate", one.candidates), ("note", one.notes),
@@ -248,4 +250,4 @@ def _answer(found: Log, tries: list[Try], title: str) -> Answer:
         "current": found.current.number,
         "tries": [asdict(one) for one in tries],
     }
-    return of_rows(columns, rows, report="experiment", title=title, notes=tuple(told), summary=summary)
+    return of_rows(columns, rows, report="experiment", title=title, notes=tuple(notes), summary=summary)

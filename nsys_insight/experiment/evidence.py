@@ -45,8 +45,8 @@ def of_traces(before: Session, after: Session) -> tuple[tuple[str, ...], tuple[s
             old, new = quantity(row.metric, row.before, row.after)
             said.append(f"{row.metric} {old} → {new}: {row.verdict}")
     about = list(notes(compared))
-    effects = [text for text in about if text.startswith(SIDE_EFFECTS)]
-    return (*said[: 1 + _MOST], *(text for text in about if text not in effects)), tuple(effects)
+    effects = [text.removeprefix("side effects: ") for text in about if text.startswith(SIDE_EFFECTS)]
+    return (*said[: 1 + _MOST], *(text for text in about if not text.startswith(SIDE_EFFECTS))), tuple(effects)
 
 
 def of_ncu(before: Measured, after: Measured) -> tuple[tuple[str, ...], tuple[str, ...]]:

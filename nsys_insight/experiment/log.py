@@ -190,9 +190,7 @@ def _write(path: Path, found: dict[str, Any]) -> None:
     import tomli_w
 
     kept = {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
-    text = tomli_w.dumps(
-        {name: value for name, value in kept.items() if value is not None and value not in ("", [], {})}
-    )
+    text = tomli_w.dumps({name: value for name, value in kept.items() if value not in (None, "", [], {})})
     made = path.with_suffix(".new")
     made.write_text(text, encoding="utf-8")
     made.replace(path)
@@ -208,7 +206,8 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def _try(path: Path) -> Try:
-    return _made(Try, _read(path) or {}, path)
+    found: Try = _made(Try, _read(path) or {}, path)
+    return found
 
 
 def _made(kind: Any, found: dict[str, Any], path: Path) -> Any:
