@@ -32,6 +32,8 @@ _HAZARDS = re.compile(r"\s*\[(\d+) hazards?\]$")
 _SUMMARY = re.compile(
     r"^(?:ERROR|RACECHECK) SUMMARY: (\d+) (?:errors?|hazards? displayed \((\d+) errors?)", re.MULTILINE
 )
+    r"^(?:ERROR|RACECHECK) SUMMARY: (\d+) (?:errors?|hazards? displayed \((\d+) errors?)", re.MULTILINE
+)
 _NAMED = 2  # places in a sentence
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,8 +11,22 @@ import typer
 
 from nsys_insight.cli import terminal
 from nsys_insight.cli.bench import (
-    AtolOption, BudgetOption, HigherOption, LeastOption, LowerOption, MetricOption, MostOption, OutputsOption,
-    ParamOption, PrecisionOption, ResultsOption, RtolOption, SanitizeOption, TestOption, TimeoutOption, WarmupOption,
+    AtolOption,
+    BudgetOption,
+    HigherOption,
+    LeastOption,
+    LowerOption,
+    MetricOption,
+    MostOption,
+    OutputsOption,
+    ParamOption,
+    PrecisionOption,
+    ResultsOption,
+    RtolOption,
+    SanitizeOption,
+    TestOption,
+    TimeoutOption,
+    WarmupOption,
     plan_of,
 )  # fmt: skip
 from nsys_insight.cli.flags import Flags, checked_format
@@ -233,12 +246,12 @@ def _answer(found: Log, tries: list[Try], title: str, *, told: bool) -> Answer:
         for one in tries
     ]  # fmt: skip
     notes = [
-        f"{kind}: {text}"
+        f"{kind}: {text}" if kind else text
         for one in tries
         if told
         for kind, texts in (
             ("check", one.checks), ("side effect", one.side_effects), ("trace", one.trace_diff), ("ncu", one.ncu_diff),
-            ("next candidate", one.candidates), ("note", one.notes),
+            ("next candidate", one.candidates), ("", one.notes),
         )
         for text in texts
     ]  # fmt: skip
