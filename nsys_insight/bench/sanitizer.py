@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
-_BEGINS = re.compile(r"^(?:Error: |Warning: )?(?:Invalid |Uninitialized |Barrier error|Race reported|Potential |Program hit "
-                     r"|Host API|Leaked |Unused |Malloc/Free|Address |Fatal |Internal )")  # fmt: skip
+_BEGINS = re.compile(
+    r"^(?:Error: |Warning: )?(?:Invalid |Uninitialized |Barrier error|Race reported|Potential |Program hit |Host API"
+    r"|Leaked |Unused |Malloc/Free|Address |Fatal |Internal )"
+)
 _OFFSET, _FILE = r"(?:\+0x[0-9a-f]+)?", r"(?P<file>[^\s:][^:]*?):(?P<line>\d+)"
 # Newer tools write the kernel and then the line, older ones an address, the line, and then the kernel.
 _PLACES = (
@@ -30,8 +32,6 @@ _PLACES = (
 )
 _HAZARDS = re.compile(r"\s*\[(\d+) hazards?\]$")
 _SUMMARY = re.compile(
-    r"^(?:ERROR|RACECHECK) SUMMARY: (\d+) (?:errors?|hazards? displayed \((\d+) errors?)", re.MULTILINE
-)
     r"^(?:ERROR|RACECHECK) SUMMARY: (\d+) (?:errors?|hazards? displayed \((\d+) errors?)", re.MULTILINE
 )
 _NAMED = 2  # places in a sentence
