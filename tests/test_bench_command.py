@@ -40,8 +40,12 @@ def program(monkeypatch):
         factor = float(words[-1])
         turns.append(factor)
         wobble = 1 + 0.004 * (len(turns) * 7 % 5 - 2)
-        text = f"PARAM batch {words[0]}\nRESULT decode {400 * factor * wobble} tok/s\nRESULT memory {1000 * factor} MiB\n"
-        return SimpleNamespace(code=0 if factor else 3, output=text, errors="no GPU\n", seconds=1.0, last_words="no GPU")
+        text = (
+            f"PARAM batch {words[0]}\nRESULT decode {400 * factor * wobble} tok/s\nRESULT memory {1000 * factor} MiB\n"
+        )
+        return SimpleNamespace(
+            code=0 if factor else 3, output=text, errors="no GPU\n", seconds=1.0, last_words="no GPU"
+        )
 
     monkeypatch.setattr(measure.programs, "run", ran)
     return turns
@@ -113,7 +117,9 @@ class TestWhatBenchmarksPrint:
         assert readings(found) == {("output_throughput", ""): (5, 6)}
         assert found.parameters == {"backend": "sglang", "max_concurrency": "8", "random_input_len": "128"}
 
-    @pytest.mark.parametrize("found", [{}, [], {"results": []}, {"benchmarks": [{"name": "x", "stats": {}}]}, "x", 7, None])
+    @pytest.mark.parametrize(
+        "found", [{}, [], {"results": []}, {"benchmarks": [{"name": "x", "stats": {}}]}, "x", 7, None]
+    )
     def test_anything_else_has_no_readings(self, found):
         assert of_json(found).readings == ()
 
@@ -139,7 +145,9 @@ class TestOneCommand:
         assert "the budget of 0 s was spent before the interval was narrow" in said
 
     def test_a_command_without_measurements_is_timed(self, run):
-        result = run("bench", "--warmup", 0, "--least", 1, "--most", 1, "-f", "json", "--", sys.executable, "-c", "pass")
+        result = run(
+            "bench", "--warmup", 0, "--least", 1, "--most", 1, "-f", "json", "--", sys.executable, "-c", "pass"
+        )
         (row,) = json.loads(result.stdout)["rows"]
         assert (row["metric"], row["better"], row["low"]) == ("wall [s]", "lower", None)
 

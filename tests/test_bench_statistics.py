@@ -30,9 +30,7 @@ class TestRanks:
             """How likely a rank sum as far out as that of these values is, were this the middle."""
             ordered = sorted((value - middle for value in values), key=abs)
             own = sum(rank for rank, value in enumerate(ordered, 1) if value > 0)
-            sums = [
-                sum(rank for rank, sign in enumerate(signs, 1) if sign) for signs in product((0, 1), repeat=count)
-            ]
+            sums = [sum(rank for rank, sign in enumerate(signs, 1) if sign) for signs in product((0, 1), repeat=count)]
             return 2 * min(sum(one <= own for one in sums), sum(one >= own for one in sums)) / 2**count
 
         assert p(found.low - 1e-9) <= 0.05 < p(found.low + 1e-9)
