@@ -151,12 +151,13 @@ class TestOneCommand:
         (row,) = json.loads(result.stdout)["rows"]
         assert (row["metric"], row["better"], row["low"]) == ("wall [s]", "lower", None)
 
-    def test_a_file_that_the_command_writes_is_read_in_place_of_what_it_prints(self, run, tmp_path):
+    def test_a_file_that_the_command_writes_is_read_in_place_of_what_it_prints(self, run):
         code = "import json; json.dump([{'gflops': 9.5}], open('out.json', 'w'))"
         flags = ["--warmup", 0, "--least", 1, "--most", 1, "--results", "out.json", "-f", "json"]
         found = json.loads(run("bench", *flags, "--", sys.executable, "-c", code).stdout)
         assert (found["rows"][0]["metric"], found["rows"][0]["middle"]) == ("gflops", 9.5)
 
+    @pytest.mark.usefixtures("program")
     @pytest.mark.parametrize(
         ("arguments", "code", "said"),
         [
@@ -172,7 +173,7 @@ class TestOneCommand:
             (["--baseline", "nowhere.json", "--", "8", "1"], 2, "nowhere.json cannot be read"),
         ],
     )
-    def test_every_error_has_its_exit_code_and_a_hint(self, run, program, arguments, code, said):
+    def test_every_error_has_its_exit_code_and_a_hint(self, run, arguments, code, said):
         result = run("bench", *arguments)
         assert (result.code, said in result.stderr, "hint: " in result.stderr) == (code, True, True), result.stderr
 
@@ -200,26 +201,30 @@ class TestTwoSides:
         assert (unchecked.code, self.decision(unchecked)) == (0, "unchecked")
         assert "nobody looked whether results are right" in unchecked.stderr
 
-    def test_what_is_worse_or_wrong_ends_with_1(self, run, program):
+    @pytest.mark.usefixtures("program")
+    def test_what_is_worse_or_wrong_ends_with_1(self, run):
         worse = run("bench", "--warmup", 0, "--before", "8 1.0", "--after", "8 0.9")
         assert (worse.code, worse.stdout.startswith("revert: decode ")) == (1, True)
         wrong = run("bench", "--warmup", 0, "--before", "8 1.0", "--after", "8 1.1", "--test", "8 0")
         assert (wrong.code, wrong.stdout.startswith("revert: 8 0: exit code 3: no GPU")) == (1, True)
 
-    def test_the_user_says_what_decides_and_what_is_better(self, run, program):
+    @pytest.mark.usefixtures("program")
+    def test_the_user_says_what_decides_and_what_is_better(self, run):
         sides = ["--before", "8 1.0", "--after", "8 1.1"]
         flags = ["bench", "--warmup", 0, "--metric", "memory", *sides]
         assert run(*flags).stdout.startswith("revert: memory 1,000 → 1,100 MiB (+10.0 %), lower is better")
         higher = run(*flags, "--higher", "memory")
         assert higher.stdout.startswith("faster, and nobody looked whether it is right: memory")
 
-    def test_other_workloads_are_not_compared_without_saying_so(self, run, program):
+    @pytest.mark.usefixtures("program")
+    def test_other_workloads_are_not_compared_without_saying_so(self, run):
         flags = ["bench", "--warmup", 0, "--before", "8 1.0", "--after", "16 1.1"]
         result = run(*flags)
         assert result.stdout.startswith("cannot be told: these are different workloads: batch 8 and 16")
         assert run(*flags, "--vary", "batch").stdout.startswith("faster")
 
-    def test_a_saved_benchmark_is_a_baseline_and_a_side_of_diff(self, run, program):
+    @pytest.mark.usefixtures("program")
+    def test_a_saved_benchmark_is_a_baseline_and_a_side_of_diff(self, run):
         for name, factor in (("old", "1.0"), ("new", "0.8")):
             assert run("bench", "--warmup", 0, "-o", f"{name}.json", "--", "8", factor).code == 0
         result = run("bench", "--warmup", 0, "--baseline", "old.json", "--", "8", "0.8")
@@ -234,7 +239,8 @@ class TestTwoSides:
 
 
 class TestGpus:
-    def test_clocks_temperature_and_other_processes(self, run, program, monkeypatch):
+    @pytest.mark.usefixtures("program")
+    def test_clocks_temperature_and_other_processes(self, run, monkeypatch):
         class Nvml(SimpleNamespace):
             def __getattr__(self, name):
                 return lambda *_: None
@@ -255,7 +261,8 @@ class TestGpus:
         assert "GPU 0 went from 40 °C to 61 °C" in result.stderr
         assert "driver 580.1, cuda 13.0, gpu NVIDIA H100" in result.stderr
 
-    def test_without_nvml_it_is_said_once(self, run, program, monkeypatch):
+    @pytest.mark.usefixtures("program")
+    def test_without_nvml_it_is_said_once(self, run, monkeypatch):
         monkeypatch.setitem(sys.modules, "pynvml", None)
         assert run("bench", "--", "8", "1.0").stderr.count("GPU clocks, temperature and other processes are not") == 1
 
