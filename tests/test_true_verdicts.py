@@ -156,13 +156,13 @@ def test_launches_without_gpu_activity_are_not_nothing(tmp_path):
         host.call("cudaLaunchKernel_v7000")
     text = said(trace, tmp_path)
     assert "Launch calls are recorded, but nothing of what they ran" in text
-    assert "Nothing ran on a GPU" not in text
+    assert "No kernel, copy or memset" not in text
 
 
 def test_a_program_without_launches_ran_nothing(tmp_path):
     trace = Trace()
     trace.thread().call("cudaGetDeviceCount_v3020")
-    assert "Nothing ran on a GPU" in said(trace, tmp_path)
+    assert "No kernel, copy or memset is in this scope" in said(trace, tmp_path)
 
 
 @pytest.mark.parametrize(
