@@ -148,12 +148,11 @@ def test_of_a_whole_trace_nothing_is_said_to_be_missing(tmp_path):
     assert not re.search(f"in the trace, and no|{NO_CALLS}|The capture is not complete", said)
 
 
-@pytest.mark.parametrize("kept", [6, 8])
-def test_kernels_that_are_missing_among_others_are_counted(kept, tmp_path):
+def test_kernels_that_are_missing_among_others_are_counted(tmp_path):
     trace = full()
-    trace.rows[CUPTI + "KERNEL"] = trace.rows[CUPTI + "KERNEL"][:kept]
+    del trace.rows[CUPTI + "KERNEL"][6:]
     with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
-        assert ("2 of 8 launch calls ran nothing that is in the trace" in opened.diagnose().text(None)) is (kept == 6)
+        assert "2 of 8 launch calls ran nothing that is in the trace" in opened.diagnose().text(None)
 
 
 def test_launches_that_are_captured_into_a_graph_lack_no_kernel(tmp_path):

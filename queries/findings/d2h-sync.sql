@@ -17,7 +17,7 @@ steady AS (
     FROM steps WHERE phase = 'steady'
 ),
 sizes AS (
-    SELECT avg(w.copy_bytes)::BIGINT AS avg_bytes
+    SELECT format_bytes(min(w.copy_bytes)::BIGINT) AS least, format_bytes(max(w.copy_bytes)::BIGINT) AS most
     FROM waits AS w
     ASOF LEFT JOIN steady AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
     WHERE w.copy_kind = 'D2H' AND (w.start_ns < s.host_end_ns OR NOT EXISTS (FROM steady))
@@ -28,6 +28,6 @@ SELECT
     (SELECT concat_ws(' in ', name, nvtx_path) FROM places) AS place,
     counted_text(h.count, 'read') || ' ' || $per
         || '; the host waits ' || time_text(h.host_ns) || ', the GPU is idle ' || time_text(h.recoverable_ns) || ' for it'
-        || coalesce((SELECT '; ' || format_bytes(avg_bytes) || ' each' FROM sizes), '') AS evidence
+        || coalesce((SELECT '; ' || CASE WHEN least = most THEN '' ELSE least || ' to ' END || most || ' each' FROM sizes), '') AS evidence
 FROM host_report AS h
 WHERE h.code = 'd2h_sync'
