@@ -181,6 +181,20 @@ class TestOneCommand:
         result = run("bench", "--timeout", "0.2s", "--warmup", 0, "--before", "sleep 60 & sleep 60", "--after", "true")
         assert (result.code, "did not end in time" in result.stderr) == (1, True)
 
+    @pytest.mark.parametrize(
+        ("third", "said"),
+        [
+            ("RESULT b 1 ms", "a was not measured in repetition 3, unlike before"),
+            ("RESULT a nan ms", "a is no number in"),
+        ],
+    )
+    def test_repetitions_measure_the_same(self, run, monkeypatch, third, said):
+        texts = iter(["RESULT a 1 ms", "RESULT a 1 ms", third])
+        ran = SimpleNamespace(code=0, errors="", seconds=1.0, last_words="")
+        monkeypatch.setattr(measure.programs, "run", lambda *_: SimpleNamespace(**vars(ran), output=next(texts)))
+        result = run("bench", "--warmup", 0, "--", "x")
+        assert (result.code, said in result.stderr) == (1, True)
+
     def test_there_is_no_such_program(self, run):
         assert run("bench", "--", "no-such-program-here").code == 2
 

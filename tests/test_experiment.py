@@ -92,6 +92,14 @@ def test_what_breaks_the_tests_is_not_measured(run, tmp_path):
     assert json.loads(result.stdout)["summary"]["tries"][0]["sentence"] == "revert: test 0: exit code 1: wrong tokens"
 
 
+def test_what_was_kept_unmeasured_cannot_be_compared_with(run, tmp_path):
+    run(*START)
+    run("try", "Crash", "--bench", "fat 0")
+    run("keep")
+    result = run("try", "Edit")
+    assert (result.code, "wrong tokens" in result.stdout or "kept without being measured" in result.stderr) == (2, True)
+
+
 def test_a_benchmark_that_crashes_is_a_broken_change(run):
     run(*START)
     result = run("try", "Crash", "--bench", "fat 0")

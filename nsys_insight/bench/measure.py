@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -68,7 +69,23 @@ class _Collected:
     parameters: dict[str, str] = field(default_factory=dict)
 
     def add(self, printed: Printed, clock: float | None) -> None:
-        """Take one repetition; of what it measured several times, the mean."""
+        """Take one repetition; of what it measured several times, the mean.
+
+        Raises:
+            InsightError: It measured other things than those before, or no number: turns could not be compared.
+        """
+        names = {one.name for one in printed.readings}
+        if self.values and names != self.values.keys():
+            odd = min(names ^ self.values.keys())
+            which = "was not" if odd in self.values else "was"
+            raise InsightError(
+                f"{odd} {which} measured in repetition {len(self.clocks) + 1}, unlike before", "see what it printed"
+            )
+        for one in printed.readings:
+            if not all(map(math.isfinite, one.values)):
+                raise InsightError(
+                    f"{one.name} is no number in repetition {len(self.clocks) + 1}", "see what it printed"
+                )
         for one in printed.readings:
             self.values.setdefault(one.name, []).append(sum(one.values) / len(one.values))
             self.units.setdefault(one.name, one.unit)
@@ -208,7 +225,6 @@ def deciding(names: Sequence[str], units: dict[str, str], plan: Plan) -> str | N
 
 
 def _side(label: str, command: str, found: _Collected, plan: Plan) -> Side:
-    count = max(map(len, found.values.values()))
     first = deciding(list(found.values), found.units, plan)
     if plan.metric and first is None:
         raise UsageError(f"there is no metric {plan.metric!r}", f"choose one of: {', '.join(found.values)}")
@@ -222,6 +238,5 @@ def _side(label: str, command: str, found: _Collected, plan: Plan) -> Side:
             tuple(found.clocks) if any(found.clocks) else (),
         )
         for name in names
-        if len(found.values[name]) == count  # what not every repetition measured cannot be lined up
     )
     return Side(label, command, series, {**found.parameters, **plan.parameters})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.compare.benchmark_output import of_json, of_text
@@ -57,7 +58,7 @@ def of_readings(readings: Iterable[Reading], path: Path, better: dict[str, Bette
     for one in readings:
         scale = _NS.get(one.unit)
         name = f"{one.name}_ns" if scale else f"{one.name} [{one.unit}]" if one.unit else one.name
-        if one.values:
+        if one.values and all(map(math.isfinite, one.values)):
             metrics[name] = Samples(tuple(value * (scale or 1) for value in one.values))
             if way := (better or {}).get(one.name) or direction(one.name, one.unit):
                 told[name] = way

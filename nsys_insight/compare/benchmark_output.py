@@ -16,7 +16,7 @@ from nsys_insight.compare.direction import direction
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-_NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_NUMBER = r"(?:[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf)\b)"
 _RESULT = re.compile(rf"^RESULT[ \t]+(\S+)[ \t]+({_NUMBER})(?:[ \t]+(\S[^\r\n]*?))?[ \t]*\r?$", re.MULTILINE)
 _PARAM = re.compile(r"^PARAM[ \t]+(\S+)[ \t]+(\S[^\r\n]*?)[ \t]*\r?$", re.MULTILINE)
 # What of a flat object says which work was done, and not how it went.

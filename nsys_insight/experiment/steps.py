@@ -116,9 +116,12 @@ def _measured(found: Log, before: Try, after: str, plan: Plan) -> Bench:
     if after != before.command:
         return measure([("before", before.command), ("after", after)], plan)
     saved = found.bench(before)
-    now = measure([("after", after)], plan)
     if saved is None:
-        return now
+        raise UsageError(
+            f"{before.number}. {before.change} was kept without being measured",
+            "give the change a command: --bench CMD",
+        )
+    now = measure([("after", after)], plan)
     old = replace(saved.side, label="before")
     machine = [name for name in ("gpu", "driver", "cuda", "application_clock_mhz") if name in now.conditions]
     sides = [
