@@ -188,3 +188,13 @@ def test_any_words_may_name_a_change(run, tmp_path, change):
     assert logs.read(tmp_path / "experiment").tries[1].change == " ".join(change.split())
     assert {path.parent for path in tmp_path.rglob("try.toml")} >= {tmp_path / "experiment" / "0-baseline"}
     assert all("\x1b" not in text for text in (tmp_path / "experiment" / "log.md").read_text().splitlines())
+
+
+def test_what_ncu_measured_is_compared_too(run, tmp_path):
+    measured = Path(__file__).parent / "data" / "ncu" / "zoo_a.ncu.raw.csv"
+    run(*START, "--ncu", measured)
+    run("try", "Nothing", "--bench", "lean 1.0", "--ncu", measured)
+    found = tomllib.loads((tmp_path / "experiment" / "1-nothing" / "try.toml").read_text())
+    assert found["decision"] == "indistinguishable"
+    assert found["ncu_diff"][0] == "decision of ncu diff: stop"
+    assert len(found["ncu_diff"]) > 3

@@ -30,7 +30,7 @@ MetricOption = Annotated[
     typer.Option(
         "--metric", metavar="NAME[[UNIT]=REGEX]", show_default=False,
         help="The metric that decides; with a regular expression, whose first group is the number, what to look for in"
-        " what is printed: 'decode[tok/s]=([0-9.]+) tok/s'.", **_METRICS,
+        " what is printed: 'decode\\[tok/s]=([0-9.]+) tok/s'.", **_METRICS,
     ),
 ]  # fmt: skip
 HigherOption = Annotated[
