@@ -12,7 +12,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from nsys_insight import progress
+from nsys_insight.facts.file import definitions
 from nsys_insight.ingest import several
+from nsys_insight.ingest.scope import WHOLE_TRACE
 from nsys_insight.model import views
 from nsys_insight.model.fact_tables import fact_tables
 from nsys_insight.packs.step_options import AUTO, StepOptions
@@ -95,6 +97,11 @@ def create_tables(connection: duckdb.DuckDBPyConnection, names: AbstractSet[str]
 def every_table() -> AbstractSet[str]:
     """The names of all facts."""
     return fact_tables().keys() | frozenset().union(*_KINDS.values())
+
+
+def tables_of_trace() -> AbstractSet[str]:
+    """The names of the facts that are of a trace by itself, whatever others are open."""
+    return every_table() - frozenset().union(*(_KINDS[kind] for kind in OF_RUN))
 
 
 def _tables_of(kind: str) -> AbstractSet[str]:
@@ -193,9 +200,22 @@ class Facts:
                     create_tables(self._connection, tables)
                     self._connection.execute("; ".join(f"TRUNCATE facts.{table}" for table in tables))
             with progress.at(f"finding {_WORDS.get(kind, kind.replace('_', ' '))}"):
-                self._fill(kind, options, parts)
+                if left := [part for part in parts if not self._is_stored(kind, options, part)]:
+                    self._fill(kind, options, left)
         finally:
             self._under_way -= tables
+
+    def _is_stored(self, kind: str, options: FactOptions, part: str) -> bool:
+        """Tell whether facts of a kind lie beside a trace and are those that are asked for; they are then taken."""
+        source = self._sources[self._parts.index(part)] if kind not in OF_RUN else None
+        if source is None or source.facts is None or source.screen.looked or self._scope != WHOLE_TRACE:
+            return False
+        if self._said(kind, options) != self._said(kind, NOTHING_SAID) or source.facts.definitions != definitions():
+            return False
+        with several.inside(self._connection, part):
+            for table in _tables_of(kind) & source.facts.tables.keys():
+                self._connection.execute(f"INSERT INTO facts.{table} BY NAME FROM {source.facts.tables[table]}")
+        return True
 
     def _fill(self, kind: str, options: FactOptions, parts: Sequence[str]) -> None:
         """Fill the tables of a kind of facts; what takes Python is imported when it is needed."""
