@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from nsys_insight.ingest.scope import Scope
-    from nsys_insight.ingest.source import Source
+    from nsys_insight.ingest.source import Source, Stored
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,12 @@ def every_table() -> AbstractSet[str]:
 
 def tables_of_trace() -> AbstractSet[str]:
     """The names of the facts that are of a trace by itself, whatever others are open."""
-    return every_table() - frozenset().union(*(_KINDS[kind] for kind in OF_RUN))
+    return every_table() - tables_of_run()
+
+
+def tables_of_run() -> AbstractSet[str]:
+    """The names of the facts that are of all traces together."""
+    return frozenset().union(*(_KINDS[kind] for kind in OF_RUN))
 
 
 def _tables_of(kind: str) -> AbstractSet[str]:
@@ -118,6 +123,7 @@ class Facts:
         prepare: Creates the views that a statement names, in some catalogs or in all.
         kept: The facts that were found before, for the whole trace, and are shown by views in place of tables.
         labels: What the files are called.
+        of_run: The facts about all files together that are stored beside them.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - what facts are found in
@@ -128,10 +134,11 @@ class Facts:
         prepare: Callable[[str, Sequence[str] | None], None],
         kept: AbstractSet[str] = frozenset(),
         labels: Sequence[str] = ("",),
+        of_run: Stored | None = None,
     ) -> None:
         """Nothing has been found but what was kept."""
         self._connection, self._sources, self._scope, self._create_views = connection, sources, scope, prepare
-        self._labels = labels
+        self._labels, self._of_run = labels, of_run
         self._kept = set(kept)
         kinds = {_KIND_OF.get(table, table) for table in kept}
         self._found = {
@@ -206,15 +213,17 @@ class Facts:
             self._under_way -= tables
 
     def _is_stored(self, kind: str, options: FactOptions, part: str) -> bool:
-        """Tell whether facts of a kind lie beside a trace and are those that are asked for; they are then taken."""
-        source = self._sources[self._parts.index(part)] if kind not in OF_RUN else None
-        if source is None or source.facts is None or source.screen.looked or self._scope != WHOLE_TRACE:
+        """Tell whether facts of a kind were stored, and are those that are asked for; they are then taken."""
+        sources = self._sources if kind in OF_RUN else [self._sources[self._parts.index(part)]]
+        stored = self._of_run if kind in OF_RUN else sources[0].facts
+        is_part = self._scope != WHOLE_TRACE or any(source.screen.looked for source in sources)
+        if stored is None or is_part or self._said(kind, options) != self._said(kind, NOTHING_SAID):
             return False
-        if self._said(kind, options) != self._said(kind, NOTHING_SAID) or source.facts.definitions != definitions():
+        if stored.definitions != definitions():
             return False
         with several.inside(self._connection, part):
-            for table in _tables_of(kind) & source.facts.tables.keys():
-                self._connection.execute(f"INSERT INTO facts.{table} BY NAME FROM {source.facts.tables[table]}")
+            for table in _tables_of(kind) & stored.tables.keys():
+                self._connection.execute(f"INSERT INTO facts.{table} BY NAME FROM {stored.tables[table]}")
         return True
 
     def _fill(self, kind: str, options: FactOptions, parts: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from nsys_insight import outputs, progress
 from nsys_insight.errors import TraceError, UsageError, cannot_write
 from nsys_insight.facts.file import definitions
 from nsys_insight.fleet import pool
-from nsys_insight.fleet.work import WORK, Outcome, Task, forget
+from nsys_insight.fleet.work import WORK, Outcome, Task, forget, work_out_run
 from nsys_insight.ingest import cache_folder, facts_folder
 from nsys_insight.ingest.files import labels_of
 from nsys_insight.session.answer import Answer, Column, of_rows
@@ -69,11 +69,12 @@ def fleet(paths: Sequence[Path], output: Path, means: Means, note: Callable[[str
             outcomes[left[place]] = outcome
             at.text = _how_far(len(outcomes), tasks, _failures(outcomes))
             at.percent = 100 * len(outcomes) / len(tasks)
-    shutil.rmtree(output / WORK, ignore_errors=True)
     failed = {
         tasks[number].file.name: found.why for number, found in sorted(outcomes.items()) if found.state == "failed"
     }
     facts_folder.remember_failed(output, failed)
+    work_out_run(output, tasks[0])
+    shutil.rmtree(output / WORK, ignore_errors=True)
     if len(failed) == len(tasks):
         first, why = next(iter(failed.items()))
         raise TraceError(f"none of {len(tasks)} traces can be read; {first}: {why}", "nsys-insight info FILE says more")

@@ -84,6 +84,26 @@ def work_out(task: Task) -> Outcome:
     return Outcome("failed", None, time.perf_counter_ns() - began, why)
 
 
+def work_out_run(output: Path, task: Task) -> None:
+    """Find what is of all traces in a folder together, and write it beside them, unless it is there.
+
+    Nobody needs it to be there: where it is not, it is found when it is asked for.
+    """
+    folders = sorted(output.glob(f"*{facts_folder.SUFFIX}"))
+    stored = facts_folder.stored_of_run(folders)
+    if stored and stored.definitions == task.definitions:
+        return
+    target = output / facts_folder.RUN
+    with suppress(InsightError, OSError), cache_folder.working(_on_its_way(target)) as made, cache_folder.tidied():
+        _put_aside(target, made.with_name("before"))
+        made.mkdir()
+        with Session(folders, memory=task.memory, threads=task.threads, use_cache=False) as traces:
+            for table in sorted(store.tables_of_run()):
+                _write_table(traces, f"FROM facts.{table}", made / f"{table}.parquet")
+        facts_folder.write_about_run(made, folders, task.definitions)
+        made.rename(target)
+
+
 def forget(folder: Path) -> None:
     """Remove what was worked out before."""
     with suppress(OSError), cache_folder.working(_on_its_way(folder)) as path:

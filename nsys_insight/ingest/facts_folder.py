@@ -14,10 +14,12 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight import outputs
+from nsys_insight.ingest import cache_folder
 from nsys_insight.ingest.source import Stored
 from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 # Folders are called as the trace without its suffix, and this in its place: so they have the trace's own name.
@@ -25,6 +27,8 @@ SUFFIX = ".facts"
 _ABOUT = "about.json"
 _SCHEMA = "nsys-insight-facts/1"
 _FLEET, _FLEET_SCHEMA = "fleet.json", "nsys-insight-fleet/1"
+# Beside such folders, what is of all of them together.
+RUN, _RUN_SCHEMA = "run", "nsys-insight-run/1"
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,36 @@ def stored(folder: Path, said: About) -> Stored:
 def size(folder: Path) -> int:
     """How many bytes of files it has."""
     return sum(file.stat().st_size for part in ("raw", "facts") for file in (folder / part).glob("*.parquet"))
+
+
+def write_about_run(folder: Path, folders: Sequence[Path], definitions: str) -> None:
+    """Write down, beside the facts about all traces together, of which folders they are."""
+    text = json.dumps({"schema": _RUN_SCHEMA, "identity": _together(folders), "definitions": definitions}, indent=1)
+    (folder / _ABOUT).write_text(text + "\n", encoding="utf-8")
+
+
+def stored_of_run(folders: Sequence[Path]) -> Stored | None:
+    """Say where the facts about these folders together are, for a session that reads all of them; None if nowhere."""
+    found = files_of_run(folders)
+    with suppress(OSError, ValueError, TypeError, KeyError, IndexError):
+        said = json.loads((folders[0].parent / RUN / _ABOUT).read_text(encoding="utf-8"))
+        if said["schema"] == _RUN_SCHEMA and said["identity"] == _together(folders):
+            return Stored(
+                str(said["definitions"]), {file.stem: f"read_parquet({literal(str(file))})" for file in found}
+            )
+    return None
+
+
+def files_of_run(folders: Sequence[Path]) -> list[Path]:
+    """The files of facts about all traces of a fleet together, where these are folders of one."""
+    beside = {folder.absolute().parent / RUN for folder in folders if folder.suffix == SUFFIX}
+    return sorted(beside.pop().glob("*.parquet")) if len(beside) == 1 else []
+
+
+def _together(folders: Sequence[Path]) -> str:
+    """What tells that folders are the same ones, in the same order, and were made of the same files."""
+    said = (part for folder in folders for part in (folder.name, (folder / _ABOUT).read_bytes()))
+    return cache_folder.digest(*said)
 
 
 def remember_failed(fleet: Path, failed: dict[str, str | None]) -> None:

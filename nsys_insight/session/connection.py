@@ -300,7 +300,7 @@ class Connection:
                 # Before anything is evaluated that may come from a file.
                 folders = [file.path for file in self.files if file.kind is Kind.PARQUET]
                 files = [file for folder in folders for file in (*parquet_files(folder), *facts_folder.files(folder))]
-                sandbox.lock(self.duckdb, files=files)
+                sandbox.lock(self.duckdb, files=[*files, *facts_folder.files_of_run(folders)])
                 self._build(sources, kept)
                 for definition in self._definitions.values():
                     self._prepare(definition, NOTHING_SAID)
@@ -352,7 +352,8 @@ class Connection:
             for source, catalog in zip(sources, catalogs(len(sources)), strict=True)
         ]
         labels = [file.label for file in self.files]
-        self._facts = Facts(self.duckdb, sources, self.scope, self._create_model, kept, labels)
+        of_run = facts_folder.stored_of_run([file.path for file in self.files])
+        self._facts = Facts(self.duckdb, sources, self.scope, self._create_model, kept, labels, of_run)
 
     def _without_bad_rows(self, sources: Sequence[Source]) -> list[Source]:
         looked = [bad_rows.looked_at(self.duckdb, source, raw.contract()) for source in sources]
