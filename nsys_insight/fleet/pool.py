@@ -65,10 +65,13 @@ def local(workers: int, memory_bytes: int) -> Iterator[Any]:
         ToolError: Dask is not installed.
     """
     dask = _dask()
+    # No pages about the cluster, which any user of the machine could read.
+    quiet = {f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")}
     with (
+        import_module("dask").config.set(quiet),
         dask.LocalCluster(
             n_workers=workers, threads_per_worker=1, processes=True, memory_limit=memory_bytes, host="127.0.0.1",
-            security=True, dashboard_address=None, silence_logs=logging.CRITICAL,
+            security=True, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL,
             local_directory=str(cache_folder.temporary()),
         ) as cluster,
         dask.Client(cluster) as client,

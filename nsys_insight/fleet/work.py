@@ -91,7 +91,7 @@ def work_out_run(output: Path, task: Task) -> None:
     """
     folders = sorted(output.glob(f"*{facts_folder.SUFFIX}"))
     stored = facts_folder.stored_of_run(folders)
-    if stored and stored.definitions == task.definitions:
+    if len(folders) < 2 or (stored and stored.definitions == task.definitions):
         return
     target = output / facts_folder.RUN
     with suppress(InsightError, OSError), cache_folder.working(_on_its_way(target)) as made, cache_folder.tidied():

@@ -58,7 +58,7 @@ class About:
 
 def about(folder: Path) -> About | None:
     """Read what a folder was made of; None where it does not say, or not so that it could be believed."""
-    with suppress(OSError, ValueError, TypeError):
+    with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
         said: dict[str, Any] = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
         if said.pop("schema") == _SCHEMA:
             found = About(**said)
