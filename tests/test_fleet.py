@@ -29,7 +29,7 @@ VIEWS = (
     "kernels", "api_calls", "memcpys", "memsets", "syncs", "nvtx_ranges", "memory_events", "gpu_metrics", "os_calls",
     "graph_launches", "gpu_limits", "threads", "call_frames", "diagnostics", "profiler_overheads",
 )  # fmt: skip
-OF_EACH = ("top", "steps", "idle", "fusion")
+OF_EACH = ("top", "idle")
 
 
 @pytest.fixture(scope="module")

@@ -66,7 +66,7 @@ def local(workers: int, memory_bytes: int) -> Iterator[Any]:
     """
     dask = _dask()
     # No pages about the cluster, which any user of the machine could read.
-    quiet = {f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")}
+    quiet: dict[str, list[str]] = {f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")}
     with (
         import_module("dask").config.set(quiet),
         dask.LocalCluster(
