@@ -128,6 +128,12 @@ def _convert() -> Command:
     return convert_command()
 
 
+def _fleet() -> Command:
+    from nsys_insight.cli.fleet import fleet
+
+    return fleet
+
+
 def _scrub() -> Command:
     from nsys_insight.cli.scrub import scrub
 
@@ -219,6 +225,7 @@ COMMANDS = {
     "sass": Entry(_CODE, "Read machine code: loops, instructions, loads per multiply-add, spills", _sass),
     "ptxas": Entry(_CODE, "Read registers, spills and shared memory from the compiler, and what fits on an SM", _ptxas),
     "convert": Entry(_TRACES, "Hand a trace over: a DuckDB file, a Parquet folder, a timeline for Perfetto", _convert),
+    "fleet": Entry(_TRACES, "Work out hundreds of traces once, by many workers, for all reports after it", _fleet),
     "scrub": Entry(_TRACES, "Write a copy to be given away: no environment, secrets, paths; the same numbers", _scrub),
     "export": Entry(_TRACES, "Export a report to SQLite with your nsys", _export),
     "cache": Entry(_TRACES, "List what the cache folder holds of which trace, or empty it", _cache),
