@@ -54,6 +54,8 @@ class Flags:
     output: Path | None = None
     limit: int | None = None
     full_names: bool = False
+    wide: bool = False
+    columns: str | None = None
     csv_safe: bool = False
     explain: bool = False
     no_color: bool = False
@@ -248,6 +250,8 @@ def _output() -> list[inspect.Parameter]:
         flag("fmt", str | None, "--format", "-f", help=formats, autocompletion=lambda: list(FORMATS), **panel),
         flag("output", Path | None, "--output", "-o", help="Write to this file.", **panel),
         flag("limit", int | None, "--limit", "-n", help=limit, min=0, max=_MOST_ROWS, **panel),
+        flag("wide", bool, "--wide", help="Hide no column, however narrow the terminal.", **panel),
+        flag("columns", str | None, "--columns", help="Only these, in this order: total_ns,calls.", **panel),
         flag("full_names", bool, "--full-names", help="Show names exactly as the trace has them.", **panel),
         flag("csv_safe", bool, "--csv-safe", help=csv_safe, **panel),
         flag("explain", bool, "--explain", help="Print the SQL and the views it reads, and do not run it.", **panel),

@@ -159,9 +159,12 @@ class Session:
             connection=self._connection.duckdb,
             table=table,
             columns=tuple(
-                Column(name, kind, pack.columns.get(name, _TRACE if name == "trace" else ""), name in pack.details)
+                Column(
+                    name, kind, pack.columns.get(name, _TRACE if name == "trace" else ""),
+                    name in pack.details, pack.place_of(name),
+                )
                 for name, kind in columns
-            ),
+            ),  # fmt: skip
             report=pack.name,
             title=pack.title,
             params=values | given,
