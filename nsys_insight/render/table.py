@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from nsys_insight.render.human import Field
     from nsys_insight.session.answer import Answer
 
+_NAMED = 6  # hidden columns that are listed; all are in the report's help
 Segments = list[tuple[str, str]]  # texts and their styles, as rich names them
 
 
@@ -37,7 +38,12 @@ def lines(
     every = [_aligned(field) for field in every]
     fields, layout = (every, lay_out(every, width)) if wide else fitting(every, width)
     if hidden := [field.label for field in every if field not in fields]:
-        also = f"columns hidden (terminal too narrow): {', '.join(hidden)}; --wide shows them"
+        named = (
+            ", ".join(hidden)
+            if len(hidden) <= _NAMED
+            else f"{', '.join(hidden[:_NAMED])} and {len(hidden) - _NAMED} more"
+        )
+        also = f"columns hidden (terminal too narrow): {named}; --wide shows them"
         end += [[(line, "dim")] for line in _paragraph(also, width)]
     subject = next((field for field in fields if not field.right), None)
     header = [segments for line in layout for segments in _header(line)]
