@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 20
 _MOST_ROWS = 10**15
-_ID = {"min": 0, "max": 2**63 - 1}
+_ID = {"min": 0, "max": 2**63 - 1, "metavar": "N"}
 
 TraceArgument = Annotated[
     Path | None,
@@ -118,7 +118,12 @@ def checked_format(fmt: str) -> str:
         UsageError: There is none.
     """
     if fmt not in FORMATS:
-        raise UsageError(f"there is no format {fmt!r}", f"choose one of: {', '.join(FORMATS)}")
+        hint = (
+            f"a file of SQL is given by --file {fmt}"
+            if fmt.endswith(".sql")
+            else f"choose one of: {', '.join(FORMATS)}"
+        )
+        raise UsageError(f"there is no format {fmt!r}", hint)
     return fmt
 
 
@@ -179,7 +184,7 @@ def flag(name: str, kind: Any, *names: str, default: object = None, **option: An
 def flag_of(param: Param) -> inspect.Parameter:
     """The flag of a pack's parameter."""
     kind = str if param.has_unit else param.kind
-    text = param.help + (f" [{'|'.join(param.choices)}]" if param.choices else "")
+    text = param.help + (f"; one of: {', '.join(param.choices)}" if param.choices else "")
     default = None if param.default is None else kind(param.default)
     return flag(
         param.name,
