@@ -139,6 +139,8 @@ def show(
     A table of more rows than `default_limit` is cut to that, unless only a few would be left out; 0 cuts none.
     """
     limit, output = flags.limit, flags.output
+    if flags.columns is not None:
+        answer = cast("Answer", answer).of_columns([name.strip() for name in flags.columns.split(",")])
     is_cut = fmt in HUMAN_FORMATS and not output and answer.row_count > 1.5 * default_limit
     if limit is None and default_limit and is_cut:
         limit = default_limit
@@ -151,6 +153,7 @@ def show(
             width=None if output else terminal.width(),
             color=terminal.color(wanted=not flags.no_color and not output),
             full_names=flags.full_names,
+            wide=flags.wide,
             csv_safe=flags.csv_safe,
         )
         sys.stdout.flush()
