@@ -318,7 +318,7 @@ def _as_written(command: Any) -> Any:
     for part in (command, *command.params, *map(_as_written, getattr(command, "commands", {}).values())):
         if getattr(part, "help", None):
             part.help = _MARKUP.sub(r"\\\1", part.help)
-        kind = getattr(part, "type", None)
-        if (getattr(kind, "max", None) or 0) >= _NO_BOUND:
-            kind._describe_range = lambda: "x>=0"  # what only keeps a number within its type is no news
+        kind: Any = getattr(part, "type", None)
+        if (getattr(kind, "max", None) or 0) >= _NO_BOUND:  # what only keeps a number within its type is no news
+            kind._describe_range = lambda: "x>=0"  # noqa: SLF001 - Click has no other way to say it
     return command
