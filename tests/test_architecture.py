@@ -32,6 +32,8 @@ FLOORS = """
     session
     render
     diagnose compare convert fleet kernel_code ncu scrub
+    bench
+    experiment
     page
     trace
     (package)
