@@ -1,4 +1,4 @@
-"""The part of a trace that a question is about: NVTX ranges, a phase, a window of time, a device, a process, a stream."""
+"""The part of a trace that a question means: NVTX ranges, a phase, a window of time, a device, a process, a stream."""
 
 from __future__ import annotations
 
@@ -107,7 +107,9 @@ def condition(scope: Scope, table: str, columns: set[str]) -> str:
         tests.append(f"{time} < {scope.to_ns}")
     if scope.ranges is not None and pid and "correlationId" in columns:
         tests.append(f"({pid}, correlationId) IN (FROM internal.scope_calls)")
-    elif scope.ranges is not None and time and table != "GPU_METRICS":  # which are of a GPU, later than the host's range
+    elif (
+        scope.ranges is not None and time and table != "GPU_METRICS"
+    ):  # which are of a GPU, later than the host's range
         thread = (
             "AND s.process_id = pid_of(globalTid) AND s.thread_id = tid_of(globalTid)" if "globalTid" in columns else ""
         )
@@ -122,7 +124,8 @@ def condition(scope: Scope, table: str, columns: set[str]) -> str:
 def prepare(connection: duckdb.DuckDBPyConnection, scope: Scope) -> None:
     """Create what the model and `condition` refer to: `scope`, and the tables `scope_…` of the schema `internal`.
 
-    The views `wall`, `nvtx_ranges`, `nvtx_nesting` and `_phase_ranges` must be there, over the whole trace, and `describe` called.
+    The views `wall`, `nvtx_ranges`, `nvtx_nesting` and `_phase_ranges` must be there, over the whole trace, and
+    `describe` called.
 
     Raises:
         UsageError: No NVTX range has the name.
@@ -181,7 +184,8 @@ def describe(
                 process_id BIGINT, thread_id BIGINT, start_ns BIGINT, end_ns BIGINT
             );
             CREATE OR REPLACE TABLE scope AS SELECT
-            {literal(scope.ranges)}::VARCHAR AS nvtx, {literal(scope.phase is not None)} AS is_phase, {ranges}::BIGINT AS range_count,
+            {literal(scope.ranges)}::VARCHAR AS nvtx, {literal(scope.phase is not None)} AS is_phase,
+            {ranges}::BIGINT AS range_count,
             {literal(start)}::BIGINT AS from_ns, {literal(end)}::BIGINT AS to_ns,
             {literal(scope.device)}::BIGINT AS device_id, {literal(scope.process)}::BIGINT AS process_id,
             {literal(scope.stream)}::BIGINT AS stream_id;
@@ -216,7 +220,9 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
     if scope.phase is not None:
         of_phase = f"FROM _phase_ranges WHERE step_phase = {wanted}"
         if connection.execute(f"{of_phase} LIMIT 1").fetchall():
-            named = f"SELECT DISTINCT process_id, thread_id, step_start_ns AS start_ns, step_end_ns AS end_ns {of_phase}"
+            named = (
+                f"SELECT DISTINCT process_id, thread_id, step_start_ns AS start_ns, step_end_ns AS end_ns {of_phase}"
+            )
     connection.execute(
         f"""CREATE OR REPLACE TABLE internal.scope_found AS
             SELECT process_id, thread_id,
