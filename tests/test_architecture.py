@@ -32,6 +32,8 @@ FLOORS = """
     session
     render
     diagnose compare convert kernel_code ncu scrub
+    bench
+    experiment
     page
     trace
     (package)

@@ -159,3 +159,12 @@ class TestBenchmarks:
             ("benchmark", "load_s", "noise"),
         ]
         assert run("diff", *paths).stdout.startswith("revert: tokens/s 402.5 → 302.5 (-24.8 %)")
+
+    def test_a_gain_of_a_rate_is_no_loss_and_what_nobody_knows_is_not_judged(self, run, tmp_path):
+        paths = [tmp_path / "before.json", tmp_path / "after.json"]
+        for metric, decision in (("gflops", "accept: "), ("step_ms", "revert: "), ("points", "cannot be told: ")):
+            for path, middle in zip(paths, (300, 321), strict=True):
+                path.write_text(json.dumps([{metric: middle + off} for off in range(-3, 4)]))
+            result = run("diff", *paths)
+            assert result.stdout.startswith(decision)
+            assert ("whether more or less of points is better" in result.stderr) == (metric == "points")

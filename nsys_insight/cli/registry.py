@@ -62,6 +62,18 @@ def _baseline() -> Command:
     return baseline_app()
 
 
+def _bench() -> Command:
+    from nsys_insight.cli.bench import bench
+
+    return bench
+
+
+def _experiment() -> Command:
+    from nsys_insight.cli.experiment import app
+
+    return app
+
+
 def _sql() -> Command:
     from nsys_insight.cli.sql import sql_command
 
@@ -212,6 +224,12 @@ COMMANDS = {
     "diff": Entry(_COMPARE, "What a change moved, and whether to keep it", _diff, {"cls": SidesCommand}),
     "check": Entry(_COMPARE, "Hold a run to a budget or a baseline; exit 1 if it is broken", _check),
     "baseline": Entry(_COMPARE, "Save what a run measured, to compare later runs with it", _baseline),
+    "bench": Entry(
+        _COMPARE, "Measure without the profiler: a command, or two that take turns", _bench, _NO_FLAGS_BEHIND
+    ),
+    "experiment": Entry(
+        _COMPARE, "Change one thing at a time: test, measure, decide by rule, and write it down", _experiment
+    ),
     "sql": Entry(_EXPLORE, "Ask any question in DuckDB's SQL over the model's views", _sql),
     "shell": Entry(_EXPLORE, "Ask in SQL at a prompt, with history, completion and the reports at hand", _shell),
     "explore": Entry(_EXPLORE, "Open the model in Harlequin, where it is installed", _explore),

@@ -36,12 +36,13 @@ _MEANINGS = {
     "after_registers": "The same after",
     "match": "How kernels were paired: by name; by identity, which leaves out tiles, types and numbers; or by a guess:"
     " other names at the same place in the step",
+    "better": "Whether higher or lower values of the metric are better; NULL if neither is, or nobody says",
     "verdict": "improved, regressed, changed (neither better nor worse, or a kernel that took the place of a faster"
     " one), little (a time that differs by less than 1 % of the step), noise (less than a standard deviation, the"
     " interval holds 0, or times of single runs that differ by less than 2 %), new, gone; NULL where it cannot be told."
     " Of the decision: accept, small (better by 3 % or less), revert, indistinguishable, unknown",
 }
-_TEXTS = {"part", "name", "metric", "match", "verdict"}
+_TEXTS = {"part", "name", "metric", "match", "better", "verdict"}
 _COUNTS = {"before_registers", "after_registers"}
 _DETAILS = {"low_pct", "high_pct", "before_stddev", "after_stddev", "before_calls", "after_calls", *_COUNTS, "match"}
 COLUMNS = tuple(
@@ -55,7 +56,7 @@ _CALLS = {"before_calls", "after_calls"}
 # What people are shown of each part.
 _SHOWN = {
     "run": {"metric", *_ALWAYS},
-    "benchmark": {"name", "metric", *_ALWAYS},
+    "benchmark": {"name", "metric", "better", *_ALWAYS},
     "family": {"name", *_ALWAYS, *_CALLS},
     "kernel": {"name", *_ALWAYS, *_CALLS, "before_registers", "after_registers", "match"},
 }
@@ -114,7 +115,7 @@ def values(row: Row) -> tuple[Any, ...]:
     return (
         row.part, row.name, row.metric, row.before, row.after, found.delta, row.delta_pct, row.pct(found.low),
         row.pct(found.high), found.before and found.before.stddev, found.after and found.after.stddev, *row.calls,
-        *row.registers, row.match, row.verdict,
+        *row.registers, row.match, row.better, row.verdict,
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from nsys_insight.compare.direction import direction
 from nsys_insight.compare.extent import unlike
 from nsys_insight.compare.kernel_identity import match
 from nsys_insight.compare.noise import Difference, differences
@@ -15,6 +16,7 @@ from nsys_insight.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from nsys_insight.compare.direction import Better
     from nsys_insight.compare.kernel_identity import Match
     from nsys_insight.compare.runs import Run
 
@@ -27,7 +29,6 @@ LEAST_PCT = 2.0
 LITTLE_PCT = 1.0
 # Neither more nor less of it is better: a fused kernel takes longer than the kernels that it replaces did.
 NEUTRAL = {"kernel_avg_ns", "kernel_med_ns", "graph_launches"}
-MORE_IS_BETTER = ("_per_s", "/s", "throughput", "tps", "speedup")
 MOVED = ("improved", "regressed", "new", "gone", "changed")
 
 
@@ -40,12 +41,14 @@ class Row:
         name: Of which kernel, family or benchmark; None for the whole step.
         metric: What of it.
         difference: Both sides, and the interval.
-        verdict: improved, regressed, changed (of what is neither better nor worse, and of a kernel that took the place
-            of a faster one), little (a time that differs by less than LITTLE_PCT of the step), noise, new, gone; None
-            where it cannot be told, for a side is not known or was measured once.
+        verdict: improved, regressed, changed (of what is neither better nor worse, of a metric of which it is not
+            known, and of a kernel that took the place of a faster one), little (a time that differs by less than
+            LITTLE_PCT of the step), noise, new, gone; None where it cannot be told, for a side is not known or was
+            measured once.
         match: How kernels were paired, as in `nsys_insight.compare.kernel_identity.Match`.
         calls: How many of the kernel a step launches, before and after.
         registers: The most registers of the kernel, before and after.
+        better: Whether "higher" or "lower" is better; None if neither is, or if it is not known.
     """
 
     part: str
@@ -56,6 +59,7 @@ class Row:
     match: str | None = None
     calls: tuple[float | None, float | None] = (None, None)
     registers: tuple[int | None, int | None] = (None, None)
+    better: Better | None = "lower"
 
     @property
     def before(self) -> float | None:
@@ -155,7 +159,9 @@ def compare(before: Sequence[Run], after: Sequence[Run]) -> Comparison:
 def _metrics(before: Side, after: Side) -> Iterable[Row]:
     names = dict.fromkeys(name for side in (before, after) for run in side.runs for name in run.metrics)
     for name in names:
-        yield Row("run", None, name, Difference(before.metric(name), after.metric(name)))
+        # A budget is of what a step costs, unless it says otherwise.
+        better = None if name in NEUTRAL else direction(name) or "lower"
+        yield Row("run", None, name, Difference(before.metric(name), after.metric(name)), better=better)
     peaks = before.peak_memory(), after.peak_memory()
     if all(peaks):
         yield Row("run", None, PEAK_MEMORY, Difference(*peaks))
@@ -200,7 +206,9 @@ def _benchmarks(before: Sequence[Run], after: Sequence[Run], *, by_run: bool) ->
         sampled = Difference(sides[0].metric(old), sides[1].metric(new))
         name, _, metric = new.rpartition(": ")
         verdict = "new" if old not in names[0] else "gone" if new not in names[1] else None
-        rows.append(Row("benchmark", name or None, metric, sampled, verdict))
+        told = next((run.better[new] for run in (*after, *before) if new in run.better), None) or direction(new)
+        better = None if metric in NEUTRAL else told
+        rows.append(Row("benchmark", name or None, metric, sampled, verdict, better=better))
     return rows
 
 
@@ -251,6 +259,6 @@ def _verdict(row: Row, *, single: bool) -> str | None:
         is_real = row.difference.is_real and not small
     if not is_real:
         return "noise"
-    if row.metric in NEUTRAL:
+    if row.better is None:
         return "changed"
-    return "improved" if (delta > 0) == row.metric.endswith(MORE_IS_BETTER) else "regressed"
+    return "improved" if (delta > 0) == (row.better == "higher") else "regressed"

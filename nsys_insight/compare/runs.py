@@ -17,6 +17,7 @@ from nsys_insight.text.kernel_names import fit, readable
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from nsys_insight.compare.direction import Better
     from nsys_insight.session.session import Session
 
 SCHEMA = "nsys-insight-run/1"
@@ -39,6 +40,7 @@ class Run:
         sequence: The names of the kernels of a typical step, in order.
         peak_memory_bytes: The most device memory held at once; None if not captured.
         tokens_per_step: How many tokens a step makes.
+        better: Of metrics of a benchmark whether "higher" or "lower" is better, where their names alone do not tell.
     """
 
     label: str
@@ -51,6 +53,7 @@ class Run:
     sequence: tuple[str, ...] = ()
     peak_memory_bytes: int | None = None
     tokens_per_step: float = 1
+    better: dict[str, Better] = field(default_factory=dict)
 
 
 def measure(trace: Session, steps: StepOptions = AUTO) -> Run | None:
