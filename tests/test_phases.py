@@ -13,6 +13,9 @@ from opening import open_trace
 from serving import LENGTHS, serve
 from synthetic import Trace
 
+from nsys_insight.compare.answer import notes
+from nsys_insight.compare.comparison import compare
+from nsys_insight.compare.runs import from_json, measure, to_json
 from nsys_insight.errors import UsageError
 
 
@@ -296,3 +299,52 @@ def test_a_real_serving_loop_says_what_the_program_measured_itself(real):
         assert prompts["prefill"] * 2 + prompts["mixed"] * 8 == pytest.approx(
             sum((96, 160, 64)[each % 3] for each in range(10))
         )
+
+
+def compared(before, after):
+    """The rows of phases that decide, by name and metric, and the notes."""
+    runs = []
+    for path in (before, after):
+        with open_trace(path) as trace:
+            runs.append(measure(trace))
+    # A baseline is the same as the run that it was saved from.
+    found = compare([from_json(json.loads(to_json(runs[0])), before)], runs[1:])
+    verdicts = {(row.name, row.metric): row.verdict for row in found.rows if row.part == "phase"}
+    return verdicts, list(notes(found)), found
+
+
+def test_one_phase_gains_at_the_cost_of_another(path, tmp_path):
+    changed = serve(prefill_ns=60_000, decode_ns=3_000).trace.write(tmp_path / "after.sqlite")
+    verdicts, said, found = compared(path, changed)
+    assert {name: verdict for (name, metric), verdict in verdicts.items() if metric == "wall_ns"} == {
+        "decode, batch 2": "improved",
+        "decode, batch 4": "improved",
+        "mixed, batch 2": "regressed",
+        "mixed, batch 4": "regressed",
+        "prefill, batch 1": None,  # a single step on each side
+    }
+    (told,) = [note for note in said if note.startswith("one got faster at the cost of another: ")]
+    faster, slower = told.split(", but slower is ")
+    assert "decode, batch 2" in faster
+    assert "mixed, batch 4" in slower
+    # The tokens of a second are those of the mean wall, and move with it.
+    wall, rate = found.rows[:2]
+    assert (rate.metric, rate.verdict) == ("tokens_per_s", wall.verdict)
+    assert rate.before == pytest.approx(1e9 / wall.before)
+    assert rate.difference.low == pytest.approx(1e9 / (wall.before + wall.difference.high) - rate.before)
+
+
+def test_of_phases_that_did_not_change_nothing_is_said(path, tmp_path):
+    verdicts, said, _ = compared(path, serve().trace.shifted(5_000).write(tmp_path / "same.sqlite"))
+    assert set(verdicts.values()) <= {"noise", None}
+    assert not any("faster" in note or "slower" in note for note in said)
+
+
+def test_a_prefill_of_other_prompts_is_other_work(tmp_path):
+    paths = []
+    for tokens in (64, 640):
+        trace = ranges(*[f"prefill tokens={tokens} req={number}" for number in range(4)], *DECODES)
+        paths.append(trace.write(tmp_path / f"{tokens}.sqlite"))
+    verdicts, said, _ = compared(*paths)
+    assert {name for name, _ in verdicts} == {"decode"}
+    assert any("other prompts: prefill, batch 1" in note for note in said)
