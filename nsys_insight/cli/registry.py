@@ -57,7 +57,7 @@ def _check() -> Command:
 
 
 def _baseline() -> Command:
-    from nsys_insight.cli.compare import baseline_app
+    from nsys_insight.cli.baselines import baseline_app
 
     return baseline_app()
 

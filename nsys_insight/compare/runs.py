@@ -182,7 +182,7 @@ def from_json(found: dict[str, Any], path: Path) -> Run:
         kernels = found["kernels"]
         return Run(
             **{
-                **{name: value for name, value in found.items() if name != "schema"},
+                **{name: value for name, value in found.items() if name not in ("schema", "about")},
                 "metrics": {name: _samples(value) for name, value in found["metrics"].items()},
                 "kernels": None if kernels is None else {name: KernelOfRun(**value) for name, value in kernels.items()},
                 "kernel_ns": {name: Samples(**_tuple(value)) for name, value in found["kernel_ns"].items()},
