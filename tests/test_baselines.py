@@ -188,8 +188,8 @@ def test_the_steps_of_the_action(run, repository, traces, tmp_path):
     assert len(json.loads(Path(values["steps.check.outputs.sarif"]).read_text())["runs"][0]["results"]) == 2
     # What cannot be read is told, and nothing of the run before is left.
     codes, values, summary = steps_of_action(tmp_path, trace="nowhere.sqlite; touch broken", baseline="main", files="out put")
-    assert (codes["check"][0], codes["verdict"][0]) == (0, 2), codes
-    assert summary.startswith("## The trace could not be checked (exit code 2)\n\n    error: ")
+    assert (codes["check"][0], codes["verdict"][0]) == (0, 3), codes
+    assert summary.startswith("## The trace could not be checked (exit code 3)\n\n    error: ")
     assert not Path("broken").exists()
     assert not Path(values["steps.check.outputs.junit"]).exists()
 
