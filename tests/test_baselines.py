@@ -68,7 +68,9 @@ def test_a_baseline_from_save_to_rm(run, repository, traces):
     assert (row["name"], row["tags"], row["params"], row["gpu"]) == ("main", "v1", "batch=4", "NVIDIA H200")
     assert row["tokens_per_s"] == pytest.approx(rate)
     assert run("baseline", "list", "--tag", "v2", "-f", "csv").out.count("\n") == 1
-    shown = {(one["name"], one["metric"]): one for one in json.loads(run("baseline", "show", "v1", "-f", "json").out)["rows"]}
+    shown = {
+        (one["name"], one["metric"]): one for one in json.loads(run("baseline", "show", "v1", "-f", "json").out)["rows"]
+    }
     assert shown[None, "wall_ns"]["mean"] == pytest.approx(row["wall_ns"])
     assert ("decode, batch 4", "wall_ns") in shown
 
@@ -178,7 +180,9 @@ def steps_of_action(folder, **inputs):
 
 def test_the_steps_of_the_action(run, repository, traces, tmp_path):
     assert run("baseline", "save", traces.before, "--name", "main").code == 0
-    codes, values, summary = steps_of_action(tmp_path, trace=traces.after, baseline="main", params="batch=4\n", files="out put")
+    codes, values, summary = steps_of_action(
+        tmp_path, trace=traces.after, baseline="main", params="batch=4\n", files="out put"
+    )
     assert codes["check"][0] == 0, codes
     assert codes["verdict"][0] == 1
     assert values["steps.check.outputs.code"] == "1"
@@ -187,7 +191,9 @@ def test_the_steps_of_the_action(run, repository, traces, tmp_path):
     assert ET.parse(values["steps.check.outputs.junit"]).getroot().get("failures") == "2"
     assert len(json.loads(Path(values["steps.check.outputs.sarif"]).read_text())["runs"][0]["results"]) == 2
     # What cannot be read is told, and nothing of the run before is left.
-    codes, values, summary = steps_of_action(tmp_path, trace="nowhere.sqlite; touch broken", baseline="main", files="out put")
+    codes, values, summary = steps_of_action(
+        tmp_path, trace="nowhere.sqlite; touch broken", baseline="main", files="out put"
+    )
     assert (codes["check"][0], codes["verdict"][0]) == (0, 3), codes
     assert summary.startswith("## The trace could not be checked (exit code 3)\n\n    error: ")
     assert not Path("broken").exists()

@@ -163,9 +163,10 @@ def notes(bench: Bench, checks: Sequence[Check], *, brief: bool = False) -> Iter
         )
     for side in bench.sides:
         for one in side.series:
-            causes = spread(one.values, one.clocks).causes
-            if causes:
-                yield f"{one.name}{f' {side.label}' if len(bench.sides) == 2 else ''}: {'; '.join(causes)}"
+            found, where = spread(one.values, one.clocks), f" {side.label}" if len(bench.sides) == 2 else ""
+            wide = f"scatters by {found.cv_pct:.1f} %, more than {MOST_CV_PCT:g} %" if found.is_wide else ""
+            if wide or found.causes:
+                yield f"{one.name}{where}: {'; '.join(filter(None, [wide, *found.causes]))}"
     unknown = [one.name for one in bench.side.series if one.better is None]
     if unknown:
         names = ", ".join(unknown[:3])

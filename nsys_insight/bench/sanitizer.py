@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
-_BEGINS = re.compile(r"^(?:Error: |Warning: )?(?:Invalid |Uninitialized |Barrier error|Race reported|Potential |Program hit "
-                     r"|Host API|Leaked |Unused |Malloc/Free|Address |Fatal |Internal )")  # fmt: skip
+_KNOWN = re.compile(r"^(?:Error: |Warning: )?(?:Invalid |Uninitialized |Barrier error|Race reported|Program hit )")
 _OFFSET, _FILE = r"(?:\+0x[0-9a-f]+)?", r"(?P<file>[^\s:][^:]*?):(?P<line>\d+)"
 # Newer tools write the kernel and then the line, older ones an address, the line, and then the kernel.
 _PLACES = (
@@ -30,8 +29,6 @@ _PLACES = (
 )
 _HAZARDS = re.compile(r"\s*\[(\d+) hazards?\]$")
 _SUMMARY = re.compile(
-    r"^(?:ERROR|RACECHECK) SUMMARY: (\d+) (?:errors?|hazards? displayed \((\d+) errors?)", re.MULTILINE
-)
     r"^(?:ERROR|RACECHECK) SUMMARY: (\d+) (?:errors?|hazards? displayed \((\d+) errors?)", re.MULTILINE
 )
 _NAMED = 2  # places in a sentence
@@ -61,10 +58,10 @@ class Error:
 
     @property
     def place(self) -> str:
-        """Where it is, in words."""
+        """Where it is, in words; empty if that is not said."""
         kernel = (self.kernel or "").partition("(")[0]
-        line = f"{self.file}:{self.line}" if self.file else ""
-        return " in ".join(filter(None, (line, kernel))) or "an unknown place"
+        line = f" at {self.file}:{self.line}" if self.file else ""
+        return line + (f" in {kernel}" if kernel else "")
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,7 @@ class Report:
 
     Attributes:
         tool: The tool.
-        errors: What it reports, the most frequent first.
+        errors: What it reports: those of kernels first, the most frequent first.
         total: How many errors it counts, also those that it did not print; None if it did not come to an end.
         last_words: What was said last, if it did not.
     """
@@ -95,7 +92,7 @@ class Report:
             return f"{self.tool} did not come to an end: {self.last_words or 'it said nothing'}"
         if not self.total:
             return f"{self.tool}: no errors"
-        listed = "; ".join(f"{error.kind} at {error.place}" for error in self.errors[:_NAMED])
+        listed = "; ".join(f"{error.kind}{error.place}" for error in self.errors[:_NAMED])
         more = f"; and {len(self.errors) - _NAMED} more places" if len(self.errors) > _NAMED else ""
         return f"{self.tool}: {self.total} error{'s' * (self.total > 1)}: {listed}{more}"
 
@@ -130,7 +127,9 @@ def parse(text: str, tool: str) -> Report:
         kernel, file, line = _place([f"at {tail}"] if tail else [], details)
         counted[Error(tool, kind.rstrip(" ."), kernel, file, line, is_warning=warning)] += 1
     summaries = [int(found[2] or found[1]) for found in _SUMMARY.finditer("\n".join(lines))]
-    errors = [replace(error, count=count) for error, count in counted.most_common()]
+    # What a kernel did comes before the calls that then failed for it.
+    ordered = sorted(counted.items(), key=lambda pair: (pair[0].kernel is None, -pair[1]))
+    errors = [replace(error, count=count) for error, count in ordered]
     return Report(tool, tuple(errors), summaries[0] if summaries else None)
 
 
@@ -138,17 +137,19 @@ def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
     """Yield the lines of each report: one that says what it is, and indented ones."""
     block: list[str] = []
     for line in lines:
-        if _BEGINS.match(line):
-            if block:
-                yield block
-            block = [line]
-        elif block and line.startswith(" "):
+        if line.startswith(" ") and block:
             block.append(line.strip())
-        elif block:
+            continue
+        if _is_report(block):
             yield block
-            block = []
-    if block:
+        block = [line]
+    if _is_report(block):
         yield block
+
+
+def _is_report(block: Sequence[str]) -> bool:
+    """Tell a report, which has details below it or begins as known ones do, from headings and summaries."""
+    return bool(block) and "SUMMARY:" not in block[0] and (len(block) > 1 or bool(_KNOWN.match(block[0])))
 
 
 def _place(first: Sequence[str], details: Sequence[str]) -> tuple[str | None, str | None, int | None]:

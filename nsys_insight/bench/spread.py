@@ -19,6 +19,8 @@ _CHANCE, LEAST_DRIFT_PCT = 0.01, 1.0
 # An outlier is this many standard deviations off, told by the median deviation (Iglewicz and Hoaglin 1993: 3.5, of
 # values which are normal; of 50 of those one in fifty series has one), and there are few of them.
 _OUTLYING, _MOST_OUTLIERS = 4.5, 0.2
+# They are why a series scatters if it scatters by a quarter less without them.
+_EASED = 0.75
 # Two modes lie so many of their own standard deviations apart (Ashman, Bird and Zepf 1994: 2; samples that are small
 # and normal reach 4 by being cut in two), each with a fifth of the values.
 _APART, _LEAST_OF_A_MODE, _MODAL = 6.0, 0.2, 8
@@ -75,6 +77,8 @@ def spread(values: Sequence[float], clocks: Sequence[float | None] = ()) -> Spre
         rest = [value for at, value in enumerate(values, 1) if at not in outliers]
         without = 100 * stdev(rest) / abs(fmean(rest)) if len(rest) > 1 and fmean(rest) else 0
         listed = ", ".join(map(str, outliers))
+        outliers = outliers if without < _EASED * cv else ()
+    if outliers:
         which = f"repetition {listed} is an outlier" if len(outliers) == 1 else f"repetitions {listed} are outliers"
         causes.append(f"outlier: {which}; without, the coefficient of variation is {without:.1f} %")
     elif modes := _modes(values):

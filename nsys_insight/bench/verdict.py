@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from nsys_insight.bench.result import Series
 
 CONFIDENCE = 0.95
+# However much the sides scatter, a change of so many times that is one, if no value of one side is among the other's.
+_PLAIN = 3.0
 # What a decision may be; "unchecked" is what would be accepted, had anybody looked whether the results are right.
 DECISIONS = ("accept", "unchecked", "small", "revert", "indistinguishable", "refused", "unknown")
 
@@ -54,9 +56,10 @@ def judge(before: Series, after: Series, *, turns: bool, confidence: float = CON
     """
     name = after.name
     change = changed(before.values, after.values, turns=turns, confidence=confidence)
+    plain = _is_plain(before.values, after.values, change)
     for side, series in (("before", before), ("after", after)):
         found = spread(series.values, series.clocks)
-        if found.is_wide:
+        if found.is_wide and not plain:
             looks = f" ({'; '.join(found.causes)})" if found.causes else ""
             reason = f"{name} scatters by {found.cv_pct:.1f} % {side}, more than {MOST_CV_PCT:g} %{looks}"
             return Verdict(name, "refused", change, reason)
@@ -72,6 +75,17 @@ def judge(before: Series, after: Series, *, turns: bool, confidence: float = CON
     if after.better is None:
         return Verdict(name, "changed", change, f"neither unit nor name says whether more or less of {name} is better")
     return Verdict(name, "better" if (change.middle > 0) == (after.better == "higher") else "worse", change)
+
+
+def _is_plain(before: Sequence[float], after: Sequence[float], change: ranks.Interval | None) -> bool:
+    """Tell whether the sides lie so far apart that no scatter of theirs can have done it."""
+    if change is None or min(len(before), len(after)) < ranks.LEAST:
+        return False
+    if not (max(before) < min(after) or max(after) < min(before)):
+        return False
+    widest = max(spread(side).cv_pct or 0 for side in (before, after))
+    # As factors: 100 % up is as far as 50 % down.
+    return change.middle > -1 and abs(math.log1p(change.middle)) > math.log1p(_PLAIN * widest / 100)
 
 
 def changed(

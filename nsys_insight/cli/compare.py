@@ -21,15 +21,20 @@ from nsys_insight.render import HUMAN_FORMATS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from nsys_insight.compare.direction import Better
     from nsys_insight.compare.runs import Run
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.answer import Answer
     from nsys_insight.session.session import Session
 
+# What a benchmark printed, as it is saved.
+_PRINTED = {".txt", ".log", ".out", ".jsonl"}
 DIFF_HELP = """Compare two runs, or several runs of each side, per step: what moved, and whether it is more than noise.
 
-A side is a trace, a run that `baseline save` wrote, or a JSON file of a benchmark (hyperfine, pytest-benchmark, or a
-list of numbers). Give BEFORE and AFTER, or several runs: --before a1 a2 a3 --after b1 b2 b3.
+A side is a trace, a baseline's name or file, or what a benchmark wrote: JSON of bench -o, hyperfine,
+pytest-benchmark, Google Benchmark, nvbench, vLLM or SGLang, a list of numbers, or text with lines "RESULT name value
+unit". Whether more or less of a metric is better is told from its unit and name, and shown. Give BEFORE and AFTER, or
+several runs: --before a1 a2 a3 --after b1 b2 b3.
 
 The decision is about the wall of a step: revert if it got worse, accept if it got better by more than 3 %. A difference
 is noise if it is less than a standard deviation of either side, or if its interval, from a bootstrap over the steps
@@ -53,13 +58,15 @@ than noise and, of walls and memory, --tolerance.
 def diff_command() -> Callable[..., None]:
     """Make the command `diff`."""
 
-    def run(
+    def run(  # noqa: PLR0913 - flags
         trace: Path | None,
         flags: Flags,
         *,
         other: Path | None,
         before: list[Path] | None,
         after: list[Path] | None,
+        higher: list[str] | None,
+        lower: list[str] | None,
         **given: Any,
     ) -> None:
         from nsys_insight.compare.answer import answer, tables
@@ -68,8 +75,9 @@ def diff_command() -> Callable[..., None]:
         sides = _sides([path for path in (trace, other) if path], before or [], after or [])
         steps, fmt = taken_steps(given), flags.format
         runs = measured(sides, flags, steps)
+        told: dict[str, Better] = {**dict.fromkeys(higher or (), "higher"), **dict.fromkeys(lower or (), "lower")}
         with progress.at("comparing"):
-            found = compare(*runs)
+            found = compare(*([run.preferring(told) for run in side] for side in runs))
         _write(answer(found), tables(found, brief=fmt == "markdown"), fmt, flags)
 
     several = {"metavar": "FILE…", "help": "Several runs."}
@@ -80,6 +88,8 @@ def diff_command() -> Callable[..., None]:
         argument("other", Path | None, "[AFTER]", "The run after the change."),
         flag("before", list[Path] | None, **several),
         flag("after", list[Path] | None, **several),
+        flag("higher", list[str] | None, metavar="METRIC", help="More of this metric of a benchmark is better."),
+        flag("lower", list[str] | None, metavar="METRIC", help="Less of this metric of a benchmark is better."),
         *step_flags(),
         argument=first,
         without=("explain",),
@@ -173,7 +183,7 @@ def check_command() -> Callable[..., None]:
 
 def measured(sides: Sequence[Sequence[Path | None]], flags: Flags, steps: StepOptions) -> list[list[Run]]:
     """Measure all runs per step; or, where one has no steps or the steps are other work, all of them as wholes."""
-    from nsys_insight.compare.benchmark_files import read
+    from nsys_insight.compare.benchmark_files import printed, read
     from nsys_insight.compare.extent import unlike
     from nsys_insight.compare.runs import Run, from_json, is_run, measure, whole
 
@@ -183,6 +193,8 @@ def measured(sides: Sequence[Sequence[Path | None]], flags: Flags, steps: StepOp
             path = _saved(path)
             if path:
                 outputs.check(flags.output, [path])
+            if path and path.suffix.lower() in _PRINTED:
+                return printed(path)
             if not path or path.suffix.lower() != ".json":
                 return opened.enter_context(open_traces([path] if path else [], flags))
             content = _json(path)

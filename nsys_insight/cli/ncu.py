@@ -320,7 +320,7 @@ def roofline(  # noqa: PLR0913 - flags
 
 
 def store_of(files: list[Path], implementation: str | None) -> Path:
-    """Give the file that holds what was measured: one that `ncu import` wrote, or one in the cache, made of ncu's own."""
+    """Give the file that holds what ncu measured: one that `ncu import` wrote, or one in the cache."""
     if len(files) == 1 and store.is_store(files[0]) and implementation is None:
         return files[0]
     if any(store.is_store(file) for file in files):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.compare.benchmark_output import of_json
+from nsys_insight.compare.benchmark_output import of_json, of_text
 from nsys_insight.compare.direction import direction
 from nsys_insight.compare.noise import Samples
 from nsys_insight.compare.runs import Run
@@ -32,6 +32,18 @@ def read(found: Any, path: Path) -> Run:
     if isinstance(found, dict) and str(found.get("schema", "")).startswith(BENCH):
         return _saved(found, path)
     return of_readings(of_json(found).readings, path)
+
+
+def printed(path: Path) -> Run:
+    """Read what a benchmark printed, as text.
+
+    Raises:
+        UsageError: It cannot be read, or has no measurements.
+    """
+    try:
+        return of_readings(of_text(path.read_text(encoding="utf-8", errors="replace")).readings, path)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}", "name what a benchmark printed") from None
 
 
 def of_readings(readings: Iterable[Reading], path: Path, better: dict[str, Better] | None = None) -> Run:

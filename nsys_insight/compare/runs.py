@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.compare.kernel_identity import KernelOfRun
@@ -58,6 +58,15 @@ class Run:
     tokens_per_step: float = 1
     better: dict[str, Better] = field(default_factory=dict)
     phases: Phases = field(default_factory=dict)
+
+    def preferring(self, told: dict[str, Better]) -> Run:
+        """The same run with what the user says is better; a metric may be named without its unit."""
+        names = {name: way for wanted, way in told.items() for name in self.metrics if _is_named(name, wanted)}
+        return replace(self, better={**self.better, **names})
+
+
+def _is_named(name: str, wanted: str) -> bool:
+    return wanted in (name, name.partition(" [")[0], name.removesuffix("_ns"))
 
 
 def measure(trace: Session, steps: StepOptions = AUTO) -> Run | None:

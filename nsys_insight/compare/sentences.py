@@ -50,8 +50,8 @@ def needs(comparison: Comparison) -> str | None:
     unclear = [row.metric for row in comparison.headline if row.verdict == "changed" and row.better is None]
     if comparison.decision == "unknown" and unclear:
         return (
-            f"neither name nor unit says whether more or less of {unclear[0]} is better; name it with its unit, such as"
-            " decode_tokens_per_s or step_ms"
+            f"neither name nor unit says whether more or less of {unclear[0]} is better: say it with"
+            f" --higher or --lower {unclear[0].partition(' [')[0]}"
         )
     row = comparison.headline[0]
     found = row.difference

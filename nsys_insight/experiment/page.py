@@ -40,7 +40,7 @@ def plot(log: Log) -> list[str]:
 
 def _lines(log: Log) -> Iterator[str]:
     setup = log.setup
-    yield f"# {prose(setup.goal)}"
+    yield f"# {_text(setup.goal)}"
     yield ""
     yield f"- benchmark: `{_code(setup.command)}`"
     yield f"- tests: {f'`{_code(setup.test)}`' if setup.test else 'none, so nothing can be accepted'}"
@@ -49,7 +49,7 @@ def _lines(log: Log) -> Iterator[str]:
     yield "|---:|---|---|---|---:|---:|---:|---|"
     for one in log.tries:
         cells = (
-            str(one.number), prose(one.change), one.status, one.decision, _number(one.before), _number(one.after),
+            str(one.number), _text(one.change), one.status, one.decision, _number(one.before), _number(one.after),
             "" if one.change_pct is None else f"{one.change_pct:+.1f}", one.tests,
         )  # fmt: skip
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
@@ -61,11 +61,11 @@ def _lines(log: Log) -> Iterator[str]:
 
 
 def _of_try(one: Try) -> Iterator[str]:
-    yield from ("", f"## {one.number}. {prose(one.change)}", "")
-    yield f"{one.when}, {one.status}. **{prose(one.sentence)}**"
+    yield from ("", f"## {one.number}. {_text(one.change)}", "")
+    yield f"{one.when}, {one.status}. **{_text(one.sentence)}**"
     yield ""
     if one.because:
-        yield f"- hypothesis: {prose(one.because)}"
+        yield f"- hypothesis: {_text(one.because)}"
     if one.number:
         yield f"- command: `{_code(one.command)}`"
     if one.low_pct is not None and one.high_pct is not None:
@@ -76,13 +76,17 @@ def _of_try(one: Try) -> Iterator[str]:
         ("next candidate", one.candidates), ("note", one.notes),
     ):  # fmt: skip
         for text in texts:
-            yield f"- {title}: {prose(text)}"
+            yield f"- {title}: {_text(text)}"
     if one.conditions:
-        yield "- measured with: " + prose(", ".join(f"{name} {value}" for name, value in one.conditions.items()))
+        yield "- measured with: " + _text(", ".join(f"{name} {value}" for name, value in one.conditions.items()))
 
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:,.4g}"
+
+
+def _text(text: str) -> str:
+    return prose(printable(text))
 
 
 def _code(text: str) -> str:

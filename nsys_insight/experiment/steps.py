@@ -74,6 +74,8 @@ def attempt(  # noqa: PLR0913 - what is known of a change
             f"{open_.number}. {open_.change} is neither kept nor reverted",
             "nsys-insight experiment keep, or nsys-insight experiment revert",
         )
+    if not what.strip():
+        raise UsageError("the change has no name", 'nsys-insight experiment try "one change"')
     before, number = found.current, len(found.tries)
     after = command or before.command
     checks = look(_wanted(found.setup, after, plan))
