@@ -43,7 +43,7 @@ def junit(answer: Answer) -> str:
 
 
 def sarif(answer: Answer, budget: Path | None, baseline: Path | None) -> str:
-    """Write each broken budget as a result, at its line of the budget's file, or in the baseline's, else the trace's."""
+    """Write each broken budget as a result, at its line of the budget's file or in the baseline's."""
     broken = [row for row in answer.dicts() if row["verdict"] != OK]
     lines = budget.read_text(encoding="utf-8").splitlines() if budget else []
     trace = str(answer.trace.get("file", "trace"))

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 from nsys_insight.compare.noise import Difference, Samples
 from nsys_insight.compare.sides import HEADLINE
-from nsys_insight.paths import query
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from nsys_insight.compare.runs import Run
-    from nsys_insight.session.session import Session
 
 # What the requests of a run are called among its phases, and what is measured of them.
 REQUESTS = "requests"
@@ -21,22 +18,6 @@ LATENCIES = {"ttft_ns": "time to first token", "itl_ns": "inter-token latency"}
 PROMPT = "prompt_tokens"
 # Prompts whose mean lengths differ by more are other work, which nobody calls a gain or a loss (a choice).
 PROMPTS_ALIKE = 0.02
-
-Phases = dict[str, dict[str, Samples]]
-
-
-def measured(trace: Session, most: int) -> Phases:
-    """Measure what a step of each phase costs, as at most `most` values of a metric."""
-    values: dict[str, dict[str, list[float]]] = {}
-    for row in trace.rows(query("internal/compare/phases")):
-        values.setdefault(row.name, {}).setdefault(row.metric, []).append(float(row.value))
-    return {name: {metric: _few(series, most) for metric, series in of.items()} for name, of in values.items()}
-
-
-def _few(values: Sequence[float], most: int) -> Samples:
-    each = -(-len(values) // most)
-    means = tuple(fmean(values[at : at + each]) for at in range(0, len(values), each))
-    return Samples(means, len(values) / len(means))
 
 
 def pairs(before: Sequence[Run], after: Sequence[Run], *, by_run: bool) -> Iterator[tuple[str, str, Difference]]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.compare.kernel_identity import KernelOfRun
 from nsys_insight.compare.noise import Samples
-from nsys_insight.compare.phases import Phases
-from nsys_insight.compare.phases import measured as measured_phases
+from nsys_insight.compare.phase_samples import Phases
+from nsys_insight.compare.phase_samples import measured as measured_phases
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.paths import query
