@@ -167,10 +167,7 @@ class Session:
         return Answer(
             connection=self._connection.duckdb,
             table=table,
-            columns=tuple(
-                Column(name, kind, pack.columns.get(name, _TRACE if name == "trace" else ""), name in pack.details)
-                for name, kind in columns
-            ),
+            columns=tuple(_column(pack, name, kind) for name, kind in columns),
             report=pack.name,
             title=pack.title,
             params=values | given,
@@ -302,3 +299,8 @@ def _file(
 
         return File(exported(path, note=note, progress=progress, lasting=lasting), Kind.SQLITE, label)
     return File(settled(path, note, lasting=lasting) if kind is Kind.SQLITE else path, kind, label)
+
+
+def _column(pack: Pack, name: str, kind: str) -> Column:
+    text = pack.columns.get(name, _TRACE if name == "trace" else "")
+    return Column(name, kind, text, name in pack.details, pack.place_of(name))
