@@ -45,6 +45,7 @@ class Flags:
     """The flags that every report has, as they were typed."""
 
     scope_nvtx: str | None = None
+    scope_phase: str | None = None
     scope_from: str | None = None
     scope_to: str | None = None
     scope_device: int | None = None
@@ -74,6 +75,7 @@ class Flags:
         """
         return Scope(
             nvtx=self.scope_nvtx,
+            phase=self.scope_phase,
             from_ns=_time(self.scope_from),
             to_ns=_time(self.scope_to),
             device=self.scope_device,
@@ -227,6 +229,7 @@ def _option(parameter: inspect.Parameter) -> Any:
 def _scope() -> list[inspect.Parameter]:
     flags = {
         "nvtx": (str, "Only what was launched inside NVTX ranges of this name (* and ? match anything)."),
+        "phase": (str, "Only this phase, as NVTX ranges name it: prefill, decode, mixed, forward, or a range's name."),
         "from": (str, "Only events that begin at or after this time of the trace: 120ms, or plain ns."),
         "to": (str, "Only events that begin before this time of the trace."),
         "device": (int, "Only this CUDA device."),

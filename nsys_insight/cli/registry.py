@@ -58,7 +58,7 @@ def _check() -> Command:
 
 
 def _baseline() -> Command:
-    from nsys_insight.cli.compare import baseline_app
+    from nsys_insight.cli.baselines import baseline_app
 
     return baseline_app()
 
@@ -195,6 +195,12 @@ def _roofline() -> Command:
     return roofline_command()
 
 
+def _per_token() -> Command:
+    from nsys_insight.cli.phases import per_token_command
+
+    return per_token_command()
+
+
 @dataclass(frozen=True)
 class Entry:
     """A command that is no pack.
@@ -254,7 +260,8 @@ COMMANDS = {
 
 # Packs whose command has a flag of its own.
 _SPECIAL: dict[str, Callable[[], Command]] = {
-    "classify": _classify, "fusion": _fusion, "occupancy": _occupancy, "peaks": _peaks, "roofline": _roofline,
+    "classify": _classify, "fusion": _fusion, "occupancy": _occupancy, "peaks": _peaks, "per-token": _per_token,
+    "roofline": _roofline,
 }  # fmt: skip
 
 

@@ -50,6 +50,7 @@ _KINDS = {
     "callers": frozenset({"callers", "called_from", "call_places"}),
     "gaps": frozenset({"listed_gaps", "listed_operations", "listed_activity"}),
     "steps": frozenset({"steps", "step_calls", "step_kernels", "step_launches", "step_method"}),
+    "phases": frozenset({"phase_steps", "requests"}),
     "fusion": frozenset({"fusions", "fusion_kernels", "fusion_step"}),
     "nccl": frozenset({"nccl_kernels", "nccl_ranks"}),
     "ranks": frozenset({"ranks", "collectives", "collective_ranks", "rank_steps", "rank_delays", "rank_run"}),
@@ -255,6 +256,10 @@ class Facts:
             from nsys_insight.facts.steps import steps
 
             steps.fill(self._connection, options.steps, prepare)
+        elif kind == "phases":
+            from nsys_insight.facts import phases
+
+            phases.fill(self._connection, prepare)
         elif kind == "fusion":
             from nsys_insight.facts.fusion import candidates
 
