@@ -84,9 +84,9 @@ def skill_reports() -> str:
     lines = [
         "# Reports",
         "",
-        "`nsys-insight REPORT TRACE [FLAGS] -f json`. `nsys-insight REPORT --help` says how it counts and what its",
-        f"columns mean. Reports marked * also take {of_steps}. All take `--nvtx`,",
-        "`--from`, `--to`, `--device`, `--process`, `--stream` and `--limit`. Generated from `queries/reports`.",
+        "`nsys-insight REPORT TRACE [FLAGS] --format json`; `nsys-insight REPORT --help` has its columns. All take",
+        "`--nvtx`, `--from`, `--to`, `--device`, `--process`, `--stream` and `--limit`, those marked * also",
+        f"{of_steps}. Generated from `queries/reports`.",
     ]
     for topic, packs in by_topic().items():
         lines += ["", f"## {topic.title}", ""]
