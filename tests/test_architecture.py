@@ -33,6 +33,7 @@ FLOORS = """
     render
     diagnose compare convert kernel_code ncu scrub
     page
+    notebook
     trace
     (package)
     cli
