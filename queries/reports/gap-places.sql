@@ -51,6 +51,7 @@ FROM (
     UNION ALL
     SELECT sentence FROM _caller_sentence WHERE $group_by = 'stack'
 ) WHERE EXISTS (FROM answer)"""
+graphs = "SELECT of_idle FROM _whole_graphs"
 */
 WITH steady AS (
     SELECT step, start_ns, end_ns FROM steps WHERE phase = 'steady'
