@@ -21,16 +21,21 @@ class InsightError(Exception):
     """One sentence of what happened to which file, and a hint of what to type next."""
 
     exit_code = Exit.FAILED
+    kind = "failed"
 
     def __init__(self, message: str, hint: str = "") -> None:
-        """Keep the sentence and the hint apart, so that the terminal can set them on two lines."""
+        """Keep the sentence and the hint apart, for the terminal sets them on two lines; tracebacks show both."""
         super().__init__(message)
+        if hint:
+            self.add_note(f"hint: {hint}")
         self.message = message
         self.hint = hint
 
 
 class QueryError(InsightError):
     """The SQL failed."""
+
+    kind = "query"
 
 
 class MetLateError(QueryError):
@@ -41,18 +46,21 @@ class UsageError(InsightError):
     """The command line asked for something that does not exist, or is ambiguous."""
 
     exit_code = Exit.USAGE
+    kind = "usage"
 
 
 class TraceError(InsightError):
     """The trace cannot be read, or lacks what the report needs."""
 
     exit_code = Exit.TRACE
+    kind = "trace"
 
 
 class ToolError(InsightError):
     """Running nsys or ncu was not possible, or failed."""
 
     exit_code = Exit.TOOL
+    kind = "tool"
 
 
 def file_changed(path: object, what: str = "replaced or written to") -> TraceError:

@@ -35,6 +35,7 @@ FLOORS = """
     bench
     experiment
     page
+    notebook
     trace
     (package)
     cli

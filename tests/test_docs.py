@@ -55,6 +55,10 @@ def test_the_page_about_the_facts_is_what_the_files_say():
     assert (REPOSITORY / "docs" / "facts.md").read_text(encoding="utf-8") == GENERATE["facts_page"]()
 
 
+def test_the_reports_that_the_skill_lists_are_what_their_headers_say():
+    assert GENERATE["SKILL_REPORTS"].read_text(encoding="utf-8") == GENERATE["skill_reports"]()
+
+
 def test_every_view_and_every_column_is_documented():
     from nsys_insight.session.schema import described
 

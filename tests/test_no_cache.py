@@ -35,6 +35,7 @@ WITHOUT_THE_FLAG = {
     "demo",
     "explore",
     "export",
+    "mcp",
     "ncu",
     "packs",
     "ptxas",
@@ -42,6 +43,7 @@ WITHOUT_THE_FLAG = {
     "sass",
     "schema",
     "scrub",
+    "skill",
 }
 # All in one process, with big being anything. It prints what a command left in the cache folder.
 ASK = """

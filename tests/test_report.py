@@ -168,7 +168,7 @@ class TestContent:
     def test_the_headline_is_that_of_the_terminal(self, verdict, gathered):
         entry = gathered("churn")
         entry = replace(entry, diagnosis=replace(entry.diagnosis, verdict=verdict))
-        shown = html._diagnosis(entry)
+        shown = html.diagnosis_parts(entry.diagnosis, entry)
         wall, *others = shown["lines"]
         assert [f"churn.sqlite: {shown['verdict']}; {wall}", *others] == headline(entry.diagnosis)
 

@@ -113,7 +113,7 @@ def _run() -> int | None:
         said = _said_of(error)
         if said is None:
             raise
-        terminal.complain(said)
+        terminal.complain(said, as_json=_is_for_machines(sys.argv[1:]))
         return said.exit_code
     return code
 
@@ -135,6 +135,19 @@ def _said_of(error: Exception) -> InsightError | None:
     if len(sys.argv) > 1 and Path(sys.argv[1]).exists():
         hint = f"the report comes first: nsys-insight top {sys.argv[1]}"
     return UsageError(error.format_message(), hint)
+
+
+def _is_for_machines(arguments: list[str]) -> bool:
+    """Tell whether JSON is asked for, from what was typed: what is wrong may be the command line itself."""
+    fmt = ""
+    for flag, behind in zip(arguments, [*arguments[1:], ""], strict=True):
+        if flag == "--":
+            break
+        if flag in ("-f", "--format"):
+            fmt = behind
+        elif flag.startswith(("--format=", "-f")):
+            fmt = flag.removeprefix("--format=").removeprefix("-f").removeprefix("=")
+    return fmt in ("json", "jsonl")
 
 
 def _interrupt(*_: object) -> None:

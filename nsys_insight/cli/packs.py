@@ -54,7 +54,7 @@ GROUP BY ALL
 HAVING count(*) >= $least
 ORDER BY total_ns DESC, name  -- to the last tie, so that the answer is the same every time
 '''
-_LISTED = (
+LISTED = (
     Column("name", "VARCHAR", "The command"),
     Column("title", "VARCHAR", "What it answers"),
     Column("file", "VARCHAR", "Where it is from"),
@@ -77,7 +77,7 @@ def _list(
     own = user_packs.user_packs()
     rows = [(pack.name, pack.title, "built in") for pack in built_in().values()]
     rows += [(pack.name, pack.title, str(pack.path)) for pack in own.packs.values()]
-    show(of_rows(_LISTED, rows, report="packs", title="Packs"), checked_format(fmt), Flags(limit=0))
+    show(of_rows(LISTED, rows, report="packs", title="Packs"), checked_format(fmt), Flags(limit=0))
     for path, what in own.wrong.items():
         terminal.note(f"{path} is not used: {what}")
 

@@ -123,6 +123,18 @@ def _ncu() -> Command:
     return app
 
 
+def _skill() -> Command:
+    from nsys_insight.cli.skill import app
+
+    return app
+
+
+def _mcp() -> Command:
+    from nsys_insight.cli.mcp import mcp
+
+    return mcp
+
+
 def _sass() -> Command:
     from nsys_insight.cli.kernel_code import sass
 
@@ -221,7 +233,7 @@ class Entry:
 _MARKUP = re.compile(r"(\[[a-z#/@][^\[]*?\])")
 _NO_BOUND = 10**15
 _FIRST, _COMPARE, _EXPLORE, _NCU, _TRACES = "Start here", "Compare", "Explore", "Nsight Compute", "Traces"
-_CODE = "Compiled kernels"
+_CODE, _AGENTS = "Compiled kernels", "Coding agents"
 _NO_FLAGS_BEHIND = {"context_settings": {"allow_interspersed_args": False, **HELP}}
 _OTHER_ARGUMENTS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 COMMANDS = {
@@ -251,6 +263,8 @@ COMMANDS = {
     "ncu": Entry(_NCU, "Which launch to profile, what ncu measured, and what to change", _ncu),
     "sass": Entry(_CODE, "Read machine code: loops, instructions, loads per multiply-add, spills", _sass),
     "ptxas": Entry(_CODE, "Read registers, spills and shared memory from the compiler, and what fits on an SM", _ptxas),
+    "skill": Entry(_AGENTS, "Install the Agent Skill: what a coding agent should know to use this tool", _skill),
+    "mcp": Entry(_AGENTS, "Answer a coding agent over the Model Context Protocol, about the traces named", _mcp),
     "convert": Entry(_TRACES, "Hand a trace over: a DuckDB file, a Parquet folder, a timeline for Perfetto", _convert),
     "fleet": Entry(_TRACES, "Work out hundreds of traces once, by many workers, for all reports after it", _fleet),
     "scrub": Entry(_TRACES, "Write a copy to be given away: no environment, secrets, paths; the same numbers", _scrub),

@@ -24,11 +24,26 @@ DEMO: tuple[tuple[str, str, dict[str, Any], dict[str, Any]], ...] = (
 
 
 def schema(
-    view: Annotated[str | None, typer.Argument(help="A view; left out: all of them.", show_default=False)] = None,
+    view: Annotated[
+        str | None, typer.Argument(help="A view, or with --json a report; left out: all of them.", show_default=False)
+    ] = None,
     fmt: FormatOption = "table",
     every: Annotated[bool, typer.Option("--all", help="Also those that only other views are made of.")] = False,  # noqa: FBT002 - a flag
+    as_json: Annotated[  # noqa: FBT002 - a flag
+        bool, typer.Option("--json", help="Print the JSON Schema of what a command writes under --format json.")
+    ] = False,
 ) -> None:
-    """Describe the views that sql can query, and their columns."""
+    """Describe the views that sql can query, and their columns; or with --json the JSON that commands write.
+
+    --json takes a report, diagnose, diff, check, sql, packs, answer (what all share) or error; left out: all of them.
+    """
+    if as_json:
+        import json
+
+        from nsys_insight.cli.json_schema import schema_of
+
+        print(json.dumps(schema_of(view), indent=2))
+        return
     from nsys_insight.session.schema import described
 
     show(described(view, internal=every), checked_format(fmt), Flags(limit=0))

@@ -27,8 +27,15 @@ def note(text: str) -> None:
         print(said, file=sys.stderr)
 
 
-def complain(error: InsightError) -> None:
-    """Print an error's sentence and its hint, on stderr."""
+def complain(error: InsightError, *, as_json: bool = False) -> None:
+    """Print an error's sentence and its hint, on stderr; as one line of JSON where that is the format of the answer."""
+    if as_json:
+        import json
+
+        from nsys_insight.render import json_
+
+        print(json.dumps(json_.error(error)), file=sys.stderr)
+        return
     print(f"error: {_plain(error.message)}", file=sys.stderr)
     if error.hint:
         print(f"hint: {_plain(error.hint)}", file=sys.stderr)

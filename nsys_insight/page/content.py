@@ -112,6 +112,11 @@ def gather(trace: Session, steps: StepOptions, sizes: dict[str, Any] | None = No
     )
 
 
+def head(info: Report) -> tuple[list[str], list[Figure]]:
+    """What is said of a trace before any diagnosis: how it was captured, and the figures of the whole."""
+    return _facts(info), _figures_of_trace(info)
+
+
 def sentences(text: str, most: int) -> str:
     """The first `most` sentences of a text."""
     return ". ".join(text.split(". ")[:most]).removesuffix(".") + "."

@@ -15,6 +15,9 @@ from nsys_insight.text.cells import printable
 from nsys_insight.version import __version__
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from nsys_insight.diagnose.diagnosis import Diagnosis
     from nsys_insight.diagnose.result import Finding
     from nsys_insight.page.content import Content, Report
     from nsys_insight.page.layer import Layer
@@ -27,48 +30,57 @@ _PAGE = Path(__file__).parent / "templates"
 
 def page(content: Content, strip: Strip | None, layer: Layer | None, limit: int | None = ROWS) -> str:
     """Write the page, with at most `limit` rows in a table, or all."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(
-        loader=FileSystemLoader(_PAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
     style, script = (_read(name) for name in ("page.css", "page.js"))
     reports = content.reports
     answers = {name: entry.answer for name, entry in reports.items() if not entry.is_empty}
-    return environment.get_template("page.html.j2").render(
-        content=content,
-        file=printable(content.file),
-        version=__version__,
-        style=Markup(style),  # noqa: S704 - our own files
-        script=Markup(script),  # noqa: S704 - our own files
-        style_hash=_hash(style),
-        script_hash=_hash(script),
-        legend=looks.LEGEND,
-        diagnosis=_diagnosis(content),
-        strip=strip,
-        layer=layer,
-        budget=pictures.budget(answers["classify"]) if "classify" in answers else [],
-        idle=pictures.idle(answers["idle"]) if "idle" in answers else [],
-        top=pictures.top(answers["top"]) if "top" in answers else [],
-        pace=pictures.pace(answers["steps"]) if "steps" in answers else None,
-        roofline=Markup(_roofline(answers["roofline"])) if "roofline" in answers else "",  # noqa: S704 - it escapes its texts itself
-        ncu=_measured(content, limit),
-        topics=[
-            {
-                **topic._asdict(),
-                "reports": [_shown(entry, limit) for entry in found if not entry.is_empty],
-                "empty": [entry for entry in found if entry.is_empty],
-            }
-            for topic, found in content.topics.items()
-        ],
+    return (
+        environment()
+        .get_template("page.html.j2")
+        .render(
+            content=content,
+            file=printable(content.file),
+            version=__version__,
+            style=Markup(style),  # noqa: S704 - our own files
+            script=Markup(script),  # noqa: S704 - our own files
+            style_hash=_hash(style),
+            script_hash=_hash(script),
+            legend=looks.LEGEND,
+            diagnosis=diagnosis_parts(content.diagnosis, content),
+            strip=strip,
+            layer=layer,
+            budget=pictures.budget(answers["classify"]) if "classify" in answers else [],
+            idle=pictures.idle(answers["idle"]) if "idle" in answers else [],
+            top=pictures.top(answers["top"]) if "top" in answers else [],
+            pace=pictures.pace(answers["steps"]) if "steps" in answers else None,
+            roofline=Markup(_roofline(answers["roofline"])) if "roofline" in answers else "",  # noqa: S704 - it escapes its texts itself
+            ncu=_measured(content, limit),
+            topics=[
+                {
+                    **topic._asdict(),
+                    "reports": [_shown(entry, limit) for entry in found if not entry.is_empty],
+                    "empty": [entry for entry in found if entry.is_empty],
+                }
+                for topic, found in content.topics.items()
+            ],
+        )
     )
 
 
-def _diagnosis(content: Content) -> dict[str, Any]:
+def environment() -> Environment:
+    """Make what fills in the templates; whatever is put into them is escaped."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(_PAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+
+
+def diagnosis_parts(found: Diagnosis, content: Content | None = None) -> dict[str, Any]:
+    """Give the parts of a diagnosis, with links to the reports of a page that it is on."""
     from nsys_insight.diagnose import text as diagnosis_text
 
-    found = content.diagnosis
     return {
         "verdict": found.verdict,
         "lines": [printable(line) for line in diagnosis_text.costs(found)],
@@ -78,7 +90,7 @@ def _diagnosis(content: Content) -> dict[str, Any]:
                 **_printable(finding),
                 "also": [_printable(one) for one in finding.also],
                 "gain": diagnosis_text.gain(finding, found.per),
-                "link": _link(finding.command, content),
+                "link": _link(finding.command, content) if content else "",
             }
             for finding in found.findings
         ],

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.errors import UsageError
 from nsys_insight.page import looks
 from nsys_insight.page.asking import ask
 from nsys_insight.page.pictures import Bar
@@ -85,13 +86,21 @@ class _Window:
         return Bar(left, width, look, label, f"{label}\n{value('a_ns', end - start)}, {when}{tip}")
 
 
-def strip(trace: Session, steps: StepOptions) -> Strip | None:
-    """Draw a typical step, or where there are no steps the whole; None where nothing ran on a GPU."""
-    found = ask(trace, "step", steps)
+def strip(trace: Session, steps: StepOptions, step: int | None = None) -> Strip | None:
+    """Draw the step of this number, or a typical one, or where there are no steps the whole.
+
+    Returns None where nothing ran on a GPU.
+
+    Raises:
+        UsageError: There is no step of this number.
+    """
+    found = ask(trace, "step", steps) if step is None else ask(trace, "one_step", steps, step=step)
+    if step is not None and not found:
+        raise UsageError(f"there is no step {step}", "nsys-insight steps lists them")
     drawn = found or ask(trace, "whole", steps)
     if not drawn or drawn[0].start_ns == drawn[0].end_ns:
         return None
-    step = drawn[0].step if found else None
+    number = drawn[0].step if found else None
     from_ns, to_ns = drawn[0].start_ns, drawn[0].end_ns
     cut = []
     operations = ask(trace, "operations", steps, from_ns=from_ns, to_ns=to_ns, most=OPERATIONS)
@@ -113,7 +122,7 @@ def strip(trace: Session, steps: StepOptions) -> Strip | None:
     cut += [f"{THREADS} of {threads} threads"] if threads > THREADS else []
     cut += [f"{STREAMS} of {streams} streams"] if streams > STREAMS else []
     cut += [f"{GAPS:,} longest gaps of {hidden + GAPS:,}"] if hidden else []
-    return Strip(step, from_ns, to_ns, [*host, *device, *idle], _ticks(window), causes, cut)
+    return Strip(number, from_ns, to_ns, [*host, *device, *idle], _ticks(window), causes, cut)
 
 
 def _host(window: _Window, ranges: list[Any], calls: list[Any]) -> tuple[list[Lane], int]:

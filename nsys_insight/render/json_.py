@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from nsys_insight.render.plain import plain
 from nsys_insight.text.units import unit_of
 
 if TYPE_CHECKING:
+    from nsys_insight.errors import InsightError
     from nsys_insight.session.answer import Answer
 
 SCHEMA = "nsys-insight/1"
+
+
+def error(what: InsightError) -> dict[str, Any]:
+    """An error as an object: what kind it is (by which exit code), the sentence, and what to type next."""
+    said = {"kind": what.kind, "exit_code": int(what.exit_code), "message": what.message, "hint": what.hint or None}
+    return {"schema": SCHEMA, "error": said}
 
 
 def write(answer: Answer, stream: TextIO, limit: int | None) -> None:

@@ -1,0 +1,1 @@
+"""What notebooks and editors show: answers and diagnoses as HTML, pictures as SVG, reports as documented methods."""
