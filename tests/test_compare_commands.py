@@ -121,7 +121,7 @@ class TestCheck:
         worse = run("check", EAGER, "--baseline", saved, "-f", "json")
         assert worse.returncode == 1
         broken = {row["metric"] for row in json.loads(worse.stdout)["rows"] if row["verdict"] == "broken"}
-        assert broken == {"wall_ns", "launch_calls", "sync_points", "h2d_bytes"}
+        assert broken == {"wall_ns", "launch_calls", "sync_points", "h2d_bytes", "decode_wall_ns"}
         assert run("diff", saved, EAGER).stdout.startswith("revert: ")
 
     def test_a_saved_run_of_another_version_is_refused(self, run, tmp_path):
