@@ -50,6 +50,7 @@ _KINDS = {
     "steps": frozenset({"steps", "step_calls", "step_kernels", "step_launches", "step_method"}),
     "fusion": frozenset({"fusions", "fusion_kernels", "fusion_step"}),
     "nccl": frozenset({"nccl_kernels", "nccl_ranks"}),
+    "rank_numbers": frozenset({"rank_numbers"}),
     "ranks": frozenset({"ranks", "collectives", "collective_ranks", "rank_steps", "rank_delays", "rank_run"}),
 }
 # What finds those for all traces in turn, in Python; the module is imported when it is needed.
@@ -58,7 +59,7 @@ _FILLERS = {
     "nccl": "ranks.kernels",
 }  # fmt: skip
 # The kinds that are of all traces together: they are in the connection's own catalog.
-OF_RUN = frozenset({"ranks"})
+OF_RUN = frozenset({"ranks", "rank_numbers"})
 # How progress names what is being found, where it is not the name of the fact.
 _WORDS = {
     "idle": "idle time",
@@ -70,6 +71,7 @@ _WORDS = {
     "work": "CPU time",
     "cpu_work": "CPU work",
     "nccl": "collectives",
+    "rank_numbers": "ranks",
     "ranks": "who is late",
 }
 _KIND_OF = {table: kind for kind, tables in _KINDS.items() for table in tables}
@@ -107,7 +109,7 @@ class Facts:
     Args:
         connection: Where the model is.
         sources: What it is over, file by file.
-        scope: The part of the traces that it shows.
+        scopes: The part of each trace that it shows.
         prepare: Creates the views that a statement names, in some catalogs or in all.
         kept: The facts that were found before, for the whole trace, and are shown by views in place of tables.
         labels: What the files are called.
@@ -117,13 +119,13 @@ class Facts:
         self,
         connection: duckdb.DuckDBPyConnection,
         sources: Sequence[Source],
-        scope: Scope,
+        scopes: Sequence[Scope],
         prepare: Callable[[str, Sequence[str] | None], None],
         kept: AbstractSet[str] = frozenset(),
         labels: Sequence[str] = ("",),
     ) -> None:
         """Nothing has been found but what was kept."""
-        self._connection, self._sources, self._scope, self._create_views = connection, sources, scope, prepare
+        self._connection, self._sources, self._scopes, self._create_views = connection, sources, scopes, prepare
         self._labels = labels
         self._kept = set(kept)
         kinds = {_KIND_OF.get(table, table) for table in kept}
@@ -210,6 +212,10 @@ class Facts:
             from nsys_insight.facts.ranks import fill
 
             fill.fill(self._connection, self._parts, self._labels, prepare)
+        elif kind == "rank_numbers":
+            from nsys_insight.facts.ranks import read
+
+            read.fill(self._connection, self._parts, self._labels, prepare)
         else:
             for part in parts:
                 with several.inside(self._connection, part):
@@ -220,8 +226,8 @@ class Facts:
         if kind == "gaps":
             from nsys_insight.facts import gaps
 
-            source = self._sources[self._parts.index(part)]
-            gaps.fill(self._connection, source, self._scope, options.min_gap_ns, prepare)
+            at = self._parts.index(part)
+            gaps.fill(self._connection, self._sources[at], self._scopes[at], options.min_gap_ns, prepare)
         elif kind == "steps":
             from nsys_insight.facts.steps import steps
 

@@ -87,6 +87,7 @@ class Pack:
         example: What to type behind its name in the README.
         page: Whether the page has it.
         agent: What a coding agent is shown of it: how many rows of which columns.
+        ranks: How the ranks of a run are added up, as the header says it; empty if they are not.
         details: The columns that a table leaves out, and says so, where a row does not fit on one line.
     """
 
@@ -108,6 +109,7 @@ class Pack:
     example: str = ""
     page: bool = True
     agent: AgentTable | None = None
+    ranks: dict[str, Any] = field(default_factory=dict)
 
     def statement(self, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return the SQL with its parameters written in, and the parameters' values.
@@ -164,6 +166,7 @@ def parse(path: Path) -> Pack:
             example=facts.get("example", ""),
             page=facts.get("page", True),
             agent=AgentTable(facts["agent"]["rows"], tuple(facts["agent"]["columns"])) if "agent" in facts else None,
+            ranks=facts.get("ranks", {}),
         )
     except KeyError as error:
         raise UsageError(f"the header of {path.name} lacks {error}", HINT) from None

@@ -95,6 +95,11 @@ SELECT 'CUDA graphs ran as a whole: their time is gpu, with what is idle or copi
 FROM graph_launches HAVING count(*) > 0"""
 processes = """
 SELECT sentence FROM _other_processes WHERE EXISTS (FROM answer)"""
+
+[ranks]
+by = ["part", "see"]
+spread = "time_ns"
+mean = ["time_ns", "wall_pct", "recoverable_ns"]
 */
 WITH budget AS MATERIALIZED (
     FROM step_budget

@@ -35,6 +35,11 @@ FROM answer WHERE cause = 'unknown' HAVING sum(wall_pct) >= 0.05"""
 [agent]
 rows = 8
 columns = ["gpu_id", "cause", "host", "time_ns", "wall_pct"]
+
+[ranks]
+by = ["cause", "host"]
+spread = "time_ns"
+mean = ["time_ns", "wall_pct"]
 */
 WITH parts AS (
     SELECT gpu_id, 'busy' AS cause, NULL AS host, busy_ns AS time_ns FROM used_gpus

@@ -53,11 +53,12 @@ FROM rank_run AS r WHERE EXISTS (FROM answer)"""
 unit = """
 SELECT 'no steps are known: times are of each collective, with what is before it' FROM rank_run WHERE unit = 'collective' AND verdict IS NOT NULL"""
 clock = "SELECT clock FROM rank_run WHERE clock IS NOT NULL"
+doubled = "SELECT doubled FROM rank_run WHERE doubled IS NOT NULL"
 missing = "SELECT missing FROM rank_run WHERE missing IS NOT NULL"
 unmatched = "SELECT unmatched FROM rank_run WHERE unmatched IS NOT NULL"
 numbered = """
 SELECT 'nothing says which rank is which: they are numbered in order' || CASE WHEN count(DISTINCT trace) > 1 THEN ' of traces' ELSE ' of GPUs and processes' END
-FROM ranks WHERE (SELECT numbered_by FROM rank_run) = 'order' HAVING count(*) > 1"""
+FROM ranks WHERE (SELECT numbered_by = 'order' AND doubled IS NULL FROM rank_run) HAVING count(*) > 1"""
 */
 WITH means AS (
     SELECT

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from nsys_insight.facts.ranks import judge, numbers, place, rank, run
+from nsys_insight.facts.ranks import judge, place, read, run
 from nsys_insight.facts.ranks.budget import Busy, Spent
-from nsys_insight.facts.ranks.sentences import clock_said, missing_said, unmatched_said
+from nsys_insight.facts.ranks.sentences import clock_said, doubled_said, missing_said, unmatched_said
 from nsys_insight.facts.ranks.write import Windows, Writer
 from nsys_insight.ingest import several
 from nsys_insight.paths import query
@@ -20,14 +20,9 @@ if TYPE_CHECKING:
     import duckdb
 
     from nsys_insight.facts.ranks.judge import Table, Verdict
-    from nsys_insight.facts.ranks.rank import Ints, Rank
+    from nsys_insight.facts.ranks.rank import Ints
+    from nsys_insight.facts.ranks.read import Prepare
     from nsys_insight.facts.ranks.run import Run
-
-    class Prepare(Protocol):
-        """What creates the views that a statement names, and finds the facts that these show, in some traces."""
-
-        def __call__(self, sql: str, among: Sequence[str]) -> None:
-            """Do so in the traces of these catalogs."""
 
 
 # Of so many steps in which a rank is late, the longest delays, it is looked up what its host did.
@@ -43,15 +38,14 @@ def fill(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], labels: Se
         labels: What the traces are called.
         prepare: Creates the views that a statement names, and finds the facts that these show.
     """
-    ranks, began, by_nccl, environments = _read(connection, parts, prepare)
+    ranks, began, told, alike = read.known(connection, parts, labels, prepare)
     if not ranks:
         return
-    told = numbers.numbered(ranks, labels, by_nccl, environments)
     found = run.run_of(ranks, began) if len(ranks) > 1 else None
     writer = Writer(connection, told)
     writer.ranks(ranks, labels, found, began)
     if found is None:
-        writer.run(ranks=len(ranks), numbered_by=told.by)
+        writer.run(ranks=len(ranks), numbered_by=told.by, doubled=doubled_said(told, alike))
         return
     windows = _windows(connection, parts, found, prepare)
     members = found.main.group.ranks
@@ -74,29 +68,8 @@ def fill(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], labels: Se
         verdict=verdict.kind if len(windows.step) else None,
         unit=windows.unit, steps=len(windows.step), ranks=len(members), error_ns=round(found.error),
         numbered_by=told.by, clock=clock_said(found, began), missing=missing_said(told),
-        unmatched=unmatched_said(found, told),
+        unmatched=unmatched_said(found, told), doubled=doubled_said(told, alike),
     )  # fmt: skip
-
-
-def _read(
-    connection: duckdb.DuckDBPyConnection, parts: Sequence[str], prepare: Prepare
-) -> tuple[list[Rank], list[int | None], dict[tuple[int, int], tuple[int, int]], list[dict[str, int]]]:
-    """Read the ranks of the traces, when these began, and what is said of which rank is which."""
-    statements = {name: query(f"facts/ranks/{name}") for name in ("kernels", "began", "numbers", "environment")}
-    for statement in statements.values():
-        prepare(statement, parts)
-    ranks: list[Rank] = []
-    began: list[int | None] = []
-    by_nccl: dict[tuple[int, int], tuple[int, int]] = {}
-    environments = []
-    for number, part in enumerate(parts):
-        with several.inside(connection, part):
-            ranks += rank.of_rows(number, named_rows(connection, statements["kernels"]))
-            began.append(connection.execute(statements["began"]).fetchall()[0][0])
-            for said in named_rows(connection, statements["numbers"]):
-                by_nccl[number, said.process_id] = said.rank, said.ranks
-            environments.append(dict(connection.execute(statements["environment"]).fetchall()))
-    return ranks, began, by_nccl, environments
 
 
 def _windows(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], found: Run, prepare: Prepare) -> Windows:

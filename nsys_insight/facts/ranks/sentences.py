@@ -39,12 +39,26 @@ def clock_said(found: Run, began: Sequence[int | None]) -> str:
 
 
 def missing_said(told: Numbered) -> str | None:
-    """Say which ranks have no trace."""
-    return (
-        f"{_listed(told.missing)} {'is' if len(told.missing) == 1 else 'are'} not in these traces"
-        if told.missing
-        else None
-    )
+    """Say which ranks have no trace, and which ran nothing of NCCL in theirs."""
+    silent = sorted(told.silent.values())
+    said = []
+    if told.missing:
+        said.append(f"{_listed(told.missing)} {'is' if len(told.missing) == 1 else 'are'} not in these traces")
+    if silent:
+        said.append(f"{_listed(silent)} ran no kernels of NCCL")
+    return "; ".join(said) or None
+
+
+def doubled_said(told: Numbered, alike: Sequence[tuple[str, str]]) -> str | None:
+    """Say which traces hold what others do, and which say that they are one rank."""
+    said = [f"{one} holds the same kernels at the same times as {other}, and is left out" for one, other in alike]
+    if told.doubled:
+        number, labels = told.doubled
+        names = f"{', '.join(labels[:_NAMED])}{' and others' if len(labels) > _NAMED else ''}"
+        said.append(
+            f"{names} each say that they are rank {number}, so the ranks are numbered in order: are these several runs?"
+        )
+    return "; ".join(said) or None
 
 
 def unmatched_said(found: Run, told: Numbered) -> str | None:

@@ -24,5 +24,5 @@ CREATE TABLE IF NOT EXISTS facts.rank_delays (
 
 CREATE TABLE IF NOT EXISTS facts.rank_run (
     verdict VARCHAR, unit VARCHAR, steps BIGINT, ranks BIGINT, error_ns BIGINT, numbered_by VARCHAR, clock VARCHAR, missing VARCHAR,
-    unmatched VARCHAR
+    unmatched VARCHAR, doubled VARCHAR
 );

@@ -36,6 +36,6 @@ SELECT
         WHEN 'moving' THEN 'now this one is late and now that; a rank waits ' || time_text(o.waiting_ns) || ' a ' || r.unit || ' in the mean'
         ELSE 'none makes the others wait by enough to be told'
     END AS sentence,
-    [text FOR text IN [r.clock, r.missing, r.unmatched] IF text IS NOT NULL] AS notes
+    [text FOR text IN [r.clock, r.doubled, r.missing, r.unmatched] IF text IS NOT NULL] AS notes
 FROM rank_run AS r, chosen AS c, late AS l, others AS o
 WHERE r.verdict IS NOT NULL

@@ -11,3 +11,4 @@ COMMENT ON COLUMN rank_run.numbered_by IS 'Who says which rank is which: NCCL, t
 COMMENT ON COLUMN rank_run.clock IS 'How well times of several ranks can be compared, as a sentence';
 COMMENT ON COLUMN rank_run.missing IS 'Which ranks are not in the traces, as a sentence; NULL where none is known to be missing';
 COMMENT ON COLUMN rank_run.unmatched IS 'Which ranks and collectives could not be matched, as a sentence';
+COMMENT ON COLUMN rank_run.doubled IS 'Which traces hold what others do, or say that they are the same rank, as a sentence';
