@@ -1,4 +1,4 @@
-"""Ranks in every report and view: `rank` beside `trace`, all ranks added up, and one file with several as several files."""
+"""Ranks in every report and view: `rank` beside `trace`, all added up, and those of one file as those of several."""
 
 from __future__ import annotations
 

@@ -21,7 +21,9 @@ PARAM = Param(
 
 @dataclass(frozen=True)
 class AddedUp:
-    """What becomes of a report's columns where its rows of all ranks with the same `by` become one; others are left out.
+    """What becomes of a report's columns where its rows of all ranks that have the same `by` become one row.
+
+    Columns that it does not name are left out.
 
     Attributes:
         by: The columns that tell what a row is about.
@@ -88,7 +90,7 @@ class AddedUp:
             FROM of_rank
             GROUP BY {by}
             ORDER BY sum({spread}) DESC NULLS LAST, {by}
-        """  # noqa: S608 - names of columns, of a header
+        """
 
 
 def of_header(facts: Mapping[str, Any]) -> AddedUp:

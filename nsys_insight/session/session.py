@@ -146,8 +146,8 @@ class Session:
 
         Of several traces a report about ranks is answered once; another one for each, with a column `trace` in front.
         Reports about steps also take the options of `packs.step_options.StepOptions`. With ``ranks="each"`` the
-        processes of one trace that run NCCL are answered as several traces are; with ``ranks="sum"`` all ranks are added
-        up, as they are anyway where the traces are known to be those of a run (`packs.added`).
+        processes of one trace that run NCCL are answered as several traces are; with ``ranks="sum"`` all ranks are
+        added up, as they are anyway where the traces are known to be those of a run (`packs.added`).
 
         Raises:
             UsageError: There is no such report, or a parameter is wrong.
@@ -179,7 +179,8 @@ class Session:
                 means |= _BESIDE
                 if pack.ranks and (ranks == "sum" or (ranks is None and is_run)):
                     table, columns, means = self._added_up(pack, table, columns, numbers)
-                    asked, said = [*asked, "ranks"], [*said, [_ADDED.format(len(self.labels))]]
+                    asked = {**asked, "ranks": ""}
+                    said = [*said, [_ADDED.format(len(self.labels))]]
         notes = [(name, text) for name, texts in zip(asked, said, strict=True) for text in texts]
         return Answer(
             connection=self._connection.duckdb,

@@ -68,7 +68,8 @@ def unite(  # noqa: PLR0913, PLR0917 - what is united, and what is known of it
     Views of the run as a whole are created once: they are of all traces as they are.
 
     Of more than a few traces, a plan over all would take more memory than their rows: then the rows are loaded, trace
-    by trace, with the columns that the query names. `loaded` keeps which those are. `numbers` tells which rank is which.
+    by trace, with the columns that the query names. `loaded` keeps which those are. `numbers` tells
+    which rank is which.
     """
     names = mentioned(sql)
     of_run = [view for view in views.needed(sql) if view.is_of_run]
