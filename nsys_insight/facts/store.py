@@ -49,9 +49,11 @@ _KINDS = {
     "gaps": frozenset({"listed_gaps", "listed_operations", "listed_activity"}),
     "steps": frozenset({"steps", "step_calls", "step_kernels", "step_launches", "step_method"}),
     "fusion": frozenset({"fusions", "fusion_kernels", "fusion_step"}),
-    "nccl": frozenset({"nccl_kernels", "nccl_ranks"}),
+    "nccl": frozenset({"nccl_kernels", "nccl_messages", "nccl_ranks"}),
     "rank_numbers": frozenset({"rank_numbers"}),
-    "ranks": frozenset({"ranks", "collectives", "collective_ranks", "rank_steps", "rank_delays", "rank_run"}),
+    "ranks": frozenset(
+        {"ranks", "collectives", "collective_ranks", "messages", "rank_steps", "rank_delays", "rank_run"}
+    ),
 }
 # What finds those for all traces in turn, in Python; the module is imported when it is needed.
 _FILLERS = {

@@ -10,7 +10,7 @@ Groups the collectives of NCCL by communicator, operation and size of the messag
 communicator and order where their traces are there. transfer_ns is how long all ranks are in one, waiting_ns how long a rank is
 there before the last one comes. Sizes and communicators are those of NCCL's NVTX payloads. Bandwidths are those of nccl-tests, over
 transfer_ns: size / time, and the same times 2(n-1)/n for AllReduce, (n-1)/n for AllGather and ReduceScatter, whose size is that of
-all ranks together, and 1 for Broadcast and Reduce. Of one rank alone nobody knows what of its time is waiting."""
+all ranks together, and 1 for Broadcast, Reduce and SendRecv. Of one rank alone nobody knows what of its time is waiting."""
 reading = """
 Much waiting and little transfer: see ranks for who is late; a faster link or overlap would not help. Much transfer at a low
 bus_bytes_per_s: compare it with what nccl-tests measures for that size between these GPUs. Small messages have a low one by nature:
@@ -20,7 +20,7 @@ empty = "No kernels of NCCL ran in this scope."
 [columns]
 operation = "AllReduce, AllGather, SendRecv …; NULL where the kernel's name does not say"
 bytes = "Size of the message as NCCL states it: what a rank gives, of a ReduceScatter what it gets; NULL without NCCL's NVTX payloads"
-calls = "How many there were; of one rank where they are not matched"
+calls = "How many there were; of SendRecv messages; kernels of all ranks where they are not matched"
 ranks = "Ranks that took part, of those whose traces are there; NULL where they are not matched"
 kernel_ns = "How long the kernel runs on a rank; a mean"
 transfer_ns = "How long all ranks are in it; a median"
@@ -56,17 +56,33 @@ matched AS (
     JOIN kernels_of AS k USING (collective)
     GROUP BY c.operation, c.bytes, c.ranks, c.communicator
 ),
+-- Messages of which each has kernels of its own, so that what is known of these is known of it.
+plain AS (
+    SELECT communicator
+    FROM (SELECT communicator, count(*) AS messages FROM messages GROUP BY communicator)
+    JOIN (SELECT communicator, count(*) AS kernels FROM nccl_kernels WHERE operation = 'SendRecv' GROUP BY communicator) USING (communicator)
+    WHERE kernels = 2 * messages
+),
+sent AS (
+    SELECT
+        'SendRecv' AS operation, bytes, count(*) AS calls, 2 AS ranks, avg(send_ns + receive_ns) / 2 AS kernel_ns, median(transfer_ns) AS transfer_ns,
+        avg(send_waiting_ns + receive_waiting_ns) / 2 AS waiting_ns, median(arrived_ns - start_ns) AS skew_ns,
+        max(arrived_ns - start_ns) AS max_skew_ns, sum(send_ns + receive_ns)::BIGINT AS total_ns, communicator
+    FROM messages
+    WHERE communicator IN (FROM plain)
+    GROUP BY bytes, communicator
+),
 alone AS (
     SELECT
         operation, bytes, count(*) AS calls, NULL::BIGINT AS ranks, avg(end_ns - start_ns) AS kernel_ns, NULL::DOUBLE AS transfer_ns,
         NULL::DOUBLE AS waiting_ns, NULL::DOUBLE AS skew_ns, NULL::BIGINT AS max_skew_ns, sum(end_ns - start_ns)::BIGINT AS total_ns, communicator
     FROM nccl_kernels
-    WHERE operation IN ('SendRecv', 'Send', 'Recv') OR NOT EXISTS (FROM collectives)
+    WHERE CASE WHEN operation IN ('SendRecv', 'Send', 'Recv') THEN NOT coalesce(communicator IN (FROM plain), false) ELSE NOT EXISTS (FROM collectives) END
     GROUP BY operation, bytes, communicator
 ),
 sized AS (
     SELECT *, CASE WHEN operation IN ('AllGather', 'ReduceScatter') THEN bytes * ranks ELSE bytes END AS size_bytes
-    FROM (FROM matched UNION ALL FROM alone)
+    FROM (FROM matched UNION ALL FROM sent UNION ALL FROM alone)
 )
 SELECT
     operation, bytes, calls, ranks, kernel_ns, transfer_ns, waiting_ns, skew_ns, max_skew_ns,
@@ -74,7 +90,7 @@ SELECT
     1e9 * size_bytes / nullif(transfer_ns, 0) * CASE
         WHEN operation = 'AllReduce' THEN 2.0 * (ranks - 1) / ranks
         WHEN operation IN ('AllGather', 'ReduceScatter') THEN 1.0 * (ranks - 1) / ranks
-        WHEN operation IN ('Broadcast', 'Reduce') THEN 1.0
+        WHEN operation IN ('Broadcast', 'Reduce', 'SendRecv') THEN 1.0
     END AS bus_bytes_per_s,
     total_ns, communicator
 FROM sized

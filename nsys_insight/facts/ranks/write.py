@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from nsys_insight.facts.ranks.budget import Spent
     from nsys_insight.facts.ranks.judge import Delay, Verdict
+    from nsys_insight.facts.ranks.messages import Messages
     from nsys_insight.facts.ranks.numbers import Numbered
     from nsys_insight.facts.ranks.rank import Ints, Rank
     from nsys_insight.facts.ranks.run import Collectives, Run
@@ -91,6 +92,30 @@ class Writer:
             in_steps = of is found.main and windows.unit == "step"
             self._collectives(found, of, windows.step_of if in_steps else None, first)
             first += len(of.whole)
+
+    def messages(self, found: Run, sent: Messages) -> None:
+        """Write the messages that are matched."""
+        import numpy as np
+
+        if not sent.matched:
+            return
+        times = {
+            at: (found.clocks[one.trace].apply(one.start), found.clocks[one.trace].apply(one.end))
+            for at, one in enumerate(found.ranks)
+            if one.trace in found.clocks
+        }
+        for communicator in dict.fromkeys(one.communicator for one in sent.matched):
+            of = [one for one in sent.matched if one.communicator == communicator]
+            self._fill("messages", {
+                "sender": np.array([self._numbers[one.sender] for one in of]),
+                "receiver": np.array([self._numbers[one.receiver] for one in of]),
+                "bytes": np.array([one.bytes for one in of]),
+                "sent_ns": np.array([times[one.sender][0][one.sent] for one in of]),
+                "sent_end_ns": np.array([times[one.sender][1][one.sent] for one in of]),
+                "received_ns": np.array([times[one.receiver][0][one.received] for one in of]),
+                "received_end_ns": np.array([times[one.receiver][1][one.received] for one in of]),
+                "is_alone": np.array([one.is_alone for one in of]),
+            }, communicator=communicator)  # fmt: skip
 
     def _collectives(self, found: Run, of: Collectives, steps: Ints | None, first: int) -> None:
         import numpy as np

@@ -13,6 +13,11 @@ CREATE TABLE IF NOT EXISTS facts.collective_ranks (
     collective BIGINT, rank BIGINT, start_ns BIGINT, end_ns BIGINT, waiting_ns BIGINT
 );
 
+CREATE TABLE IF NOT EXISTS facts.messages (
+    communicator VARCHAR, sender BIGINT, receiver BIGINT, bytes BIGINT, sent_ns BIGINT, sent_end_ns BIGINT, received_ns BIGINT,
+    received_end_ns BIGINT, is_alone BOOLEAN
+);
+
 CREATE TABLE IF NOT EXISTS facts.rank_steps (
     step BIGINT, rank BIGINT, start_ns BIGINT, wall_ns BIGINT, busy_ns BIGINT, waiting_ns BIGINT, transfer_ns BIGINT, idle_ns BIGINT,
     late_ns BIGINT
@@ -24,5 +29,6 @@ CREATE TABLE IF NOT EXISTS facts.rank_delays (
 
 CREATE TABLE IF NOT EXISTS facts.rank_run (
     verdict VARCHAR, unit VARCHAR, steps BIGINT, ranks BIGINT, error_ns BIGINT, numbered_by VARCHAR, clock VARCHAR, missing VARCHAR,
-    unmatched VARCHAR, doubled VARCHAR
+    unmatched VARCHAR, doubled VARCHAR, pipeline VARCHAR,
+    compared_with VARCHAR, stages BIGINT, stage_messages BIGINT, bubble_pct DOUBLE
 );
