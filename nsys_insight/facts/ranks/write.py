@@ -79,10 +79,11 @@ class Writer:
 
         for column, (number, one) in enumerate(zip(found.main.group.ranks, spent, strict=True)):
             starts = found.main.end[windows.first, column]
+            own = found.ranks[number].end[found.main.group.at[windows.first, column]]
             self._fill("rank_steps", {
                 "step": windows.step, "rank": np.full(len(starts), self._numbers[number]), "start_ns": starts,
-                "wall_ns": one.wall, "busy_ns": one.busy, "waiting_ns": one.waiting, "transfer_ns": one.transfer,
-                "idle_ns": one.idle, "late_ns": verdict.late_ns[:, column],
+                "trace_start_ns": own, "wall_ns": one.wall, "busy_ns": one.busy, "waiting_ns": one.waiting,
+                "transfer_ns": one.transfer, "idle_ns": one.idle, "late_ns": verdict.late_ns[:, column],
             })  # fmt: skip
 
     def collectives(self, found: Run, windows: Windows) -> None:

@@ -19,7 +19,7 @@ CREATE TABLE IF NOT EXISTS facts.messages (
 );
 
 CREATE TABLE IF NOT EXISTS facts.rank_steps (
-    step BIGINT, rank BIGINT, start_ns BIGINT, wall_ns BIGINT, busy_ns BIGINT, waiting_ns BIGINT, transfer_ns BIGINT, idle_ns BIGINT,
+    step BIGINT, rank BIGINT, start_ns BIGINT, trace_start_ns BIGINT, wall_ns BIGINT, busy_ns BIGINT, waiting_ns BIGINT, transfer_ns BIGINT, idle_ns BIGINT,
     late_ns BIGINT
 );
 
