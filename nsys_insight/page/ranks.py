@@ -83,10 +83,11 @@ def ranks(trace: Session, steps: StepOptions, said: str, notes: Sequence[str]) -
     if len(shown) < len(late):
         cut.append(f"{len(shown)} of {len(late)} ranks in step {step}")
     by_rank = {rank: {row.step: row for row in rows if row.rank == rank} for rank in chosen}
+    most = max(row.late_ns for row in rows)
     longest = max(row.wall_ns for row in of_step.values())
     return Ranks(
         printable(said), [printable(note) for note in notes], run.unit,
-        [Lane(rank, late[rank], _cells(by_rank[rank], numbers, per_column, run.unit)) for rank in chosen],
+        [Lane(rank, late[rank], _cells(by_rank[rank], numbers, per_column, run.unit, most)) for rank in chosen],
         per_column, numbers[0], numbers[-1], _skews(trace, steps), step, value("a_ns", longest),
         _lanes(trace, steps, step, shown, longest, late), cut,
     )  # fmt: skip
@@ -97,7 +98,8 @@ def _worst(rows: Sequence[Any]) -> int:
     return int(max(rows, key=lambda row: (row.late_ns, row.waiting_ns, -row.step)).step)
 
 
-def _cells(of: dict[int, Any], numbers: Sequence[int], per_column: int, unit: str) -> list[Cell]:
+def _cells(of: dict[int, Any], numbers: Sequence[int], per_column: int, unit: str, most: int) -> list[Cell]:
+    """Draw a rank's steps; `most` is by how much any rank is late in any."""
     groups = [numbers[at : at + per_column] for at in range(0, len(numbers), per_column)]
     width = 100 / len(groups)
     cells = []
@@ -110,7 +112,8 @@ def _cells(of: dict[int, Any], numbers: Sequence[int], per_column: int, unit: st
         )
         late_ns = max(row.late_ns for row in found)
         share = waiting / wall if wall else 0.0
-        look = "late" if late_ns else f"wait{min(int(share * _SHADES + 0.5), _SHADES)}"
+        is_most = 2 * late_ns >= most
+        look = ("late" if is_most else "late-little") if late_ns else f"wait{min(int(share * _SHADES + 0.5), _SHADES)}"
         name = f"{unit} {group[0]}" + (f" to {group[-1]}" if len(group) > 1 else "")
         late = f"\nlate by {value('a_ns', late_ns)}" if late_ns else ""
         tip = (
