@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.facts.ranks import judge, messages, pipeline, place, rank, read, run
+from nsys_insight.facts.ranks import hosts, judge, messages, pipeline, place, rank, read, run
 from nsys_insight.facts.ranks.budget import Busy, Spent
 from nsys_insight.facts.ranks.sentences import (
     ONLY_MESSAGES,
@@ -51,7 +51,7 @@ def fill(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], labels: Se
         return
     found = run.run_of(ranks, began) if len(ranks) > 1 else None
     writer = Writer(connection, told)
-    writer.ranks(ranks, labels, found, began)
+    writer.ranks(ranks, labels, found, began, hosts.places(connection, parts, ranks, prepare))
     if found is None:
         only_sent = all(set(one.operation) <= rank.NOT_OF_ALL for one in ranks)
         writer.run(

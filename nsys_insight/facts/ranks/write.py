@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from nsys_insight.facts.ranks.budget import Spent
+    from nsys_insight.facts.ranks.hosts import Place
     from nsys_insight.facts.ranks.judge import Delay, Verdict
     from nsys_insight.facts.ranks.messages import Messages
     from nsys_insight.facts.ranks.numbers import Numbered
@@ -45,19 +46,20 @@ class Writer:
         self._connection, self._numbers = connection, told.numbers
 
     def ranks(
-        self, ranks: Sequence[Rank], labels: Sequence[str], found: Run | None, began: Sequence[int | None]
-    ) -> None:
+        self, ranks: Sequence[Rank], labels: Sequence[str], found: Run | None, began: Sequence[int | None],
+        places: Sequence[Place],
+    ) -> None:  # fmt: skip
         """Write which ranks there are, and how their clocks differ from that of the first trace."""
         first = found.ranks[found.main.group.ranks[0]].trace if found else 0
         rows = []
-        for number, one in zip(self._numbers, ranks, strict=True):
+        for number, one, place in zip(self._numbers, ranks, places, strict=True):
             clock = found.clocks.get(one.trace) if found else None
             later = apart(began[first], began[one.trace])
             rows.append({
                 "rank": number, "trace": labels[one.trace], "process_id": one.process_id, "device_id": one.device_id,
                 "gpu_id": one.gpu_id, "nccl_kernels": len(one.start), "nccl_ns": int((one.end - one.start).sum()),
                 "clock_offset_ns": clock.offset + later if clock is not None and later is not None else None,
-                "clock_drift_ppm": clock.drift * 1e6 if clock else None,
+                "clock_drift_ppm": clock.drift * 1e6 if clock else None, "host_number": place.host, "gpu": place.gpu,
             })  # fmt: skip
         insert(self._connection, "facts.ranks", rows)
 

@@ -1,7 +1,7 @@
 -- What is found about the ranks of a run, all traces together. The views of the topic `ranks` say what it means.
 CREATE TABLE IF NOT EXISTS facts.ranks (
     rank BIGINT, trace VARCHAR, process_id BIGINT, device_id BIGINT, gpu_id BIGINT, nccl_kernels BIGINT, nccl_ns BIGINT,
-    clock_offset_ns DOUBLE, clock_drift_ppm DOUBLE
+    clock_offset_ns DOUBLE, clock_drift_ppm DOUBLE, host_number BIGINT, gpu VARCHAR
 );
 
 CREATE TABLE IF NOT EXISTS facts.collectives (
