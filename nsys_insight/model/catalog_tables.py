@@ -16,8 +16,8 @@ def table_macros() -> list[str]:
 
     compute_capabilities(): one row each, with the limits of its SMs. peak_rates(): one row per compute capability and
     precision, with the operations of one SM in one cycle. nvlinks(): what the NVLinks of a product carry in one
-    direction. rules_of_thumb(): what usually bounds the kernels of a family, or those of it whose names match; the first
-    that fits counts (`queries/catalog/kernel_bounds.toml`).
+    direction. rules_of_thumb(): what usually bounds the kernels of a family, or those of it whose names match; the
+    first that fits counts (`queries/catalog/kernel_bounds.toml`).
     """
     return [
         _table_macro(
