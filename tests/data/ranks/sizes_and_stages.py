@@ -2,10 +2,10 @@
 
 RANK and WORLD_SIZE as torchrun sets them.
 
-    python3 ranks.py sizes MEET       each operation and size 12 times, timed one by one by events on the GPU
-    python3 ranks.py pipe MEET        GPipe: six microbatches a step, forward and backward, activations by send and recv,
+    python3 sizes_and_stages.py sizes MEET       each operation and size 12 times, timed one by one by events on the GPU
+    python3 sizes_and_stages.py pipe MEET        GPipe: six microbatches a step, forward and backward, activations by send and recv,
                                       and an all-reduce of the gradients' norm at the end of each step
-    python3 ranks.py late MEET        the same; rank 1 is 6 ms late with a microbatch in steps 3, 7, 11, 15, 19
+    python3 sizes_and_stages.py late MEET        the same; rank 1 is 6 ms late with a microbatch in steps 3, 7, 11, 15, 19
 
 Prints a RESULT line for each call, each step and each wait for the other stage.
 """
