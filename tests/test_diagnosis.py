@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from opening import open_trace
-from planted import Loop
 from pipeline_traces import PipelineRun
+from planted import Loop
 from rank_traces import Run
 from strategies import traces as random_traces
 from synthetic import Trace
