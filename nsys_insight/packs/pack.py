@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HINT = "nsys-insight packs new NAME writes a pack to begin with"
+_BEFORE_RANKS = 2
 TYPES: dict[str, type] = {"integer": int, "number": float, "text": str, "boolean": bool}
 
 
@@ -88,7 +89,9 @@ class Pack:
         page: Whether the page has it.
         agent: What a coding agent is shown of it: how many rows of which columns.
         ranks: How the ranks of a run are added up, as the header says it; empty if they are not.
-        details: The columns that a table leaves out, and says so, where a row does not fit on one line.
+        main: The columns that matter most, in the order in which a terminal shows them; where it is too narrow, the
+            others are hidden first, then the last of these.
+        details: The columns that a terminal hides first, and pages, too, where nothing is known of them.
     """
 
     name: str
@@ -102,6 +105,7 @@ class Pack:
     columns: dict[str, str]
     aliases: tuple[str, ...] = ()
     notes: dict[str, str] = field(default_factory=dict)
+    main: tuple[str, ...] = ()
     details: tuple[str, ...] = ()
     topic: str = ""
     place: int = 0
@@ -110,6 +114,18 @@ class Pack:
     page: bool = True
     agent: AgentTable | None = None
     ranks: dict[str, Any] = field(default_factory=dict)
+
+    def place_of(self, column: str) -> int | None:
+        """Where a terminal shows a column, among the main ones.
+
+        Of several traces, `trace` and `rank` come before all; what is told of ranks that are added up comes behind the
+        first two, which say of what it is how much.
+        """
+        if column in ("trace", "rank") and self.main and column not in self.columns:
+            return -2 if column == "trace" else -1
+        if self.main and column not in self.columns:
+            return min(len(self.main), _BEFORE_RANKS)
+        return self.main.index(column) if column in self.main else None
 
     def statement(self, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return the SQL with its parameters written in, and the parameters' values.
@@ -159,6 +175,7 @@ def parse(path: Path) -> Pack:
             columns=facts["columns"],
             aliases=tuple(facts.get("aliases", ())),
             notes=facts.get("notes", {}),
+            main=tuple(facts.get("main", ())),
             details=tuple(facts.get("details", ())),
             topic=facts.get("topic", ""),
             place=facts.get("place", 0),

@@ -38,7 +38,12 @@ if TYPE_CHECKING:
 SCOPE_NOTE = "scope"
 _BESIDE = {"trace": "The trace that the row is of", "rank": "The rank that the trace is, where that is known"}
 _ADDED = "{} ranks are added up; --ranks each has the rows of each"
+# The note of every report that a trace limits which has nothing of what calls in it show to have happened.
+UNRECORDED_NOTE = "unrecorded"
 _OF_SCOPE = "SELECT sentence FROM _left_out WHERE EXISTS (FROM answer)"
+_UNRECORDED = "SELECT sentence FROM _unrecorded"
+# Kernels are what they are, whatever called them and whatever was copied besides.
+_OF_KERNELS = f"{_UNRECORDED} WHERE what = 'kernels' AND NOT EXISTS (FROM answer)"
 
 
 class Session:
@@ -166,6 +171,8 @@ class Session:
         options = FactOptions(step_options.checked(given), values.get("min_gap_ns"))
         with progress.at(f"answering {pack.name}"):
             asked = pack.notes | ({SCOPE_NOTE: _OF_SCOPE} if self._scope.nvtx is not None else {})
+            if pack.topic and not is_of_run(pack):
+                asked |= {UNRECORDED_NOTE: _OF_KERNELS if pack.topic == "kernels" else _UNRECORDED}
             queries = [bind(chosen(note, values), values) for note in asked.values()]
             ours = bool(pack.topic)
             means = dict(pack.columns)
@@ -185,7 +192,7 @@ class Session:
         return Answer(
             connection=self._connection.duckdb,
             table=table,
-            columns=tuple(Column(name, kind, means.get(name, ""), name in pack.details) for name, kind in columns),
+            columns=tuple(_column(pack, name, kind, means) for name, kind in columns),
             report=pack.name,
             title=pack.title,
             params=values | given,
@@ -321,7 +328,7 @@ class Session:
         tables = [table for table in extents.EVENTS if table in WHOLE and table != "CUPTI_ACTIVITY_KIND_RUNTIME"]
         found = self._connection.duckdb.execute(extents.select({}, schema="whole", tables=tables)).fetchone()
         if not found or found[0] is None:
-            return "; nothing ran on a GPU in all of the trace"
+            return "; no GPU work is in all of the trace"
         return f"; the GPU works from {found[0] / 1e9:.6g} s to {found[1] / 1e9:.6g} s of this trace"
 
     def close(self) -> None:
@@ -360,3 +367,7 @@ def _file(
 
         return File(exported(path, note=note, progress=progress, lasting=lasting), Kind.SQLITE, label)
     return File(settled(path, note, lasting=lasting) if kind is Kind.SQLITE else path, kind, label)
+
+
+def _column(pack: Pack, name: str, kind: str, means: Mapping[str, str]) -> Column:
+    return Column(name, kind, means.get(name, ""), name in pack.details, pack.place_of(name))
