@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from opening import open_trace
+from pipeline_traces import PipelineRun
 from planted import Loop
 from rank_traces import Run
 from strategies import traces as random_traces
@@ -172,6 +173,11 @@ def ranks_by_turns():
     return run.merged()
 
 
+def pipeline():
+    """Three stages of a pipeline, none of which is late."""
+    return PipelineRun(3, microbatches=4, steps=5).merged()
+
+
 def programs_apart():
     """Two programs that each reduce by themselves, one of them slower."""
     run = Run(2, steps=9)
@@ -247,6 +253,7 @@ FIRES = {
     "late-rank": late_rank,
     "slow-rank": slow_rank,
     "moving-straggler": ranks_by_turns,
+    "pipeline-bubble": pipeline,
     "outlier-steps": planted.straggling,
     "idle-at-start": starting_late,
     "outside-steps": starting_late,
@@ -274,9 +281,10 @@ SILENT = {
     "small-grid": [healthy, crowded, planted.launch_bound],
     "low-occupancy": [healthy, small],
     "exposed-communication": [healthy],
-    "late-rank": [even_ranks, planted.communicating, slow_rank, ranks_by_turns, programs_apart],
-    "slow-rank": [even_ranks, late_rank, ranks_by_turns, programs_apart],
-    "moving-straggler": [even_ranks, late_rank, slow_rank, programs_apart],
+    "late-rank": [even_ranks, planted.communicating, slow_rank, ranks_by_turns, programs_apart, pipeline],
+    "slow-rank": [even_ranks, late_rank, ranks_by_turns, programs_apart, pipeline],
+    "moving-straggler": [even_ranks, late_rank, slow_rank, programs_apart, pipeline],
+    "pipeline-bubble": [even_ranks, late_rank, slow_rank],
     "outlier-steps": [planted.launch_bound],
     "idle-at-start": [healthy, planted.launch_bound],
     "outside-steps": [healthy, planted.launch_bound],

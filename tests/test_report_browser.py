@@ -7,7 +7,9 @@ from contextlib import contextmanager
 
 import pytest
 from opening import open_trace
+from rank_traces import Run
 
+import nsys_insight
 from nsys_insight import outputs
 from nsys_insight.page import file
 
@@ -233,3 +235,33 @@ def test_on_paper_everything_is_unfolded(page):
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.locator("details.report:not([open])").count() > 5
     assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
+def test_a_run_of_ranks_is_drawn(browser, run_of_ranks, width, scheme):
+    with opened(browser, run_of_ranks, color_scheme=scheme) as one:
+        one.set_viewport_size({"width": width, "height": 900})
+        cells = one.locator("#rank-steps .lanes rect")
+        assert cells.count() == 3 * 7, "of eight steps the first one has no collective before it"
+        assert one.locator("#rank-steps .lanes rect.late").count() == 2
+        late = one.locator("#rank-steps .lanes rect.late").first
+        late.hover()
+        assert one.locator("#tip").text_content().startswith("rank 1, step 3: ")
+        assert "late by 8" in one.locator("#tip").text_content()
+        assert one.locator("#rank-steps svg[role=img]").get_attribute("aria-label").endswith("late: rank 1 2 times")
+        # Two kernels and two collectives on each rank, and the wait of two of them for the third.
+        assert one.locator("#rank-step .lanes rect.blocked").count() >= 2
+        assert "AllReduce" in one.locator("#rank-skews li").first.text_content()
+        assert "rank 1 last" in one.locator("#rank-skews li").first.text_content()
+        assert one.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.fixture(scope="module")
+def run_of_ranks(tmp_path_factory):
+    """Write the report of three ranks, the second of which is late in two steps."""
+    folder = tmp_path_factory.mktemp("run")
+    run = Run(3, steps=8)
+    run.python[1] = {3: 8_000_000, 6: 8_000_000}
+    with nsys_insight.open(run.write(folder), use_cache=False) as trace:
+        outputs.save(folder / "report.html", file.page_text(trace, "html"))
+    return folder / "report.html"

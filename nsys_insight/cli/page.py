@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight import outputs
 from nsys_insight.cli import terminal
-from nsys_insight.cli.flags import Flags, flag, flag_of, step_flags, taken_steps, with_flags
+from nsys_insight.cli.flags import Flags, flag, flag_of, step_flags, taken_steps, traces_argument, with_flags
 from nsys_insight.cli.run import open_traces
 from nsys_insight.errors import UsageError
 from nsys_insight.packs import library
@@ -19,6 +19,7 @@ _TEXT = (
     "Write a report to hand over: -o report.html is a page that needs nothing else, -o report.md is Markdown.\n\n"
     "The diagnosis first, then what each report answers, with pictures: a typical step moment by moment, where the"
     " wall goes, the kernels that take most, the pace of the steps, the chains of kernels that could be one."
+    " Of several traces, the ranks of a run: who waits for whom, step by step, and all else of the rank that is late."
     " --template agent is short Markdown for a coding agent. Without -o, Markdown goes to stdout."
 )
 
@@ -28,7 +29,7 @@ def page_command() -> Callable[..., None]:
     params = library.pack_of("roofline").params
     roofline = {name: params[name] for name in ("gemm", "attention", "causal", "elements")}
 
-    def run(trace: Path | None, flags: Flags, *, template: str, **given: Any) -> None:
+    def run(traces: list[Path] | None, flags: Flags, *, template: str, **given: Any) -> None:
         from nsys_insight.page import file
 
         steps = taken_steps(given)
@@ -38,8 +39,7 @@ def page_command() -> Callable[..., None]:
             raise UsageError("a report is a page or Markdown", "name it: -o report.html or -o report.md")
         if flags.explain:
             raise UsageError("a report is made of many queries", "nsys-insight top --explain prints one of them")
-        with open_traces([trace] if trace else [], flags) as opened:
-            opened.refuse_several("a page is of one trace", "name one of them, such as the rank that diagnose looks at")
+        with open_traces(traces or [], flags) as opened:
             text = file.page_text(opened, kind, steps, limit=flags.limit, sizes=sizes)
         if flags.output is None:
             print(text, end="")
@@ -55,4 +55,12 @@ def page_command() -> Callable[..., None]:
         help="full, or agent: short Markdown for a coding agent.",
         show_default=False,
     )
-    return with_flags(run, _TEXT, own, *step_flags(), *map(flag_of, roofline.values()), without=("csv_safe",))
+    return with_flags(
+        run,
+        _TEXT,
+        own,
+        *step_flags(),
+        *map(flag_of, roofline.values()),
+        argument=traces_argument(),
+        without=("csv_safe",),
+    )

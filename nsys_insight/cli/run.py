@@ -12,7 +12,7 @@ from nsys_insight.cli.flags import DEFAULT_LIMIT, DEFAULTS, Flags, flag_of, trac
 from nsys_insight.cli.progress_line import progress_line
 from nsys_insight.ingest import cache_folder
 from nsys_insight.ingest.facts_folder import failed_of
-from nsys_insight.packs import step_options
+from nsys_insight.packs import added, step_options
 from nsys_insight.render import HUMAN_FORMATS, write
 from nsys_insight.session.session import is_of_run
 from nsys_insight.sql.names import tables_read
@@ -38,7 +38,8 @@ def pack_command(pack: Pack) -> Callable[..., None]:
     def run(traces: list[Path] | None, flags: Flags, **params: Any) -> None:
         answer_pack(pack, traces, flags, params)
 
-    own = map(flag_of, [*pack.params.values(), *of_steps.values()])
+    of_ranks = [] if is_of_run(pack) else [added.PARAM]
+    own = map(flag_of, [*pack.params.values(), *of_steps.values(), *of_ranks])
     return with_flags(run, help_of(pack), *own, argument=traces_argument())
 
 

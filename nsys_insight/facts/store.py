@@ -52,8 +52,11 @@ _KINDS = {
     "steps": frozenset({"steps", "step_calls", "step_kernels", "step_launches", "step_method"}),
     "phases": frozenset({"phase_steps", "requests"}),
     "fusion": frozenset({"fusions", "fusion_kernels", "fusion_step"}),
-    "nccl": frozenset({"nccl_kernels", "nccl_ranks"}),
-    "ranks": frozenset({"ranks", "collectives", "collective_ranks", "rank_steps", "rank_delays", "rank_run"}),
+    "nccl": frozenset({"nccl_kernels", "nccl_messages", "nccl_ranks"}),
+    "rank_numbers": frozenset({"rank_numbers"}),
+    "ranks": frozenset(
+        {"ranks", "collectives", "collective_ranks", "messages", "rank_steps", "rank_delays", "rank_run"}
+    ),
 }
 # What finds those for all traces in turn, in Python; the module is imported when it is needed.
 _FILLERS = {
@@ -61,7 +64,7 @@ _FILLERS = {
     "nccl": "ranks.kernels",
 }  # fmt: skip
 # The kinds that are of all traces together: they are in the connection's own catalog.
-OF_RUN = frozenset({"ranks"})
+OF_RUN = frozenset({"ranks", "rank_numbers"})
 # How progress names what is being found, where it is not the name of the fact.
 _WORDS = {
     "idle": "idle time",
@@ -73,6 +76,7 @@ _WORDS = {
     "work": "CPU time",
     "cpu_work": "CPU work",
     "nccl": "collectives",
+    "rank_numbers": "ranks",
     "ranks": "who is late",
 }
 _KIND_OF = {table: kind for kind, tables in _KINDS.items() for table in tables}
@@ -120,7 +124,7 @@ class Facts:
     Args:
         connection: Where the model is.
         sources: What it is over, file by file.
-        scope: The part of the traces that it shows.
+        scopes: The part of each trace that it shows.
         prepare: Creates the views that a statement names, in some catalogs or in all.
         kept: The facts that were found before, for the whole trace, and are shown by views in place of tables.
         labels: What the files are called.
@@ -131,14 +135,14 @@ class Facts:
         self,
         connection: duckdb.DuckDBPyConnection,
         sources: Sequence[Source],
-        scope: Scope,
+        scopes: Sequence[Scope],
         prepare: Callable[[str, Sequence[str] | None], None],
         kept: AbstractSet[str] = frozenset(),
         labels: Sequence[str] = ("",),
         of_run: Stored | None = None,
     ) -> None:
         """Nothing has been found but what was kept."""
-        self._connection, self._sources, self._scope, self._create_views = connection, sources, scope, prepare
+        self._connection, self._sources, self._scopes, self._create_views = connection, sources, scopes, prepare
         self._labels, self._of_run = labels, of_run
         self._kept = set(kept)
         kinds = {_KIND_OF.get(table, table) for table in kept}
@@ -217,7 +221,7 @@ class Facts:
         """Tell whether facts of a kind were stored, and are those that are asked for; they are then taken."""
         sources = self._sources if kind in OF_RUN else [self._sources[self._parts.index(part)]]
         stored = self._of_run if kind in OF_RUN else sources[0].facts
-        is_part = self._scope != WHOLE_TRACE or any(source.screen.looked for source in sources)
+        is_part = any(scope != WHOLE_TRACE for scope in self._scopes) or any(source.screen.looked for source in sources)
         if stored is None or is_part or self._said(kind, options) != self._said(kind, NOTHING_SAID):
             return False
         if stored.definitions != definitions():
@@ -240,6 +244,10 @@ class Facts:
             from nsys_insight.facts.ranks import fill
 
             fill.fill(self._connection, self._parts, self._labels, prepare)
+        elif kind == "rank_numbers":
+            from nsys_insight.facts.ranks import read
+
+            read.fill(self._connection, self._parts, self._labels, prepare)
         else:
             for part in parts:
                 with several.inside(self._connection, part):
@@ -250,8 +258,8 @@ class Facts:
         if kind == "gaps":
             from nsys_insight.facts import gaps
 
-            source = self._sources[self._parts.index(part)]
-            gaps.fill(self._connection, source, self._scope, options.min_gap_ns, prepare)
+            at = self._parts.index(part)
+            gaps.fill(self._connection, self._sources[at], self._scopes[at], options.min_gap_ns, prepare)
         elif kind == "steps":
             from nsys_insight.facts.steps import steps
 

@@ -12,11 +12,12 @@ LIMITS = ("warps_per_sm", "blocks_per_sm", "registers_per_sm", "shared_per_sm_by
 
 
 def table_macros() -> list[str]:
-    """Write the SQL that creates the table macros `compute_capabilities()`, `peak_rates()` and `rules_of_thumb()`.
+    """Write the SQL that creates the table macros of the catalogs.
 
-    compute_capabilities: one row each, with the limits of its SMs. peak_rates: one row per compute capability and
-    precision, with the operations of one SM in one cycle. rules_of_thumb: what usually bounds the kernels of a family,
-    or those of it whose names match; the first that fits counts (`queries/catalog/kernel_bounds.toml`).
+    compute_capabilities(): one row each, with the limits of its SMs. peak_rates(): one row per compute capability and
+    precision, with the operations of one SM in one cycle. nvlinks(): what the NVLinks of a product carry in one
+    direction. rules_of_thumb(): what usually bounds the kernels of a family, or those of it whose names match; the
+    first that fits counts (`queries/catalog/kernel_bounds.toml`).
     """
     return [
         _table_macro(
@@ -40,6 +41,11 @@ def table_macros() -> list[str]:
                 for chip in chips()
                 for precision, rate in chip["flops_per_cycle"].items()
             ],
+        ),
+        _table_macro(
+            "nvlinks",
+            ("pattern", "nvlink_bytes_per_s"),
+            [(link["pattern"], link["nvlink_bytes_per_s"]) for link in _read("links.toml", "links")],
         ),
         _table_macro(
             "rules_of_thumb",

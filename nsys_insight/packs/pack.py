@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HINT = "nsys-insight packs new NAME writes a pack to begin with"
+_BEFORE_RANKS = 2
 TYPES: dict[str, type] = {"integer": int, "number": float, "text": str, "boolean": bool}
 
 
@@ -87,6 +88,7 @@ class Pack:
         example: What to type behind its name in the README.
         page: Whether the page has it.
         agent: What a coding agent is shown of it: how many rows of which columns.
+        ranks: How the ranks of a run are added up, as the header says it; empty if they are not.
         main: The columns that matter most, in the order in which a terminal shows them; where it is too narrow, the
             others are hidden first, then the last of these.
         details: The columns that a terminal hides first, and pages, too, where nothing is known of them.
@@ -111,11 +113,18 @@ class Pack:
     example: str = ""
     page: bool = True
     agent: AgentTable | None = None
+    ranks: dict[str, Any] = field(default_factory=dict)
 
     def place_of(self, column: str) -> int | None:
-        """Where a terminal shows a column, among the main ones; of several traces, `trace` comes before all."""
-        if column == "trace" and self.main:
-            return -1
+        """Where a terminal shows a column, among the main ones.
+
+        Of several traces, `trace` and `rank` come before all; what is told of ranks that are added up comes behind the
+        first two, which say of what it is how much.
+        """
+        if column in ("trace", "rank") and self.main and column not in self.columns:
+            return -2 if column == "trace" else -1
+        if self.main and column not in self.columns:
+            return min(len(self.main), _BEFORE_RANKS)
         return self.main.index(column) if column in self.main else None
 
     def statement(self, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -174,6 +183,7 @@ def parse(path: Path) -> Pack:
             example=facts.get("example", ""),
             page=facts.get("page", True),
             agent=AgentTable(facts["agent"]["rows"], tuple(facts["agent"]["columns"])) if "agent" in facts else None,
+            ranks=facts.get("ranks", {}),
         )
     except KeyError as error:
         raise UsageError(f"the header of {path.name} lacks {error}", HINT) from None

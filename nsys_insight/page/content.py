@@ -11,6 +11,7 @@ from nsys_insight.errors import InsightError
 from nsys_insight.packs import command_line
 from nsys_insight.packs.built_in import built_in
 from nsys_insight.packs.topics import by_topic
+from nsys_insight.page.ranks import ranks
 from nsys_insight.session.answer import of_rows
 from nsys_insight.text.cells import printable
 from nsys_insight.text.quantities import value
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from nsys_insight.packs.pack import Pack
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.packs.topics import Topic
+    from nsys_insight.page.ranks import Ranks
     from nsys_insight.session.answer import Answer
     from nsys_insight.session.session import Session
 
@@ -52,7 +54,8 @@ class Figure(NamedTuple):
 class Content:
     """All answers, in a scope and with steps found as the options say.
 
-    `facts` are sentences about the trace, `measured` are findings of ncu's data where there are any.
+    `facts` are sentences about the trace, `measured` are findings of ncu's data where there are any, `ranks` are
+    pictures of a run of several. Of several traces all but these is of the rank that the diagnosis is about.
     """
 
     path: str
@@ -64,6 +67,7 @@ class Content:
     figures: list[Figure]
     reports: dict[str, Report]
     measured: Answer | None = None
+    ranks: Ranks | None = None
 
     def command(self, report: str) -> str:
         """What to type to see all of a report."""
@@ -87,7 +91,7 @@ def gather(trace: Session, steps: StepOptions, sizes: dict[str, Any] | None = No
     """Ask everything.
 
     Args:
-        trace: The trace, in its scope.
+        trace: The trace, in its scope, or those of the ranks of a run.
         steps: How steps are found.
         sizes: Parameters of the report `roofline`: how large the work is that kernels do.
 
@@ -95,6 +99,9 @@ def gather(trace: Session, steps: StepOptions, sizes: dict[str, Any] | None = No
         InsightError: Steps cannot be found as the options say, or the trace cannot be read.
     """
     diagnosis = diagnose(trace, steps)
+    said = diagnosis.run
+    run = ranks(trace, steps, said.sentence, said.notes) if said else None
+    trace = one_of(trace, diagnosis)
     reports = {}
     for pack in (pack for packs in by_topic().values() for pack in packs if pack.page):
         options = sizes or {} if pack.name == "roofline" else steps.taken_by(pack)
@@ -109,12 +116,21 @@ def gather(trace: Session, steps: StepOptions, sizes: dict[str, Any] | None = No
         figures=_figures(reports["per-token"]) or _figures_of_trace(reports["info"]),
         reports=reports,
         measured=_measured(trace, reports["headroom"]),
+        ranks=run,
     )
 
 
 def head(info: Report) -> tuple[list[str], list[Figure]]:
     """What is said of a trace before any diagnosis: how it was captured, and the figures of the whole."""
     return _facts(info), _figures_of_trace(info)
+
+
+def one_of(trace: Session, diagnosis: Diagnosis) -> Session:
+    """Give of several traces that of the rank which stands for all."""
+    if len(trace.paths) == 1 or diagnosis.run is None:
+        return trace
+    (found,) = trace.rows(f"SELECT trace FROM ranks WHERE rank = {diagnosis.run.rank}")
+    return trace.only(trace.paths[trace.labels.index(found.trace)])
 
 
 def sentences(text: str, most: int) -> str:

@@ -47,7 +47,7 @@ def page_text(
     """Make the report.
 
     Args:
-        trace: The trace, in its scope.
+        trace: The trace, in its scope, or those of the ranks of a run.
         kind: html, markdown or agent.
         steps: How steps are found.
         limit: The most rows of a table; 0 is all, None what suits the kind.
@@ -62,7 +62,7 @@ def page_text(
 
 def _page_text(trace: Session, kind: str, steps: StepOptions, limit: int | None, sizes: dict[str, Any] | None) -> str:
     from nsys_insight.page import agent, markdown
-    from nsys_insight.page.content import gather
+    from nsys_insight.page.content import gather, one_of
 
     content = gather(trace, steps, sizes)
     if kind == "agent":
@@ -73,4 +73,5 @@ def _page_text(trace: Session, kind: str, steps: StepOptions, limit: int | None,
     from nsys_insight.page.layer import layer
     from nsys_insight.page.strip import strip
 
+    trace = one_of(trace, content.diagnosis)
     return html.page(content, strip(trace, steps), layer(trace, steps), html.ROWS if limit is None else limit or None)

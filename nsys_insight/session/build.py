@@ -119,7 +119,7 @@ def create_lasting(connection: duckdb.DuckDBPyConnection) -> None:
     _create_frame(connection)
     store.create_tables(connection, store.every_table())
     views.create_views(connection, views.made_of(views.definitions()), comments=True)
-    facts = Facts(connection, [Source({}, {})], WHOLE_TRACE, lambda *_: None)
+    facts = Facts(connection, [Source({}, {})], [WHOLE_TRACE], lambda *_: None)
     facts.find([view.create for view in views.definitions().values()], NOTHING_SAID)
 
 

@@ -26,7 +26,7 @@ from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.sql.statements import as_select, failed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from nsys_insight.ingest.scope import Scope
     from nsys_insight.ingest.source import Source
     from nsys_insight.session.answer import Batch, Columns
+    from nsys_insight.session.several import RankNumber
     from nsys_insight.sql.statements import Statement
 
 T = TypeVar("T")
@@ -60,18 +61,20 @@ class Connection:
         use_cache: bool | None,
         timeout_s: float | None = None,
         ncu: Path | None = None,
+        parts: Sequence[tuple[str, Scope]] = (),
         note: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Open the files in the first way that works.
 
         `note` is told what is left out of the files. `ncu` is a file that `ncu import` wrote, to be read beside a
-        single trace.
+        single trace. Where `parts` of a single trace are given, each with its label, they are as several traces.
 
         Raises:
             TraceError: None does.
             UsageError: The scope names an NVTX range that is not there.
         """
         self.files, self.scope, self._use_cache = files, scope, use_cache
+        self._parts = parts or [(file.label, scope) for file in files]
         self._ways = Ways(files, limits, use_cache=use_cache, ncu=ncu)
         self._bounded = sandbox.Runner(timeout_s)
         self.duckdb: duckdb.DuckDBPyConnection
@@ -88,6 +91,11 @@ class Connection:
         self._watch = Watch(files)
         self._recovery = Recovery(files, self._ways, self._watch)
         self._open()
+
+    @property
+    def labels(self) -> list[str]:
+        """What the traces are called, or the parts of one."""
+        return [label for label, _ in self._parts]
 
     def interrupt(self) -> None:
         """Stop what runs."""
@@ -131,17 +139,19 @@ class Connection:
         return self._run(query, run, -1, options, *notes, ours=ours)
 
     def report_of_each(
-        self, query: str, notes: Sequence[str], options: FactOptions, *, ours: bool
+        self, query: str, notes: Sequence[str], options: FactOptions, *, ours: bool, ranks: Mapping[str, int]
     ) -> tuple[Table, list[list[str]]]:
         """Run a report as `report` does, of each of several traces by itself.
 
         Rows come by their place: the first ones of all traces, then the second ones. What all say alike is noted once.
+        Columns `trace` and, where any of `ranks` is known by the trace's label, `rank` are in front.
 
         Raises:
             As `table`.
         """
         name = f"memory.internal.answer_{next(self._numbers)}"
-        labels = [file.label for file in self.files]
+        labels = self.labels
+        beside = {"trace": "VARCHAR"} | ({"rank": "BIGINT"} if ranks else {})
 
         def run() -> tuple[Table, list[list[str]]]:
             columns: Columns = []
@@ -153,7 +163,8 @@ class Connection:
                         for (text,) in self._noted(note, f"{name}_{number}"):
                             texts.setdefault(text, []).append(label)
             pieces = " UNION ALL BY NAME ".join(
-                f"SELECT {number} AS piece_, {literal(label)} AS trace, * FROM {name}_{number}"
+                f"SELECT {number} AS piece_, {literal(label)} AS trace"
+                f"{f', {literal(ranks.get(label))}::BIGINT AS rank' if ranks else ''}, * FROM {name}_{number}"
                 for number, label in enumerate(labels)
             )
             self.duckdb.execute(
@@ -162,7 +173,7 @@ class Connection:
             )
             for number in range(len(labels)):
                 self.duckdb.execute(f"DROP TABLE {name}_{number}")
-            return (name, [("trace", "VARCHAR"), *columns]), [_of_which(texts, labels) for texts in said]
+            return (name, [*beside.items(), *columns]), [_of_which(texts, labels) for texts in said]
 
         return self._run(query, run, -1, options, *notes, ours=ours, each=True)
 
@@ -293,7 +304,7 @@ class Connection:
             try:
                 self.duckdb, sources = self._ways.open(as_exported=self._as_exported)
                 kept = self._facts_file()
-                if len(self.files) > 1 or self._as_exported:
+                if len(self._parts) > 1 or self._as_exported:
                     # DuckDB 1.5.5 takes scans of two SQLite tables that have the same columns for one, in one file or
                     # in two, and gives the rows of the first for both. The tables of the contract all differ.
                     self.duckdb.execute("SET disabled_optimizers = 'common_subplan'")
@@ -319,7 +330,7 @@ class Connection:
     def _facts_file(self) -> AbstractSet[str]:
         """Put the facts of a big trace into a file; return which of them are known from before."""
         export = self._ways.big_export
-        if export is None or not self._recovery.files_facts:
+        if export is None or len(self._parts) > 1 or not self._recovery.files_facts:
             return frozenset()
         try:
             file = FactsFile(self.duckdb, export, lasting=self._lasts())
@@ -347,13 +358,14 @@ class Connection:
         sources = [bad_rows.screened(self.duckdb, source) for source in sources]
         if self._recovery.looks:
             sources = self._without_bad_rows(sources)
+        scopes = [scope for _, scope in self._parts]
+        sources = sources * len(scopes) if len(sources) == 1 else sources
         self._models = [
-            build.Model(self.duckdb, source, catalog=catalog, scope=self.scope, as_exported=self._as_exported)
-            for source, catalog in zip(sources, catalogs(len(sources)), strict=True)
+            build.Model(self.duckdb, source, catalog=catalog, scope=scope, as_exported=self._as_exported)
+            for source, catalog, scope in zip(sources, catalogs(len(sources)), scopes, strict=True)
         ]
-        labels = [file.label for file in self.files]
         of_run = facts_folder.stored_of_run([file.path for file in self.files])
-        self._facts = Facts(self.duckdb, sources, self.scope, self._create_model, kept, labels, of_run)
+        self._facts = Facts(self.duckdb, sources, scopes, self._create_model, kept, self.labels, of_run)
 
     def _without_bad_rows(self, sources: Sequence[Source]) -> list[Source]:
         looked = [bad_rows.looked_at(self.duckdb, source, raw.contract()) for source in sources]
@@ -377,8 +389,14 @@ class Connection:
     def _create_views(self, sql: str) -> None:
         """Create the views that a query names, and where there are several files those that unite theirs."""
         self._create_model(sql)
-        if len(self.files) > 1:
-            unite(self.duckdb, sql, [file.label for file in self.files], self._sources, self._loaded)
+        if len(self._parts) > 1:
+            unite(self.duckdb, sql, self.labels, self._sources, self._loaded, self._rank_numbers)
+
+    def _rank_numbers(self) -> list[RankNumber]:
+        """Which processes of which traces are which ranks."""
+        self._facts.find(["FROM facts.rank_numbers"], NOTHING_SAID)
+        found = "SELECT trace, process_id, device_id, rank FROM facts.rank_numbers"
+        return self.duckdb.execute(found).fetchall()
 
     def _create_model(self, sql: str, parts: Sequence[str] | None = None) -> None:
         for part, model in zip(catalogs(len(self._models)), self._models, strict=True):

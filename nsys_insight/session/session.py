@@ -16,7 +16,7 @@ from nsys_insight.ingest.ncu.store import for_trace
 from nsys_insight.ingest.raw import WHOLE
 from nsys_insight.ingest.scope import WHOLE_TRACE, Scope
 from nsys_insight.model import views
-from nsys_insight.packs import library, step_options
+from nsys_insight.packs import added, library, step_options
 from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.session.answer import Answer, Column
 from nsys_insight.session.connection import Connection
@@ -24,19 +24,22 @@ from nsys_insight.session.running_answer import RunningAnswer
 from nsys_insight.sql.headers import chosen
 from nsys_insight.sql.names import mentioned
 from nsys_insight.sql.parameters import bind
+from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.sql.rows import named
 from nsys_insight.sql.statements import Statement, one_query
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from nsys_insight.packs.pack import Pack
+    from nsys_insight.session.answer import Columns
 
 # The note of every report in a scope by --nvtx, and what it is answered by.
 SCOPE_NOTE = "scope"
+_BESIDE = {"trace": "The trace that the row is of", "rank": "The rank that the trace is, where that is known"}
+_ADDED = "{} ranks are added up; --ranks each has the rows of each"
 # The note of every report that a trace limits which has nothing of what calls in it show to have happened.
 UNRECORDED_NOTE = "unrecorded"
-_TRACE = "The trace that the row is of"
 _OF_SCOPE = "SELECT sentence FROM _left_out WHERE EXISTS (FROM answer)"
 _UNRECORDED = "SELECT sentence FROM _unrecorded"
 # Kernels are what they are, whatever called them and whatever was copied besides.
@@ -63,6 +66,7 @@ class Session:
         note: Called with every sentence that the user should know, of the trace and of every report's answer:
             ``nsys_insight.open(path, note=print)``.
         progress: Called with the percentage while nsys exports a report.
+        parts: Parts of a single trace, each with what it is called, to be looked at as if they were several traces.
 
     Raises:
         TraceError: The file cannot be read.
@@ -81,16 +85,18 @@ class Session:
         ncu: str | Path | None = None,
         note: Callable[[str], None] = lambda _: None,
         progress: Callable[[int], None] | None = None,
+        parts: Sequence[tuple[str, Scope]] = (),
     ) -> None:
         """Open the trace and create the model over it."""
         self.paths = [Path(path)] if isinstance(path, str | Path) else [Path(each) for each in path]
         self.path = self.paths[0]
         self._scope = scope
+        self._parts = parts
         self._options: dict[str, Any] = {
             "memory": memory, "threads": threads, "timeout_s": timeout_s, "use_cache": use_cache, "ncu": ncu,
             "note": note, "progress": progress,
         }  # fmt: skip
-        several = len(self.paths) > 1
+        several = len(self.paths) > 1 or bool(parts)
         if ncu and several:
             raise UsageError("what ncu measured is of one trace", "open one of the traces with it")
         lasting = use_cache is not False and not cache_folder.refusal()
@@ -102,8 +108,9 @@ class Session:
         self.ncu = None if several else for_trace(self.path, Path(ncu) if ncu else None, lasting=lasting)
         limits = suited([file.path for file in files], memory, threads)
         self._connection = Connection(
-            files, scope, limits, use_cache=use_cache, timeout_s=timeout_s, ncu=self.ncu, note=note
+            files, scope, limits, use_cache=use_cache, timeout_s=timeout_s, ncu=self.ncu, note=note, parts=parts
         )
+        self._by_rank: Self | None = None
 
     def scope(  # noqa: PLR0913 - the parts of a scope, by keyword
         self,
@@ -138,19 +145,28 @@ class Session:
 
     @property
     def labels(self) -> list[str]:
-        """What the traces are called."""
-        return labels_of(self.paths)
+        """What the traces are called, or the parts of one."""
+        return self._connection.labels
 
     def answer(self, report: str | Pack, **params: Any) -> Answer:
         """Answer a report, with its notes and what its columns mean.
 
         Of several traces a report about ranks is answered once; another one for each, with a column `trace` in front.
-        Reports about steps also take the options of `packs.step_options.StepOptions`.
+        Reports about steps also take the options of `packs.step_options.StepOptions`. With ``ranks="each"`` the
+        processes of one trace that run NCCL are answered as several traces are; with ``ranks="sum"`` all ranks are
+        added up, as they are anyway where the traces are known to be those of a run (`packs.added`).
 
         Raises:
             UsageError: There is no such report, or a parameter is wrong.
         """
         pack = library.pack_of(report) if isinstance(report, str) else report
+        ranks = params.pop(added.PARAM.name, None)
+        if ranks is not None and not is_of_run(pack):
+            ranks = added.PARAM.value(ranks)
+            if ranks == "sum" and not pack.ranks:
+                raise UsageError(f"{pack.name} cannot be added up over ranks", "a row for each: --ranks each")
+            if len(self.labels) == 1:
+                return self.by_rank().answer(pack, ranks=ranks, **params)
         given = {name: params.pop(name) for name in step_options.params_of(pack.sql) if name in params}
         statement, values = pack.statement(params)
         self._say_which_ncu(statement)
@@ -160,14 +176,25 @@ class Session:
             if pack.topic and not is_of_run(pack):
                 asked |= {UNRECORDED_NOTE: _OF_KERNELS if pack.topic == "kernels" else _UNRECORDED}
             queries = [bind(chosen(note, values), values) for note in asked.values()]
-            of_each = len(self.paths) > 1 and not is_of_run(pack)
-            ask = self._connection.report_of_each if of_each else self._connection.report
-            (table, columns), said = ask(statement, queries, options, ours=bool(pack.topic))
+            ours = bool(pack.topic)
+            means = dict(pack.columns)
+            if len(self.labels) == 1 or is_of_run(pack):
+                (table, columns), said = self._connection.report(statement, queries, options, ours=ours)
+            else:
+                numbers, is_run = self._numbers()
+                (table, columns), said = self._connection.report_of_each(
+                    statement, queries, options, ours=ours, ranks=numbers
+                )
+                means |= _BESIDE
+                if pack.ranks and (ranks == "sum" or (ranks is None and is_run)):
+                    table, columns, means = self._added_up(pack, table, columns, numbers)
+                    asked = {**asked, "ranks": ""}
+                    said = [*said, [_ADDED.format(len(self.labels))]]
         notes = [(name, text) for name, texts in zip(asked, said, strict=True) for text in texts]
         return Answer(
             connection=self._connection.duckdb,
             table=table,
-            columns=tuple(_column(pack, name, kind) for name, kind in columns),
+            columns=tuple(_column(pack, name, kind, means) for name, kind in columns),
             report=pack.name,
             title=pack.title,
             params=values | given,
@@ -176,6 +203,47 @@ class Session:
             empty=self._empty(pack, table),
             trace=self.about(),
         )
+
+    def by_rank(self) -> Self:
+        """Return this trace as the ranks in it: its processes that run kernels of NCCL, each GPU of one by itself.
+
+        Raises:
+            UsageError: There are not two.
+        """
+        if self._by_rank is None:
+            found = self.rows("FROM _rank_numbers ORDER BY rank")
+            if len(found) < 2:
+                raise UsageError(
+                    f"{self.path.name} holds no ranks: no two processes or GPUs in it run kernels of NCCL",
+                    "name several traces, or leave --ranks out",
+                )
+            parts = []
+            for one in found:
+                is_alone = sum(other.process_id == one.process_id for other in found) == 1
+                scope = {"process": one.process_id} | ({} if is_alone else {"device": one.device_id})
+                parts.append((f"rank {one.rank}", self._scope.narrowed(**scope)))
+            self._by_rank = type(self)(self.paths, scope=self._scope, parts=parts, **self._options)
+        return self._by_rank
+
+    def _numbers(self) -> tuple[dict[str, int], bool]:
+        """The numbers of traces that are one rank each, by label; and whether all are, by more than their order."""
+        found = self.rows("FROM _rank_numbers")
+        of = {label: [one.rank for one in found if one.trace == label] for label in self.labels}
+        numbers = {label: ranks[0] for label, ranks in of.items() if len(ranks) == 1}
+        is_told = all(one.told_by != "order" for one in found) or bool(self._parts)
+        return numbers, is_told and len(numbers) == len(of)
+
+    def _added_up(
+        self, pack: Pack, table: str, columns: Columns, numbers: Mapping[str, int]
+    ) -> tuple[str, Columns, dict[str, str]]:
+        """Add the answers of ranks up; of those whose number is not known, by their order."""
+        how = added.of_header(pack.ranks)
+        places = {label: numbers.get(label, place) for place, label in enumerate(self.labels)}
+        numbered = " ".join(f"WHEN {literal(label)} THEN {rank}" for label, rank in places.items())
+        kept = ", ".join(identifier(name) for name, _ in columns if name != "rank")
+        answer = f"(SELECT {kept}, CASE trace {numbered} END::BIGINT AS rank FROM {table})"
+        query = how.query(answer, dict(columns), len(self.labels))
+        return *self._connection.table(query, ours=True), how.columns(pack.columns)
 
     def query(self, query: str) -> Answer:
         """Answer an SQL query over the model's views."""
@@ -267,6 +335,8 @@ class Session:
 
     def close(self) -> None:
         """Close the trace; its answers cannot be read afterwards."""
+        if self._by_rank is not None:
+            self._by_rank.close()
         self._connection.close()
 
     def __enter__(self) -> Self:
@@ -301,6 +371,5 @@ def _file(
     return File(settled(path, note, lasting=lasting) if kind is Kind.SQLITE else path, kind, label)
 
 
-def _column(pack: Pack, name: str, kind: str) -> Column:
-    text = pack.columns.get(name, _TRACE if name == "trace" else "")
-    return Column(name, kind, text, name in pack.details, pack.place_of(name))
+def _column(pack: Pack, name: str, kind: str, means: Mapping[str, str]) -> Column:
+    return Column(name, kind, means.get(name, ""), name in pack.details, pack.place_of(name))

@@ -22,6 +22,6 @@ SELECT
             WHEN 'both' THEN 'its GPU works ' || format('{:.2g}', busy_ratio) || ' times as long, and is idle longer'
             ELSE 'the trace does not say why'
         END
-        || '; the others wait ' || time_text(waiting_ns) || ' a ' || unit || ' in the mean' AS evidence
+        || '; ' || others AS evidence
 FROM _late_run
 WHERE cause IS DISTINCT FROM 'gpu'

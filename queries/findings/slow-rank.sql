@@ -18,6 +18,6 @@ SELECT
     names AS place,
     'late in ' || text || ': '
         || 'its GPU works ' || format('{:.2g}', busy_ratio) || ' times as long'
-        || '; the others wait ' || time_text(waiting_ns) || ' a ' || unit || ' in the mean' AS evidence
+        || '; ' || others AS evidence
 FROM _late_run
 WHERE cause = 'gpu'

@@ -53,6 +53,15 @@ FROM (
 device = """
 SELECT 'API calls belong to no device or stream: all calls of the scope are counted' FROM scope
 WHERE coalesce(device_id, stream_id) IS NOT NULL AND EXISTS (FROM answer)"""
+
+[ranks]
+by = ["name", "call_group"]
+spread = "total_ns"
+sum = ["calls", "total_ns", "failed_count"]
+mean = ["api_time_pct", "wall_pct"]
+min = ["min_ns"]
+max = ["max_ns"]
+ratio = { avg_ns = ["total_ns", "calls"] }
 */
 WITH placed AS (
     SELECT name, call_group, duration_ns, return_value FROM outer_api_calls WHERE $group_by = 'call'

@@ -99,6 +99,11 @@ SELECT sentence FROM _other_processes WHERE EXISTS (FROM answer)"""
 unknown = """
 SELECT 'the launch calls of what ended ' || round(wall_pct, 1) || ' % of the wall are not in the trace: what the GPU waited for then is not known'
 FROM answer WHERE part = 'unknown' AND wall_pct >= 0.05 AND NOT EXISTS (FROM _unrecorded WHERE what = 'calls')"""
+
+[ranks]
+by = ["part", "see"]
+spread = "time_ns"
+mean = ["time_ns", "wall_pct", "recoverable_ns"]
 */
 WITH budget AS MATERIALIZED (
     FROM step_budget

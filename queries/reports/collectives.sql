@@ -4,24 +4,24 @@ topic = "ranks"
 place = 1
 page = false
 question = "What do collectives cost: waiting for the last rank, or transfer?"
-main = ["operation", "bytes", "calls", "kernel_ns", "waiting_ns", "transfer_ns", "skew_ns", "bus_bytes_per_s"]
-details = ["communicator", "total_ns"]
+main = ["operation", "bytes", "calls", "kernel_ns", "waiting_ns", "transfer_ns", "skew_ns", "bus_bytes_per_s", "nvlink_pct"]
+details = ["communicator", "total_ns", "max_skew_ns"]
 description = """
 Groups the collectives of NCCL by communicator, operation and size of the message. Collectives of several ranks are matched by
 communicator and order where their traces are there. transfer_ns is how long all ranks are in one, waiting_ns how long a rank is
 there before the last one comes. Sizes and communicators are those of NCCL's NVTX payloads. Bandwidths are those of nccl-tests, over
 transfer_ns: size / time, and the same times 2(n-1)/n for AllReduce, (n-1)/n for AllGather and ReduceScatter, whose size is that of
-all ranks together, and 1 for Broadcast and Reduce. Of one rank alone nobody knows what of its time is waiting."""
+all ranks together, and 1 for Broadcast, Reduce and SendRecv. What the NVLinks carry is in queries/catalog/links.toml. Of one rank alone nobody knows what of its time is waiting."""
 reading = """
 Much waiting and little transfer: see ranks for who is late; a faster link or overlap would not help. Much transfer at a low
-bus_bytes_per_s: compare it with what nccl-tests measures for that size between these GPUs. Small messages have a low one by nature:
-send fewer, larger ones."""
+bus_bytes_per_s, or of nvlink_pct: compare it with what nccl-tests measures for that size between these GPUs. Small messages have a low one by nature:
+send fewer, larger ones. More than 100 % of the NVLinks is NVLink SHARP, whose switches add up."""
 empty = "No kernels of NCCL are recorded in this scope."
 
 [columns]
 operation = "AllReduce, AllGather, SendRecv …; NULL where the kernel's name does not say"
 bytes = "Size of the message as NCCL states it: what a rank gives, of a ReduceScatter what it gets; NULL without NCCL's NVTX payloads"
-calls = "How many there were; of one rank where they are not matched"
+calls = "How many there were; of SendRecv messages; kernels of all ranks where they are not matched"
 ranks = "Ranks that took part, of those whose traces are there; NULL where they are not matched"
 kernel_ns = "How long the kernel runs on a rank; a mean"
 transfer_ns = "How long all ranks are in it; a median"
@@ -30,6 +30,7 @@ skew_ns = "From the first to the last arrival; a median"
 max_skew_ns = "The largest"
 algorithm_bytes_per_s = "Size / transfer_ns, as nccl-tests defines it"
 bus_bytes_per_s = "The bandwidth of each link that this takes, as nccl-tests defines it"
+nvlink_pct = "bus_bytes_per_s as a share of what all NVLinks of such a GPU carry in one direction; NULL unless all ranks are known to be on one host, with GPUs whose NVLinks are known"
 total_ns = "Sum over all kernels of all ranks"
 communicator = "NCCL's id of the communicator; NULL where it is not known"
 
@@ -57,26 +58,58 @@ matched AS (
     JOIN kernels_of AS k USING (collective)
     GROUP BY c.operation, c.bytes, c.ranks, c.communicator
 ),
+-- Messages of which each has kernels of its own, so that what is known of these is known of it.
+plain AS (
+    SELECT communicator
+    FROM (SELECT communicator, count(*) AS messages FROM messages GROUP BY communicator)
+    JOIN (SELECT communicator, count(*) AS kernels FROM nccl_kernels WHERE operation = 'SendRecv' GROUP BY communicator) USING (communicator)
+    WHERE kernels = 2 * messages
+),
+sent AS (
+    SELECT
+        'SendRecv' AS operation, bytes, count(*) AS calls, 2 AS ranks, avg(send_ns + receive_ns) / 2 AS kernel_ns, median(transfer_ns) AS transfer_ns,
+        avg(send_waiting_ns + receive_waiting_ns) / 2 AS waiting_ns, median(arrived_ns - start_ns) AS skew_ns,
+        max(arrived_ns - start_ns) AS max_skew_ns, sum(send_ns + receive_ns)::BIGINT AS total_ns, communicator
+    FROM messages
+    WHERE communicator IN (FROM plain)
+    GROUP BY bytes, communicator
+),
 alone AS (
     SELECT
         operation, bytes, count(*) AS calls, NULL::BIGINT AS ranks, avg(end_ns - start_ns) AS kernel_ns, NULL::DOUBLE AS transfer_ns,
         NULL::DOUBLE AS waiting_ns, NULL::DOUBLE AS skew_ns, NULL::BIGINT AS max_skew_ns, sum(end_ns - start_ns)::BIGINT AS total_ns, communicator
     FROM nccl_kernels
-    WHERE operation IN ('SendRecv', 'Send', 'Recv') OR NOT EXISTS (FROM collectives)
+    WHERE CASE WHEN operation IN ('SendRecv', 'Send', 'Recv') THEN NOT coalesce(communicator IN (FROM plain), false) ELSE NOT EXISTS (FROM collectives) END
     GROUP BY operation, bytes, communicator
+),
+-- Ranks on one host, each with a GPU whose product has NVLinks: PCIe and networks are not told by a trace.
+linked AS (
+    SELECT communicator, min(l.nvlink_bytes_per_s) AS nvlink_bytes_per_s
+    FROM (SELECT DISTINCT c.communicator, o.rank FROM collectives AS c JOIN collective_ranks AS o USING (collective)
+        UNION SELECT communicator, sender FROM messages UNION SELECT communicator, receiver FROM messages) AS m
+    JOIN ranks AS r USING (rank)
+    LEFT JOIN nvlinks() AS l ON regexp_full_match(r.gpu, l.pattern)
+    GROUP BY communicator
+    HAVING count(l.nvlink_bytes_per_s) = count(*) AND count(r.host_number) = count(*) AND count(DISTINCT r.host_number) = 1
+        AND count(DISTINCT r.gpu_id) = count(*)
 ),
 sized AS (
     SELECT *, CASE WHEN operation IN ('AllGather', 'ReduceScatter') THEN bytes * ranks ELSE bytes END AS size_bytes
-    FROM (FROM matched UNION ALL FROM alone)
+    FROM (FROM matched UNION ALL FROM sent UNION ALL FROM alone)
 )
 SELECT
-    operation, bytes, calls, ranks, kernel_ns, transfer_ns, waiting_ns, skew_ns, max_skew_ns,
-    1e9 * size_bytes / nullif(transfer_ns, 0) AS algorithm_bytes_per_s,
-    1e9 * size_bytes / nullif(transfer_ns, 0) * CASE
-        WHEN operation = 'AllReduce' THEN 2.0 * (ranks - 1) / ranks
-        WHEN operation IN ('AllGather', 'ReduceScatter') THEN 1.0 * (ranks - 1) / ranks
-        WHEN operation IN ('Broadcast', 'Reduce') THEN 1.0
-    END AS bus_bytes_per_s,
-    total_ns, communicator
-FROM sized
-ORDER BY total_ns DESC, operation, bytes, communicator
+    s.operation, s.bytes, s.calls, s.ranks, s.kernel_ns, s.transfer_ns, s.waiting_ns, s.skew_ns, s.max_skew_ns,
+    s.algorithm_bytes_per_s, s.algorithm_bytes_per_s * s.of_bus AS bus_bytes_per_s,
+    100 * s.algorithm_bytes_per_s * s.of_bus / l.nvlink_bytes_per_s AS nvlink_pct, s.total_ns, s.communicator
+FROM (
+    SELECT
+        *, 1e9 * size_bytes / nullif(transfer_ns, 0) AS algorithm_bytes_per_s,
+        CASE
+            WHEN operation = 'AllReduce' THEN 2.0 * (ranks - 1) / ranks
+            WHEN operation IN ('AllGather', 'ReduceScatter') THEN 1.0 * (ranks - 1) / ranks
+            WHEN operation IN ('Broadcast', 'Reduce', 'SendRecv') THEN 1.0
+        END AS of_bus
+    FROM sized
+) AS s
+LEFT JOIN linked AS l ON s.communicator IS NOT DISTINCT FROM l.communicator AND s.ranks IS NOT NULL
+ORDER BY s.total_ns DESC, s.operation, s.bytes, s.communicator

@@ -67,6 +67,15 @@ graphs = "SELECT of_copies FROM _whole_graphs"
 [agent]
 rows = 4
 columns = ["kind", "source_memory", "target_memory", "name", "calls", "total_ns", "size_bytes"]
+
+[ranks]
+by = ["kind", "source_memory", "target_memory", "name"]
+spread = "total_ns"
+sum = ["calls", "total_ns", "size_bytes"]
+mean = ["copy_time_pct", "wall_pct"]
+min = ["min_bytes", "min_ns"]
+max = ["max_bytes", "max_ns"]
+ratio = { avg_bytes = ["size_bytes", "calls"], avg_ns = ["total_ns", "calls"] }
 */
 WITH copies AS (
     SELECT copy_kind AS kind, source_memory, target_memory, start_ns, duration_ns, size_bytes, device_id, stream_id, process_id, correlation_id

@@ -46,6 +46,11 @@ SELECT sentence FROM _other_processes WHERE EXISTS (FROM answer)"""
 [agent]
 rows = 5
 columns = ["bottleneck", "count", "host_ns", "recoverable_ns", "wall_pct", "see"]
+
+[ranks]
+by = ["bottleneck", "see", "code"]
+spread = "recoverable_ns"
+mean = ["count", "host_ns", "recoverable_ns", "wall_pct"]
 */
 WITH steady AS (
     FROM steps WHERE phase = 'steady'

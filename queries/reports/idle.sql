@@ -37,6 +37,11 @@ graphs = "SELECT of_idle FROM _whole_graphs"
 [agent]
 rows = 8
 columns = ["gpu_id", "cause", "host", "time_ns", "wall_pct"]
+
+[ranks]
+by = ["cause", "host"]
+spread = "time_ns"
+mean = ["time_ns", "wall_pct"]
 */
 WITH parts AS (
     SELECT gpu_id, 'busy' AS cause, NULL AS host, busy_ns AS time_ns FROM used_gpus

@@ -81,6 +81,14 @@ FROM answer WHERE NOT EXISTS (FROM steps WHERE phase = 'steady') HAVING count(*)
 [agent]
 rows = 4
 columns = ["name", "memory", "calls", "steady_count", "total_ns", "wall_pct"]
+
+[ranks]
+by = ["name", "memory", "synchronizes", "call_group"]
+spread = "total_ns"
+sum = ["calls", "total_ns", "gpu_idle_ns", "size_bytes", "failed_count"]
+mean = ["wall_pct"]
+max = ["max_ns", "max_size_bytes"]
+ratio = { avg_ns = ["total_ns", "calls"] }
 */
 WITH places AS (
     SELECT NULL::BIGINT AS process_id, NULL::BIGINT AS correlation_id, NULL::VARCHAR AS place WHERE false

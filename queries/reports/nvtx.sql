@@ -63,6 +63,15 @@ WHERE inside_ns < 0.99 * total_ns"""
 graphs = """
 SELECT 'CUDA graphs ran as a whole ' || count(*) || ' times: gpu_ns includes them, but their kernels are not counted; capture with --cuda-graph-trace=node to see them'
 FROM graph_launches HAVING count(*) > 0"""
+
+[ranks]
+by = ["name", "style"]
+spread = "host_ns"
+sum = ["calls", "host_ns", "own_host_ns", "gpu_ns", "own_gpu_ns", "projected_ns", "kernels"]
+mean = ["wall_pct", "gpu_wall_pct"]
+min = ["min_ns"]
+max = ["max_ns"]
+ratio = { kernels_per_call = ["kernels", "calls"], avg_ns = ["host_ns", "calls"] }
 */
 -- Each thread's time is cut wherever a range opens or closes, and its GPU work summed up by piece: a piece lies wholly
 -- inside or wholly outside of every range. So what is in one is the difference of two running sums, and its first and last

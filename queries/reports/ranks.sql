@@ -39,26 +39,25 @@ run = """
 SELECT CASE r.verdict
     WHEN 'late' THEN (
         SELECT CASE count(*) WHEN 1 THEN 'rank ' || any_value(rank) || ' is' ELSE 'ranks ' || string_agg(rank, ', ' ORDER BY rank) || ' are' END
-            || ' late; the others wait ' || (
-                SELECT time_text(avg(waiting_ns)) FROM rank_steps
-                WHERE rank NOT IN (SELECT rank FROM rank_steps WHERE late_ns > 0)
-            ) || ' a ' || r.unit || ' in the mean'
+            || ' late; ' || (SELECT text FROM _others_wait)
         FROM (SELECT DISTINCT rank FROM rank_steps WHERE late_ns > 0)
     )
     WHEN 'moving' THEN 'no rank is the one that is late: it is now this one and now that'
     WHEN 'even' THEN 'no rank is later than others by enough to be told'
-    ELSE CASE WHEN r.ranks = 1 THEN 'one rank alone: name the traces of the others as well, to see who waits for whom'
+    ELSE CASE WHEN r.unmatched IS NOT NULL THEN NULL WHEN r.ranks = 1 THEN 'one rank alone: name the traces of the others as well, to see who waits for whom'
         ELSE 'the collectives of these ranks cannot be matched with each other: they belong to different runs, or captures lack some' END
 END
 FROM rank_run AS r WHERE EXISTS (FROM answer)"""
 unit = """
 SELECT 'no steps are known: times are of each collective, with what is before it' FROM rank_run WHERE unit = 'collective' AND verdict IS NOT NULL"""
 clock = "SELECT clock FROM rank_run WHERE clock IS NOT NULL"
+pipeline = "SELECT pipeline FROM rank_run WHERE pipeline IS NOT NULL"
+doubled = "SELECT doubled FROM rank_run WHERE doubled IS NOT NULL"
 missing = "SELECT missing FROM rank_run WHERE missing IS NOT NULL"
 unmatched = "SELECT unmatched FROM rank_run WHERE unmatched IS NOT NULL"
 numbered = """
 SELECT 'nothing says which rank is which: they are numbered in order' || CASE WHEN count(DISTINCT trace) > 1 THEN ' of traces' ELSE ' of GPUs and processes' END
-FROM ranks WHERE (SELECT numbered_by FROM rank_run) = 'order' HAVING count(*) > 1"""
+FROM ranks WHERE (SELECT numbered_by = 'order' AND doubled IS NULL FROM rank_run) HAVING count(*) > 1"""
 */
 WITH means AS (
     SELECT

@@ -76,6 +76,14 @@ FROM answer WHERE NOT EXISTS (FROM steps WHERE phase = 'steady') HAVING count(*)
 [agent]
 rows = 4
 columns = ["kind", "nvtx_path", "name", "calls", "gpu_idle_ns", "gpu_idle_wall_pct"]
+
+[ranks]
+by = ["kind", "nvtx_path", "name", "copy_kind", "is_copy"]
+spread = "gpu_idle_ns"
+sum = ["calls", "host_wait_ns", "gpu_idle_ns"]
+mean = ["gpu_idle_wall_pct"]
+max = ["max_ns"]
+ratio = { avg_ns = ["host_wait_ns", "calls"] }
 */
 WITH places AS (
     SELECT NULL::BIGINT AS process_id, NULL::BIGINT AS correlation_id, NULL::VARCHAR AS place WHERE false

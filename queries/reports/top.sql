@@ -43,6 +43,15 @@ FROM graph_launches HAVING count(*) > 0"""
 [agent]
 rows = 8
 columns = ["name", "calls", "total_ns", "avg_ns", "kernel_time_pct", "family"]
+
+[ranks]
+by = ["name", "family", "provenance"]
+spread = "total_ns"
+sum = ["calls", "total_ns"]
+mean = ["kernel_time_pct", "wall_pct"]
+min = ["min_ns"]
+max = ["max_ns"]
+ratio = { avg_ns = ["total_ns", "calls"] }
 */
 WITH grouped AS (
     SELECT name_id, NULL AS label, duration_ns FROM kernel_events WHERE $group_by = 'full'

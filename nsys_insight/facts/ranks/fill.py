@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from nsys_insight.facts.ranks import judge, numbers, place, rank, run
+from nsys_insight.facts.ranks import hosts, judge, messages, pipeline, place, rank, read, run
 from nsys_insight.facts.ranks.budget import Busy, Spent
-from nsys_insight.facts.ranks.sentences import clock_said, missing_said, unmatched_said
+from nsys_insight.facts.ranks.sentences import (
+    ONLY_MESSAGES,
+    clock_said,
+    doubled_said,
+    missing_said,
+    pipeline_said,
+    unmatched_said,
+)
 from nsys_insight.facts.ranks.write import Windows, Writer
 from nsys_insight.ingest import several
 from nsys_insight.paths import query
@@ -20,14 +27,10 @@ if TYPE_CHECKING:
     import duckdb
 
     from nsys_insight.facts.ranks.judge import Table, Verdict
-    from nsys_insight.facts.ranks.rank import Ints, Rank
+    from nsys_insight.facts.ranks.messages import Messages
+    from nsys_insight.facts.ranks.rank import Ints
+    from nsys_insight.facts.ranks.read import Prepare
     from nsys_insight.facts.ranks.run import Run
-
-    class Prepare(Protocol):
-        """What creates the views that a statement names, and finds the facts that these show, in some traces."""
-
-        def __call__(self, sql: str, among: Sequence[str]) -> None:
-            """Do so in the traces of these catalogs."""
 
 
 # Of so many steps in which a rank is late, the longest delays, it is looked up what its host did.
@@ -43,27 +46,34 @@ def fill(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], labels: Se
         labels: What the traces are called.
         prepare: Creates the views that a statement names, and finds the facts that these show.
     """
-    ranks, began, by_nccl, environments = _read(connection, parts, prepare)
+    ranks, began, told, alike = read.known(connection, parts, labels, prepare)
     if not ranks:
         return
-    told = numbers.numbered(ranks, labels, by_nccl, environments)
     found = run.run_of(ranks, began) if len(ranks) > 1 else None
     writer = Writer(connection, told)
-    writer.ranks(ranks, labels, found, began)
+    writer.ranks(ranks, labels, found, began, hosts.places(connection, parts, ranks, prepare))
     if found is None:
-        writer.run(ranks=len(ranks), numbered_by=told.by)
+        only_sent = all(set(one.operation) <= rank.NOT_OF_ALL for one in ranks)
+        writer.run(
+            ranks=len(ranks), numbered_by=told.by, doubled=doubled_said(told, alike),
+            unmatched=ONLY_MESSAGES if only_sent and len(ranks) > 1 else None,
+        )  # fmt: skip
         return
     windows = _windows(connection, parts, found, prepare)
     members = found.main.group.ranks
-    spent = [_spent(connection, parts[found.ranks[at].trace], found, at, windows, prepare) for at in members]
+    sent = messages.matched(connection, parts, ranks, told.numbers, found.clocks, prepare)
+    spent = [_spent(connection, parts[found.ranks[at].trace], found, at, windows, sent, prepare) for at in members]
     wall, busy, waiting, transfer, idle = (
         _columns([getattr(one, name) for one in spent]) for name in ("wall", "busy", "waiting", "transfer", "idle")
     )
-    verdict = judge.judge(wall, waiting, transfer, found.error)
+    stages = pipeline.rows(sent, ranks, {at: _edges(found, at, windows) for at in members}) if len(wall) else None
+    by_itself = pipeline.matter(ranks, members, wall) and (stages is not None or not sent.matched)
+    verdict = (pipeline.judge_by_itself if by_itself else judge.judge)(wall, waiting, transfer, found.error)
     writer.collectives(found, windows)
+    writer.messages(found, sent)
     writer.steps(found, windows, spent, verdict)
     for column in verdict.late:
-        why = judge.delay(busy, idle, verdict, column)
+        why = (pipeline.delay_of_itself if by_itself else judge.delay)(busy, idle, verdict, column)
         one, host, where = found.ranks[members[column]], None, None
         if why.cause in ("host", "both"):
             gaps = _gaps(found, windows, spent[column], verdict, column)
@@ -71,32 +81,15 @@ def fill(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], labels: Se
             host, where = place.of_gaps(connection, part, one, gaps, partial(prepare, among=[part]))
         writer.delay(members[column], why, host, where)
     writer.run(
-        verdict=verdict.kind if len(windows.step) else None,
+        verdict=verdict.kind if len(windows.step) else None, compared_with="itself" if by_itself else "others",
+        stages=stages and stages.stages, stage_messages=stages and stages.messages,
+        bubble_pct=100 * pipeline.bubble(wall, waiting, verdict.late_ns) if stages else None,
         unit=windows.unit, steps=len(windows.step), ranks=len(members), error_ns=round(found.error),
         numbered_by=told.by, clock=clock_said(found, began), missing=missing_said(told),
-        unmatched=unmatched_said(found, told),
+        unmatched=unmatched_said(found, told, has_messages=by_itself and not sent.matched),
+        pipeline=pipeline_said(stages, told, members, (wall, busy, waiting, verdict.late_ns)),
+        doubled=doubled_said(told, alike),
     )  # fmt: skip
-
-
-def _read(
-    connection: duckdb.DuckDBPyConnection, parts: Sequence[str], prepare: Prepare
-) -> tuple[list[Rank], list[int | None], dict[tuple[int, int], tuple[int, int]], list[dict[str, int]]]:
-    """Read the ranks of the traces, when these began, and what is said of which rank is which."""
-    statements = {name: query(f"facts/ranks/{name}") for name in ("kernels", "began", "numbers", "environment")}
-    for statement in statements.values():
-        prepare(statement, parts)
-    ranks: list[Rank] = []
-    began: list[int | None] = []
-    by_nccl: dict[tuple[int, int], tuple[int, int]] = {}
-    environments = []
-    for number, part in enumerate(parts):
-        with several.inside(connection, part):
-            ranks += rank.of_rows(number, named_rows(connection, statements["kernels"]))
-            began.append(connection.execute(statements["began"]).fetchall()[0][0])
-            for said in named_rows(connection, statements["numbers"]):
-                by_nccl[number, said.process_id] = said.rank, said.ranks
-            environments.append(dict(connection.execute(statements["environment"]).fetchall()))
-    return ranks, began, by_nccl, environments
 
 
 def _windows(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], found: Run, prepare: Prepare) -> Windows:
@@ -137,7 +130,13 @@ def _cut(unit: str, whole: Any, rows: Ints, step_of: Ints) -> Windows:
 
 
 def _spent(  # noqa: PLR0913, PLR0917 - a rank, its trace, and its windows
-    connection: duckdb.DuckDBPyConnection, part: str, found: Run, number: int, windows: Windows, prepare: Prepare
+    connection: duckdb.DuckDBPyConnection,
+    part: str,
+    found: Run,
+    number: int,
+    windows: Windows,
+    sent: Messages,
+    prepare: Prepare,
 ) -> Spent:
     """Tell what a rank's time went to in each step, in its own trace's time."""
     import numpy as np
@@ -147,18 +146,22 @@ def _spent(  # noqa: PLR0913, PLR0917 - a rank, its trace, and its windows
     prepare(statement, [part])
     with several.inside(connection, part):
         work = connection.execute(statement).fetchnumpy()
-    waiting = np.zeros(len(one.start), dtype=np.int64)
+    waiting = sent.waiting[number].copy()
     for of in found.collectives:
         if number in of.group.ranks:
             column = of.group.ranks.index(number)
             rows = np.flatnonzero(of.whole)
             waiting[of.group.at[rows, column]] = of.waiting[rows, column]
     waited = one.start + waiting
-    column = found.main.group.ranks.index(number)
-    at = found.main.group.at[:, column]
-    edges = one.end[at[windows.first]], one.end[at[windows.last]]
     busy = Busy([work["start_ns"].astype(np.int64)], [work["end_ns"].astype(np.int64)])
-    return Spent(busy, (one.start, waited), (waited, one.end), edges)
+    return Spent(busy, (one.start, waited), (waited, one.end), _edges(found, number, windows))
+
+
+def _edges(found: Run, number: int, windows: Windows) -> tuple[Ints, Ints]:
+    """When the steps begin and end on a rank of the main group, in its own trace's time."""
+    at = found.main.group.at[:, found.main.group.ranks.index(number)]
+    ends = found.ranks[number].end
+    return ends[at[windows.first]], ends[at[windows.last]]
 
 
 def _gaps(found: Run, windows: Windows, spent: Spent, verdict: Verdict, column: int) -> list[tuple[int, int]]:

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     Table = np.ndarray[Any, np.dtype[np.int64]]  # a row for each step, a column for each rank
 
 # Nobody is late by less: what launches differ by anyway, a share of a step, and three times the clocks' error.
-_FLOOR_NS, _FLOOR_SHARE, _ERRORS = 50_000, 0.01, 3
+FLOOR_NS, FLOOR_SHARE, ERRORS = 50_000, 0.01, 3
 # The same ranks are late if that explains half of all that is waited. Ranks are late by turns if that takes this share
 # of the wall: some always wait a little for others.
-_EXPLAINED, _MOVING_SHARE = 0.5, 0.03
+EXPLAINED, MOVING_SHARE = 0.5, 0.03
 # A cause by itself accounts for two thirds of the delay.
-_MAIN = 2 / 3
+MAIN = 2 / 3
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def judge(wall: Table, waiting: Table, transfer: Table, error_ns: float) -> Verd
     import numpy as np
 
     steps, ranks = waiting.shape
-    floor = np.maximum(max(_FLOOR_NS, _ERRORS * error_ns), _FLOOR_SHARE * wall.mean(axis=1))
+    floor = np.maximum(max(FLOOR_NS, ERRORS * error_ns), FLOOR_SHARE * wall.mean(axis=1))
     nobody = Verdict("even", [], np.zeros_like(waiting))
     if not steps or ranks < 2:
         return nobody
@@ -65,7 +65,7 @@ def judge(wall: Table, waiting: Table, transfer: Table, error_ns: float) -> Verd
     best = float(totals.max())
     late = order[: int(totals.argmax()) + 1] if best > 0 else order[:0]
     spread = float((waiting.max(axis=1) - waiting.min(axis=1)).sum())
-    if best >= _FLOOR_SHARE * wall_ns and best >= _EXPLAINED * spread:
+    if best >= FLOOR_SHARE * wall_ns and best >= EXPLAINED * spread:
         is_late = np.isin(np.arange(ranks), late)[None, :] & (_less(waiting, late) >= floor[:, None])
         by = np.maximum(_less(waiting + transfer, late), _less(waiting, late))
         return Verdict("late", sorted(int(rank) for rank in late), np.where(is_late, by, 0))
@@ -73,7 +73,7 @@ def judge(wall: Table, waiting: Table, transfer: Table, error_ns: float) -> Verd
     by = two[:, 1] - two[:, 0]
     alone = np.where((np.arange(ranks) == waiting.argmin(axis=1)[:, None]) & (by >= floor)[:, None], by[:, None], 0)
     turns = np.flatnonzero(alone.sum(axis=0))
-    if len(turns) > 1 and float(alone.sum()) >= _MOVING_SHARE * wall_ns:
+    if len(turns) > 1 and float(alone.sum()) >= MOVING_SHARE * wall_ns:
         return Verdict("moving", [int(rank) for rank in turns], alone)
     return nobody
 
@@ -101,7 +101,7 @@ def delay(busy: Table, idle: Table, verdict: Verdict, rank: int) -> Delay:
     by = float(verdict.late_ns[steps, rank].mean())
     cause = None
     # What is more has to account for the delay in the first place.
-    if total >= _EXPLAINED * by:
-        cause = "gpu" if more_busy >= _MAIN * total else "host" if more_idle >= _MAIN * total else "both"
+    if total >= EXPLAINED * by:
+        cause = "gpu" if more_busy >= MAIN * total else "host" if more_idle >= MAIN * total else "both"
     usual = float(usual_busy.sum())
     return Delay(more_busy, more_idle, float(busy[steps, rank].sum()) / usual if usual else None, cause)

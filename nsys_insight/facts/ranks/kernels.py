@@ -18,11 +18,14 @@ if TYPE_CHECKING:
 
     from nsys_insight.facts.ranks.payloads import Payload
 
+    Call = tuple[int, str, Payload]  # when, its name, what it says
+
+_SEND = "ncclSend"
 _COLUMNS = ("process_id", "device_id", "gpu_id", "stream_id", "start_ns", "end_ns", "name_id")
 
 
 def fill(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], prepare: Callable[..., None]) -> None:
-    """Fill `facts.nccl_kernels` and `facts.nccl_ranks`.
+    """Fill `facts.nccl_kernels`, `facts.nccl_messages` and `facts.nccl_ranks`.
 
     Args:
         connection: Where the model is.
@@ -42,7 +45,8 @@ def _fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None])
     if said:
         prepare(query("facts/nccl/launched"))
     kernels = named_rows(connection, query(f"facts/nccl/{'launched' if said else 'kernels'}"))
-    called = _called(kernels, said) if said else {}
+    own = _calls(kernels, said) if said else {}
+    called = {at: found for at, calls in own.items() if (found := _called(kernels[at], calls))}
     insert(
         connection,
         "facts.nccl_kernels",
@@ -57,6 +61,21 @@ def _fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None])
             for at, kernel in enumerate(kernels)
         ),
     )
+    insert(
+        connection,
+        "facts.nccl_messages",
+        (
+            {
+                **{name: getattr(kernels[at], name) for name in _COLUMNS[:3]}, "start_ns": kernels[at].start_ns,
+                "communicator": called[at]["communicator"], "is_send": name == _SEND, "peer": payload.peer,
+                "bytes": payload.bytes, "place": place,
+            }
+            for at in sorted(called, key=lambda at: kernels[at].start_ns)
+            if kernels[at].operation == "SendRecv"
+            for place, (_, name, payload) in enumerate(own[at])
+            if payload.peer is not None
+        ),
+    )  # fmt: skip
     insert(
         connection,
         "facts.nccl_ranks",
@@ -81,13 +100,9 @@ def _said(connection: duckdb.DuckDBPyConnection, schemas: Schemas) -> Iterator[t
             yield event, schemas.read(event.binaryData)
 
 
-def _called(kernels: Sequence[Any], said: Sequence[tuple[Any, Payload]]) -> dict[int, dict[str, Any]]:
-    """Tell which calls each kernel runs: those on its thread since the kernel before it, up to its launch.
-
-    Within ncclGroupStart and ncclGroupEnd several calls become one kernel for each communicator. Their sizes are added
-    up where there is but one communicator; with several, it is not known which kernel is whose.
-    """
-    calls: dict[tuple[int, int], list[tuple[int, str, Payload]]] = {}
+def _calls(kernels: Sequence[Any], said: Sequence[tuple[Any, Payload]]) -> dict[int, list[Call]]:
+    """Tell which calls each kernel runs: those on its thread since the kernel before it, up to its launch."""
+    calls: dict[tuple[int, int], list[Call]] = {}
     for event, payload in said:
         if payload.bytes is not None:
             calls.setdefault((event.process_id, event.thread_id), []).append((event.start_ns, event.name, payload))
@@ -96,23 +111,32 @@ def _called(kernels: Sequence[Any], said: Sequence[tuple[Any, Payload]]) -> dict
         for at, kernel in enumerate(kernels)
         if kernel.thread_id is not None and kernel.called_ns is not None
     )
-    found: dict[int, dict[str, Any]] = {}
+    found: dict[int, list[Call]] = {}
     for (process, thread), launched in groupby(order, key=lambda row: row[:2]):
         waiting = iter(calls.get((process, thread), ()))
         following = next(waiting, None)
         for _, _, called_ns, at in launched:
-            own = []
+            found[at] = own = []
             while following is not None and following[0] <= called_ns:
                 own.append(following)
                 following = next(waiting, None)
-            communicators = {payload.communicator for _, _, payload in own}
-            if len(communicators) == 1 and None not in communicators:
-                found[at] = {
-                    "communicator": _id(*communicators),
-                    "bytes": sum(payload.bytes or 0 for _, _, payload in own),
-                    "operation": kernels[at].operation or _operation({name for _, name, _ in own}),
-                }
     return found
+
+
+def _called(kernel: Any, own: Sequence[Call]) -> dict[str, Any] | None:
+    """Tell what a kernel is that runs these calls; None where that is not known.
+
+    Within ncclGroupStart and ncclGroupEnd several calls become one kernel for each communicator. Their sizes are added
+    up where there is but one communicator; with several, it is not known which kernel is whose.
+    """
+    communicators = {payload.communicator for _, _, payload in own}
+    if len(communicators) != 1 or None in communicators:
+        return None
+    return {
+        "communicator": _id(*communicators),
+        "bytes": sum(payload.bytes or 0 for _, _, payload in own),
+        "operation": kernel.operation or _operation({name for _, name, _ in own}),
+    }
 
 
 def _operation(names: set[str]) -> str | None:

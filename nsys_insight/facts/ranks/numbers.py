@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from nsys_insight.facts.ranks.rank import Rank
 
@@ -16,17 +18,24 @@ _WORLD = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "PMI_SIZE")
 
 
 class Numbered(NamedTuple):
-    """The number of each rank, who says so, and how many ranks there are in the run, where that is known."""
+    """The number of each rank, who says so, and how many ranks there are in the run, where that is known.
+
+    `silent` has, by trace, the numbers of ranks that ran nothing of NCCL. `doubled` are traces that say that they are
+    the same rank, with the number: then all are numbered in order.
+    """
 
     numbers: list[int]
     by: str
     world: int | None = None
+    silent: Mapping[int, int] = MappingProxyType({})
+    doubled: tuple[int, list[str]] | None = None
 
     @property
     def missing(self) -> list[int]:
         """The ranks that are not among them, as far as is known: of those that are numbered by name, the lower ones."""
-        known = self.world if self.world is not None else max(self.numbers) + 1
-        return [] if self.by == "order" else sorted(set(range(known)) - set(self.numbers))
+        there = {*self.numbers, *self.silent.values()}
+        known = self.world if self.world is not None else max(there, default=-1) + 1
+        return [] if self.by == "order" else sorted(set(range(known)) - there)
 
 
 def numbered(
@@ -34,6 +43,7 @@ def numbered(
     labels: Sequence[str],
     by_nccl: Mapping[tuple[int, int], tuple[int, int]],
     environments: Sequence[Mapping[str, int]],
+    left_out: AbstractSet[int] = frozenset(),
 ) -> Numbered:
     """Number ranks.
 
@@ -42,25 +52,48 @@ def numbered(
         labels: What the traces are called.
         by_nccl: Rank and number of ranks by trace and process.
         environments: What the launcher said in each trace.
+        left_out: The numbers of traces that count for nothing.
     """
+    traces = [trace for trace in range(len(labels)) if trace not in left_out]
+    with_ranks = {rank.trace for rank in ranks}
+    launched = {trace: number for trace in traces for number in _of_launcher(environments[trace])}
+    in_names = {trace: number for trace in traces for number in _in_name(labels[trace])}
+
+    def silent(told: Mapping[int, int], taken: Sequence[int]) -> dict[int, int]:
+        others = {trace: number for trace, number in told.items() if trace not in with_ranks}
+        return others if _distinct([*taken, *others.values()]) else {}
+
+    # A single trace is no less known under another name; and what is said of a trace is said of one rank.
+    is_one_each = len(labels) > 1 and _distinct([rank.trace for rank in ranks])
+    by_trace = (("the launcher", launched), ("the files' names", in_names)) if is_one_each else ()
     said = [by_nccl.get((rank.trace, rank.process_id)) for rank in ranks]
-    if all(said) and _distinct(found := [one[0] for one in said if one]):
-        return Numbered(found, "NCCL", max(one[1] for one in said if one))
-    # A single trace is no less known under another name.
-    if len(labels) > 1 and _distinct([rank.trace for rank in ranks]):
-        environment = [environments[rank.trace] for rank in ranks]
-        told = [next((of[name] for name in _RANK if name in of), None) for of in environment]
-        if _distinct(found := [number for number in told if number is not None], len(ranks)):
-            worlds = {of[name] for of in environment for name in _WORLD if name in of}
-            return Numbered(found, "the launcher", max(*worlds, max(found) + 1) if worlds else None)
-        if _distinct(found := [number for rank in ranks for number in _in_name(labels[rank.trace])], len(ranks)):
-            return Numbered(found, "the files' names")
+    if ranks and all(said) and _distinct(found := [one[0] for one in said if one]):
+        either = next((silent(told, found) for _, told in by_trace if silent(told, found)), {})
+        return Numbered(found, "NCCL", max(one[1] for one in said if one), either)
+    for by, told in by_trace:
+        if told.keys() >= with_ranks and (ranks or told.keys() == set(traces)):
+            found = [told[rank.trace] for rank in ranks]
+            if _distinct([*found, *(told[trace] for trace in told.keys() - with_ranks)]):
+                world = _world(environments, [*told.values()]) if by == "the launcher" else None
+                return Numbered(found, by, world, silent(told, found))
     by_gpu = _distinct([(rank.trace, rank.gpu_id) for rank in ranks])  # which launchers number as they do ranks
     order = sorted(
         (rank.trace, rank.gpu_id if by_gpu else 0, rank.process_id, rank.device_id, at) for at, rank in enumerate(ranks)
     )
     places = {at: place for place, (*_, at) in enumerate(order)}
-    return Numbered([places[at] for at in range(len(ranks))], "order")
+    doubled = next((twice for _, told in by_trace if (twice := _doubled(told, labels))), None)
+    return Numbered([places[at] for at in range(len(ranks))], "order", doubled=doubled)
+
+
+def _of_launcher(environment: Mapping[str, int]) -> list[int]:
+    """The rank that the launcher said."""
+    return [environment[name] for name in _RANK if name in environment][:1]
+
+
+def _world(environments: Sequence[Mapping[str, int]], numbers: Sequence[int]) -> int | None:
+    """How many ranks the launcher said that there are."""
+    worlds = {of[name] for of in environments for name in _WORLD if name in of}
+    return max(*worlds, max(numbers) + 1) if worlds else None
 
 
 def _in_name(label: str) -> list[int]:
@@ -68,5 +101,14 @@ def _in_name(label: str) -> list[int]:
     return [int(number) for number in _NAMED.findall(label)[-1:]]
 
 
-def _distinct(values: Sequence[object], count: int | None = None) -> bool:
-    return len(set(values)) == len(values) == (len(values) if count is None else count)
+def _doubled(told: Mapping[int, int], labels: Sequence[str]) -> tuple[int, list[str]] | None:
+    """The lowest rank that several traces say they are, with these."""
+    for number in sorted(set(told.values())):
+        whose = [labels[trace] for trace, of in told.items() if of == number]
+        if len(whose) > 1:
+            return number, whose
+    return None
+
+
+def _distinct(values: Sequence[object]) -> bool:
+    return len(set(values)) == len(values)

@@ -19,6 +19,7 @@ _FIELDS = {
     "Message size [bytes]": ("bytes", struct.Struct("<Q")),
     "Rank": ("rank", struct.Struct("<i")),
     "No. of ranks": ("ranks", struct.Struct("<i")),
+    "Peer rank": ("peer", struct.Struct("<i")),
 }
 # No message is larger: a field that says so is none.
 _MOST_BYTES = 1 << 50
@@ -36,6 +37,7 @@ class Payload(NamedTuple):
     bytes: int | None = None
     rank: int | None = None
     ranks: int | None = None
+    peer: int | None = None
 
 
 class Schemas:

@@ -34,6 +34,12 @@ class Rank:
     start: Ints
     end: Ints
 
+    def is_as(self, other: Rank) -> bool:
+        """Whether the other one ran the same kernels at the same ns: it is this one, captured once."""
+        import numpy as np
+
+        return bool(np.array_equal(self.start, other.start) and np.array_equal(self.end, other.end))
+
     def of_group(self, group: str) -> Ints:
         """Which of the kernels are collectives of a communicator."""
         import numpy as np

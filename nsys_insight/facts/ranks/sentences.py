@@ -5,17 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nsys_insight.facts.ranks.matching import apart
+from nsys_insight.facts.ranks.pipeline import bubble
 from nsys_insight.text.quantities import value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from nsys_insight.facts.ranks.judge import Table
     from nsys_insight.facts.ranks.numbers import Numbered
+    from nsys_insight.facts.ranks.pipeline import Pipeline
     from nsys_insight.facts.ranks.run import Run
 
 # A difference of clocks, or a drift, that is worth a word.
 _APART_NS, _DRIFT = 1_000_000, 1e-6
 _NAMED = 8
+ONLY_MESSAGES = (
+    "these ranks run nothing but messages from rank to rank (SendRecv): who waits for whom is told where they reduce or"
+    " gather as well"
+)
+# A stage sets the pace that works longer than the others by this share of a step.
+_PACE = 0.05
 
 
 def clock_said(found: Run, began: Sequence[int | None]) -> str:
@@ -39,16 +48,30 @@ def clock_said(found: Run, began: Sequence[int | None]) -> str:
 
 
 def missing_said(told: Numbered) -> str | None:
-    """Say which ranks have no trace."""
-    return (
-        f"{_listed(told.missing)} {'is' if len(told.missing) == 1 else 'are'} not in these traces"
-        if told.missing
-        else None
-    )
+    """Say which ranks have no trace, and which ran nothing of NCCL in theirs."""
+    silent = sorted(told.silent.values())
+    said = []
+    if told.missing:
+        said.append(f"{_listed(told.missing)} {'is' if len(told.missing) == 1 else 'are'} not in these traces")
+    if silent:
+        said.append(f"{_listed(silent)} ran no kernels of NCCL")
+    return "; ".join(said) or None
 
 
-def unmatched_said(found: Run, told: Numbered) -> str | None:
-    """Say which ranks and collectives are not matched with others."""
+def doubled_said(told: Numbered, alike: Sequence[tuple[str, str]]) -> str | None:
+    """Say which traces hold what others do, and which say that they are one rank."""
+    said = [f"{one} holds the same kernels at the same times as {other}, and is left out" for one, other in alike]
+    if told.doubled:
+        number, labels = told.doubled
+        names = f"{', '.join(labels[:_NAMED])}{' and others' if len(labels) > _NAMED else ''}"
+        said.append(
+            f"{names} each say that they are rank {number}, so the ranks are numbered in order: are these several runs?"
+        )
+    return "; ".join(said) or None
+
+
+def unmatched_said(found: Run, told: Numbered, *, has_messages: bool = False) -> str | None:
+    """Say which ranks, collectives and messages are not matched with others."""
     members = {at for of in found.collectives for at in of.group.ranks}
     outside = [told.numbers[at] for at in range(len(found.ranks)) if at not in members]
     partial = sum(len(of.whole) - int(of.whole.sum()) for of in found.collectives)
@@ -64,7 +87,36 @@ def unmatched_said(found: Run, told: Numbered) -> str | None:
         said.append(
             f"{partial:,} of {total:,} collectives are not in the capture of every rank, and count for nothing here"
         )
+    if has_messages:
+        said.append("messages from rank to rank (SendRecv) are not matched, and count as transfer")
     return "; ".join(said) or None
+
+
+def pipeline_said(
+    stages: Pipeline | None, told: Numbered, members: Sequence[int], parts: tuple[Table, Table, Table, Table]
+) -> str | None:
+    """Say how long the stages of a pipeline usually wait for each other, and whether one sets the pace.
+
+    `parts` are the length of each step on each rank, how long it works and waits in it, and by how much it is late.
+    """
+    import numpy as np
+
+    wall, busy, waiting, late = parts
+    if stages is None:
+        return None
+    said = (
+        f"the ranks are a pipeline of {stages.stages} stages, {stages.messages} messages a step from one to the next:"
+        f" in the usual step a rank waits {bubble(wall, waiting, late):.0%} of the time for the others"
+    )
+    if stages.ideal is not None:
+        said += f"; with so many equal microbatches and stages that take equally long, {stages.ideal:.0%}"
+    usual = np.median(busy[~late.any(axis=1)], axis=0)
+    longest = int(usual.argmax())
+    others = float(np.median(np.delete(usual, longest)))
+    if usual[longest] - others >= _PACE * float(np.median(wall)):
+        by = f"{usual[longest] / others:.2g} times as long as the median of the others" if others else "alone"
+        said += f"; rank {told.numbers[members[longest]]} works {by}, which sets the pace"
+    return said
 
 
 def _time(ns: float) -> str:

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     import duckdb
 
     from nsys_insight.facts.ranks.budget import Spent
+    from nsys_insight.facts.ranks.hosts import Place
     from nsys_insight.facts.ranks.judge import Delay, Verdict
+    from nsys_insight.facts.ranks.messages import Messages
     from nsys_insight.facts.ranks.numbers import Numbered
     from nsys_insight.facts.ranks.rank import Ints, Rank
     from nsys_insight.facts.ranks.run import Collectives, Run
@@ -44,19 +46,20 @@ class Writer:
         self._connection, self._numbers = connection, told.numbers
 
     def ranks(
-        self, ranks: Sequence[Rank], labels: Sequence[str], found: Run | None, began: Sequence[int | None]
-    ) -> None:
+        self, ranks: Sequence[Rank], labels: Sequence[str], found: Run | None, began: Sequence[int | None],
+        places: Sequence[Place],
+    ) -> None:  # fmt: skip
         """Write which ranks there are, and how their clocks differ from that of the first trace."""
         first = found.ranks[found.main.group.ranks[0]].trace if found else 0
         rows = []
-        for number, one in zip(self._numbers, ranks, strict=True):
+        for number, one, place in zip(self._numbers, ranks, places, strict=True):
             clock = found.clocks.get(one.trace) if found else None
             later = apart(began[first], began[one.trace])
             rows.append({
                 "rank": number, "trace": labels[one.trace], "process_id": one.process_id, "device_id": one.device_id,
                 "gpu_id": one.gpu_id, "nccl_kernels": len(one.start), "nccl_ns": int((one.end - one.start).sum()),
                 "clock_offset_ns": clock.offset + later if clock is not None and later is not None else None,
-                "clock_drift_ppm": clock.drift * 1e6 if clock else None,
+                "clock_drift_ppm": clock.drift * 1e6 if clock else None, "host_number": place.host, "gpu": place.gpu,
             })  # fmt: skip
         insert(self._connection, "facts.ranks", rows)
 
@@ -78,10 +81,11 @@ class Writer:
 
         for column, (number, one) in enumerate(zip(found.main.group.ranks, spent, strict=True)):
             starts = found.main.end[windows.first, column]
+            own = found.ranks[number].end[found.main.group.at[windows.first, column]]
             self._fill("rank_steps", {
                 "step": windows.step, "rank": np.full(len(starts), self._numbers[number]), "start_ns": starts,
-                "wall_ns": one.wall, "busy_ns": one.busy, "waiting_ns": one.waiting, "transfer_ns": one.transfer,
-                "idle_ns": one.idle, "late_ns": verdict.late_ns[:, column],
+                "trace_start_ns": own, "wall_ns": one.wall, "busy_ns": one.busy, "waiting_ns": one.waiting,
+                "transfer_ns": one.transfer, "idle_ns": one.idle, "late_ns": verdict.late_ns[:, column],
             })  # fmt: skip
 
     def collectives(self, found: Run, windows: Windows) -> None:
@@ -91,6 +95,30 @@ class Writer:
             in_steps = of is found.main and windows.unit == "step"
             self._collectives(found, of, windows.step_of if in_steps else None, first)
             first += len(of.whole)
+
+    def messages(self, found: Run, sent: Messages) -> None:
+        """Write the messages that are matched."""
+        import numpy as np
+
+        if not sent.matched:
+            return
+        times = {
+            at: (found.clocks[one.trace].apply(one.start), found.clocks[one.trace].apply(one.end))
+            for at, one in enumerate(found.ranks)
+            if one.trace in found.clocks
+        }
+        for communicator in dict.fromkeys(one.communicator for one in sent.matched):
+            of = [one for one in sent.matched if one.communicator == communicator]
+            self._fill("messages", {
+                "sender": np.array([self._numbers[one.sender] for one in of]),
+                "receiver": np.array([self._numbers[one.receiver] for one in of]),
+                "bytes": np.array([one.bytes for one in of]),
+                "sent_ns": np.array([times[one.sender][0][one.sent] for one in of]),
+                "sent_end_ns": np.array([times[one.sender][1][one.sent] for one in of]),
+                "received_ns": np.array([times[one.receiver][0][one.received] for one in of]),
+                "received_end_ns": np.array([times[one.receiver][1][one.received] for one in of]),
+                "is_alone": np.array([one.is_alone for one in of]),
+            }, communicator=communicator)  # fmt: skip
 
     def _collectives(self, found: Run, of: Collectives, steps: Ints | None, first: int) -> None:
         import numpy as np

@@ -17,7 +17,6 @@ late AS (
 ),
 others AS (
     SELECT avg(waiting_ns) AS waiting_ns FROM rank_steps
-    WHERE (SELECT verdict FROM rank_run) <> 'late' OR rank NOT IN (SELECT rank FROM _lateness)
 )
 SELECT
     r.verdict, r.ranks, c.rank, c.trace,
@@ -32,10 +31,11 @@ SELECT
                 WHEN 'host' THEN ': ' || coalesce(c.host, 'its host') || coalesce(' in ' || c.place, '')
                 WHEN 'gpu' THEN ': its GPU works ' || format('{:.2g}', c.busy_ratio) || ' times as long'
                 ELSE ''
-            END || '; the others wait ' || time_text(o.waiting_ns) || ' a ' || r.unit || ' in the mean'
+            END || '; ' || (SELECT text FROM _others_wait)
         WHEN 'moving' THEN 'now this one is late and now that; a rank waits ' || time_text(o.waiting_ns) || ' a ' || r.unit || ' in the mean'
-        ELSE 'none makes the others wait by enough to be told'
+        ELSE CASE WHEN r.stages IS NULL THEN 'none makes the others wait by enough to be told'
+            ELSE 'stages of a pipeline, none of which is later than usual by enough to be told' END
     END AS sentence,
-    [text FOR text IN [r.clock, r.missing, r.unmatched] IF text IS NOT NULL] AS notes
+    [said FOR said IN [r.pipeline, r.clock, r.doubled, r.missing, r.unmatched] IF said IS NOT NULL] AS notes
 FROM rank_run AS r, chosen AS c, late AS l, others AS o
 WHERE r.verdict IS NOT NULL

@@ -4,9 +4,6 @@ WITH cost AS (
     SELECT sum(late_ns)::DOUBLE AS late_ns, sum(wall_ns)::DOUBLE AS wall_ns, count(*) AS steps
     FROM (SELECT step, min(late_ns) FILTER (rank IN (SELECT rank FROM _lateness)) AS late_ns, max(wall_ns) AS wall_ns FROM rank_steps GROUP BY step)
 ),
-waiting AS (
-    SELECT avg(waiting_ns) AS waiting_ns FROM rank_steps WHERE rank NOT IN (SELECT rank FROM _lateness)
-),
 late AS (
     SELECT CASE count(*) WHEN 1 THEN 'rank ' ELSE 'ranks ' END || string_agg(rank, ', ' ORDER BY rank) AS names FROM _lateness
 ),
@@ -16,8 +13,8 @@ worst AS (
     ORDER BY y.late_ns * y.steps DESC, rank
     LIMIT 1
 )
-SELECT c.late_ns, c.wall_ns, c.steps, l.names, w.text, w.cause, w.busy_ratio, w.host, w.place, o.waiting_ns, r.unit
-FROM rank_run AS r, cost AS c, waiting AS o, late AS l, worst AS w
+SELECT c.late_ns, c.wall_ns, c.steps, l.names, w.text, w.cause, w.busy_ratio, w.host, w.place, o.text AS others, r.unit
+FROM rank_run AS r, cost AS c, _others_wait AS o, late AS l, worst AS w
 WHERE r.verdict = 'late';
 
 COMMENT ON VIEW _late_run IS 'Of a run in which the same ranks are late, one row: what it costs, and what is said of the rank that costs most.';
@@ -30,5 +27,5 @@ COMMENT ON COLUMN _late_run.cause IS 'What makes it late, as in `ranks`';
 COMMENT ON COLUMN _late_run.busy_ratio IS 'How many times as long as the others'' its GPU works';
 COMMENT ON COLUMN _late_run.host IS 'What its host does meanwhile';
 COMMENT ON COLUMN _late_run.place IS 'In which NVTX range';
-COMMENT ON COLUMN _late_run.waiting_ns IS 'How long the others wait in a step, on average';
+COMMENT ON COLUMN _late_run.others IS 'How long the others wait, as in `_others_wait`';
 COMMENT ON COLUMN _late_run.unit IS 'step, or collective';

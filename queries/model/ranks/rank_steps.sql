@@ -5,6 +5,7 @@ COMMENT ON VIEW rank_steps IS 'One row per step and rank of the largest communic
 COMMENT ON COLUMN rank_steps.step IS 'Number of the step, or of the collective';
 COMMENT ON COLUMN rank_steps.rank IS 'The rank';
 COMMENT ON COLUMN rank_steps.start_ns IS 'When the last collective before it ended, on the clock of the first trace';
+COMMENT ON COLUMN rank_steps.trace_start_ns IS 'The same in the time of the rank''s own trace';
 COMMENT ON COLUMN rank_steps.wall_ns IS 'How long it lasts; the parts add up to it';
 COMMENT ON COLUMN rank_steps.busy_ns IS 'The GPU does something else than communicate';
 COMMENT ON COLUMN rank_steps.waiting_ns IS 'It does nothing but wait in collectives for ranks that have not come';

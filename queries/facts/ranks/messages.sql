@@ -1,0 +1,1 @@
+INSERT INTO facts.messages BY NAME SELECT *, $communicator AS communicator FROM found
