@@ -109,6 +109,7 @@ SUMS = {
     "copies": ("calls", "total_ns", "size_bytes"),
     "launches": ("calls", "api_total_ns", "kernel_total_ns"),
     "gap-places": ("gaps", "total_ns", "idle_pct"),
+    "gaps": ("gaps", "duration_ns", "idle_pct", "host_ns"),
 }
 
 
