@@ -78,6 +78,10 @@ class TestFlags:
             ({"metrics_hz": 20_000}, ["--gpu-metrics-devices=all", "--gpu-metrics-frequency=20000"]),
             ({"osrt": True}, ["--trace=cuda,nvtx,osrt"]),
             ({"backtraces": True}, ["--sample=process-tree", "--cudabacktrace=all"]),
+            (
+                {"why_host": True},
+                ["--trace=cuda,nvtx,osrt", "--sample=process-tree", "--cpuctxsw=process-tree", "--cudabacktrace=all:10000"],
+            ),
             ({"within": "cudaProfilerApi"}, ["--capture-range=cudaProfilerApi", "--capture-range-end=stop"]),
             ({"within": "step"}, ["--capture-range=nvtx", "--nvtx-capture=step", "--capture-range-end=stop"]),
             ({"delay_s": 1.5, "duration_s": 20}, ["--delay=1.5", "--duration=20", "--kill=none"]),
@@ -98,6 +102,13 @@ class TestFlags:
     def test_what_costs_is_said(self):
         assert len(Capture(graphs="graph").costs()) == 1
         assert len(Capture(metrics_hz=10_000, backtraces=True, osrt=True).costs()) == 5
+        (why,) = set(Capture(why_host=True).costs()) - set(Capture().costs())
+        assert "6.2 µs in place of 4.6" in why
+
+    def test_backtraces_of_all_calls_may_be_asked_for_beside_what_the_host_does(self):
+        flags = Capture(why_host=True, backtraces=True).flags()
+        assert "--cudabacktrace=all" in flags
+        assert "--cpuctxsw=process-tree" in flags
 
 
 def test_a_report_is_named_after_the_program(tmp_path, monkeypatch):
