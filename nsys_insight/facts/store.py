@@ -44,7 +44,7 @@ _KINDS = {
     "idle": frozenset({"idle_time", "idle_calls"}),
     "work": frozenset({"cpu_pieces", "gap_samples"}),
     "cpu_work": frozenset({"cpu_work"}),
-    "frames": frozenset({"frames", "chain_frames"}),
+    "frames": frozenset({"frames", "chain_frames", "python_chains"}),
     "callers": frozenset({"callers", "called_from", "call_places"}),
     "gaps": frozenset({"listed_gaps", "listed_operations", "listed_activity"}),
     "steps": frozenset({"steps", "step_calls", "step_kernels", "step_launches", "step_method"}),
