@@ -55,7 +55,7 @@ def frames(payload: bytes) -> Frames:
     first = place + _COUNT.size
     if count * _FRAME.size > size - _COUNT.size:
         return ()
-    return tuple(_FRAME.unpack_from(payload, first + at * _FRAME.size) for at in range(min(count, _MOST)))  # type: ignore[misc]
+    return tuple(_FRAME.unpack_from(payload, first + at * _FRAME.size) for at in range(min(count, _MOST)))
 
 
 def _store(connection: duckdb.DuckDBPyConnection, rows: Sequence[tuple[int, int, int, bytes]]) -> None:
@@ -74,13 +74,11 @@ def _store(connection: duckdb.DuckDBPyConnection, rows: Sequence[tuple[int, int,
     if not lines:
         return
     tables = {
-        "python_frames": (("chain_id", "depth", "function_id", "file_id", "line"), lines),
-        "python_calls": (("process_id", "thread_id", "start_ns", "chain_id"), calls),
+        "python_frames": (("chain_id", "depth", "function_id", "file_id", "line"), np.array(lines)),
+        "python_calls": (("process_id", "thread_id", "start_ns", "chain_id"), np.array(calls)),
     }
     for name, (columns, values) in tables.items():
-        connection.register(
-            name, {key: np.array(each) for key, each in zip(columns, zip(*values, strict=True), strict=True)}
-        )
+        connection.register(name, {column: values[:, at] for at, column in enumerate(columns)})
     connection.execute(query("facts/frames/python_chains"))
     for name in tables:
         connection.unregister(name)

@@ -48,6 +48,7 @@ _KINDS = {
     "callers": frozenset({"callers", "called_from", "call_places"}),
     "gaps": frozenset({"listed_gaps", "listed_operations", "listed_activity"}),
     "steps": frozenset({"steps", "step_calls", "step_kernels", "step_launches", "step_method"}),
+    "critical_path": frozenset({"critical_path", "critical_path_run"}),
     "fusion": frozenset({"fusions", "fusion_kernels", "fusion_step"}),
     "nccl": frozenset({"nccl_kernels", "nccl_ranks"}),
     "ranks": frozenset({"ranks", "collectives", "collective_ranks", "rank_steps", "rank_delays", "rank_run"}),
@@ -69,6 +70,7 @@ _WORDS = {
     "frames": "call chains",
     "work": "CPU time",
     "cpu_work": "CPU work",
+    "critical_path": "the critical path",
     "nccl": "collectives",
     "ranks": "who is late",
 }
@@ -175,7 +177,7 @@ class Facts:
         """What the user said that these facts depend on."""
         if kind == "gaps":
             return options.min_gap_ns
-        if kind in ("steps", "fusion", "cpu_work", "ranks"):
+        if kind in ("steps", "fusion", "cpu_work", "critical_path", "ranks"):
             return options.steps
         about_steps = kind in fact_tables() and views.facts_read(fact_tables()[kind].query) & _KINDS["steps"]
         return options.steps if about_steps else None
@@ -230,6 +232,10 @@ class Facts:
             from nsys_insight.facts.fusion import candidates
 
             candidates.fill(self._connection, prepare)
+        elif kind == "critical_path":
+            from nsys_insight.facts.path import fill
+
+            fill.fill(self._connection, prepare)
         elif kind == "cpu_work":
             from nsys_insight.facts import work
 

@@ -34,9 +34,9 @@ _COSTS = {
     "metrics": "sampling GPU metrics needs the permission to read performance counters, and room on the disk",
     "backtraces": "backtraces make a launch-bound program three times slower: they tell where calls come from, not"
     " how long things take",
-    "why": "--why-host takes backtraces only of CUDA calls of 10 µs and more, samples of the CPU every millisecond or"
-    " two, the switches of threads, and OS calls: on an H200 a launch call took 6.2 µs in place of 4.6 (10 with"
-    " a backtrace of each), and the report grew by about a fifth",
+    "why": "--why-host takes backtraces only of CUDA calls of 10 µs and more, samples of the CPU every millisecond"
+    " or two, the switches of threads, and OS calls: on an H200 a launch call took 6.2 µs in place of 4.6 (10 with a"
+    " backtrace of each), and the report grew by about a fifth",
     "osrt": "tracing OS calls adds about 5 %, more where a program locks and reads much",
 }
 
@@ -49,8 +49,8 @@ class Capture:
         graphs: Whether CUDA graphs are traced by node or as a whole graph, in nsys's words.
         metrics_hz: How often to sample GPU metrics; None for not at all.
         backtraces: Whether to record where in the program CUDA calls are made.
-        why_host: Whether to record what keeps the GPU waiting: samples and switches of threads, OS calls, and where in the
-            program the longer CUDA calls are made.
+        why_host: Whether to record what keeps the GPU waiting: samples and switches of threads, OS calls, and where in
+            the program the longer CUDA calls are made.
         is_python: Whether the program is Python, whose backtraces have lines then.
         osrt: Whether to trace calls of the operating system.
         within: What part of the run: None for all, "cudaProfilerApi", or the name of an NVTX range.
