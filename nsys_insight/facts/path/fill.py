@@ -75,7 +75,8 @@ def fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None]) 
     for at, element in enumerate(order):
         row: dict[str, Any] = {
             "kind": element[0], "name": element[1] or None, "nvtx_path": element[2],
-            "path_ns": base.path_ns[element] / count, "total_ns": totals[element] / count if element in totals else None,
+            "path_ns": base.path_ns[element] / count,
+            "total_ns": totals[element] / count if element in totals else None,
         }  # fmt: skip
         is_worth = base.path_ns[element] >= LEAST_SHARE * base.period_ns and at < MOST_ELEMENTS
         # How long communication takes is also up to the other ranks.
