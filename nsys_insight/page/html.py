@@ -17,6 +17,7 @@ from nsys_insight.version import __version__
 if TYPE_CHECKING:
     from nsys_insight.diagnose.result import Finding
     from nsys_insight.page.content import Content, Report
+    from nsys_insight.page.flame import Flame
     from nsys_insight.page.layer import Layer
     from nsys_insight.page.strip import Strip
 
@@ -25,7 +26,13 @@ ROWS = 100
 _PAGE = Path(__file__).parent / "templates"
 
 
-def page(content: Content, strip: Strip | None, layer: Layer | None, limit: int | None = ROWS) -> str:
+def page(
+    content: Content,
+    strip: Strip | None,
+    layer: Layer | None,
+    flame: Flame | None = None,
+    limit: int | None = ROWS,
+) -> str:
     """Write the page, with at most `limit` rows in a table, or all."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
@@ -48,6 +55,7 @@ def page(content: Content, strip: Strip | None, layer: Layer | None, limit: int 
         diagnosis=_diagnosis(content),
         strip=strip,
         layer=layer,
+        flame=flame,
         budget=pictures.budget(answers["classify"]) if "classify" in answers else [],
         idle=pictures.idle(answers["idle"]) if "idle" in answers else [],
         top=pictures.top(answers["top"]) if "top" in answers else [],

@@ -21,8 +21,8 @@ empty = "Nothing was recorded of what the CPU did while the GPU waited, or it ne
 
 [params.group_by]
 default = "activity"
-choices = ["activity", "function", "inclusive"]
-help = "What samples are counted by: what they are at, the function that they are in, or every function of their call chains"
+choices = ["activity", "function", "inclusive", "stack"]
+help = "What samples are counted by: what they are at, the function that they are in, every function of their call chains, or the whole chain, its frames from the outermost with ; between them, as programs for flame graphs take it"
 
 [columns]
 nvtx_path = "The NVTX ranges around it; NULL outside all"
