@@ -14,7 +14,7 @@ reading = """
 Time in sync calls (and in blocking cudaMemcpy) is waiting: if the GPU is busy meanwhile all is well, else see syncs. Time
 in launch calls close to the wall is launch-bound: fuse kernels or use a CUDA graph, see launches. Allocations after the
 start: see mallocs. A max far above the median is often the first call, which creates the context or loads a module."""
-empty = "No CUDA API calls in this scope; if the program did use CUDA, capture with: nsys profile -t cuda"
+empty = "No CUDA API calls are recorded in this scope; if the program did use CUDA, capture with: nsys profile -t cuda"
 
 [params.group_by]
 default = "call"

@@ -16,7 +16,7 @@ reading = """
 compute: fewer or cheaper operations, tensor cores, lower precision. memory: fewer bytes, fusion, better reuse and
 coalescing. latency: more parallelism or fewer launches; see occupancy and per-token. balanced: near the peak on both sides;
 change the algorithm or accept. What is inferred or unknown, and takes much time, is worth a look with ncu."""
-empty = "No kernels ran in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+empty = "No kernels are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.margin]
 default = 20.0

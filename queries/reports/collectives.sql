@@ -15,7 +15,7 @@ reading = """
 Much waiting and little transfer: see ranks for who is late; a faster link or overlap would not help. Much transfer at a low
 bus_bytes_per_s: compare it with what nccl-tests measures for that size between these GPUs. Small messages have a low one by nature:
 send fewer, larger ones."""
-empty = "No kernels of NCCL ran in this scope."
+empty = "No kernels of NCCL are recorded in this scope."
 
 [columns]
 operation = "AllReduce, AllGather, SendRecv …; NULL where the kernel's name does not say"

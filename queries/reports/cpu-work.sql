@@ -47,6 +47,9 @@ WHERE what = 'not sampled' AND work_pct >= 5 AND NOT EXISTS (FROM facts.frames W
 unsampled = """
 SELECT 'which functions that is was not recorded: capture with --sample=process-tree --cpuctxsw=process-tree' FROM answer
 WHERE what = 'outside of OS calls' LIMIT 1"""
+unscheduled = """
+SELECT 'when threads had no CPU was not recorded: what samples do not account for may be waiting; capture with --cpuctxsw=process-tree'
+FROM answer WHERE samples > 0 AND NOT EXISTS (FROM _scheduling) LIMIT 1"""
 [agent]
 rows = 6
 columns = ["nvtx_path", "what", "time_ns", "wall_pct", "samples", "function_name"]

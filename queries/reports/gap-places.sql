@@ -37,6 +37,8 @@ idle_pct = "total_ns as a share of the idle time of all gaps in scope"
 med_ns = "Median gap"
 max_ns = "Longest gap"
 
+[notes]
+graphs = "SELECT of_idle FROM _whole_graphs"
 */
 WITH steady AS (
     SELECT step, start_ns, end_ns FROM steps WHERE phase = 'steady'

@@ -57,6 +57,7 @@ SELECT CASE WHEN $min_gap_ns IS NULL THEN 'the 1,000 longest gaps are listed; ' 
     || round(max(duration_ns * 100 / idle_pct) / 1e6 - sum(duration_ns) / 1e6, 3) || ' ms of idle time ('
     || round(100 - sum(idle_pct), 1) || ' %): list more with --min-gap, or count them all with gap-sizes'
 FROM answer WHERE idle_pct > 0 HAVING sum(idle_pct) < 99.95"""
+graphs = "SELECT of_idle FROM _whole_graphs"
 */
 WITH places AS (
     SELECT NULL::BIGINT AS process_id, NULL::BIGINT AS correlation_id, NULL::VARCHAR AS place WHERE false

@@ -14,7 +14,7 @@ may overlap."""
 reading = """
 What makes many launches of little gpu_ns is worth fusing (see fusion) or capturing in a CUDA graph (see graph-candidates): each launch
 costs the host about the same, however little it runs. By caller, a function at the top is where to do it."""
-empty = "No launch calls in the steady steps; if the program did use the GPU, capture with: nsys profile -t cuda"
+empty = "No launch calls are recorded in the steady steps; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.group_by]
 default = "family"

@@ -14,7 +14,7 @@ reading = """
 A long queue is health: the CPU is ahead and the GPU never waits. A queue of a few microseconds (the launch latency itself)
 with an api_kernel_ratio above 1 is launch-bound: the kernel runs shorter than its launch takes. Launch fewer kernels:
 fuse them, or capture the step in a CUDA graph. Rows are sorted by api_total_ns, what each kernel costs the CPU."""
-empty = "No kernels ran in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+empty = "No kernels are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.group_by]
 default = "kernel"

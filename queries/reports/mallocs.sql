@@ -16,7 +16,7 @@ steady_count should be 0. Hundreds per step are a framework's allocator at work:
 freed, unless memory is short, empty_cache is called or shapes grow from step to step. Allocate before the loop, reuse
 buffers, or use a pool (cudaMallocAsync, cudaFreeAsync), whose calls do not synchronise. Pinned host memory is slow to
 allocate: do it once. A first call of milliseconds creates the context; it is not the allocation."""
-empty = "No calls that allocate or free memory in this scope: what the program needs it had before, or took from its own pool"
+empty = "No calls that allocate or free memory are recorded in this scope: if all calls are, the program had what it needs before, or took it from its own pool"
 
 [params.group_by]
 default = "call"

@@ -16,7 +16,7 @@ reading = """
 host: look at the rank's trace alone (gaps, host, nvtx) where because says. gpu: a larger share of the work, or a slower clock: top
 on both ranks. Waiting that falls on all ranks in turn is jitter, or work that is dealt unevenly from step to step. transfer is what
 overlapping communication with work can hide; waiting is not."""
-empty = "No kernels of NCCL ran in this scope."
+empty = "No kernels of NCCL are recorded in this scope."
 
 [columns]
 rank = "Its number"

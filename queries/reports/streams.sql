@@ -13,7 +13,7 @@ One stream with an overlap of 0: everything runs in turn, so copies and independ
 their own. Many streams with little overlap: they wait for each other (events, the default stream) or each kernel fills the
 GPU. Copies on the stream of the kernels do not overlap with them: put them on another, from pinned memory. The default
 stream (null stream) waits for all other streams: use non-blocking ones or --default-stream per-thread."""
-empty = "No GPU operations in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+empty = "No GPU operations are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [columns]
 process_id = "Operating system's process id"

@@ -23,7 +23,7 @@ tensor in an if. Few bytes mean a scalar is read back: keep it on the GPU, read 
 asynchronously and look later. H2D copy + wait: a tensor made from a Python value (torch.tensor(…, device='cuda')): make it
 on the GPU, or once. wait: torch.cuda.synchronize, or a library's own. Removing a wait wins at most gpu_idle_ns. Much more
 gpu_idle_ns than steady_idle_ns: most of it is start-up, or between the steps."""
-empty = "No call in this scope made the host wait; if the program did use the GPU, capture with: nsys profile -t cuda"
+empty = "No call that makes the host wait is recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.group_by]
 default = "call"

@@ -12,7 +12,7 @@ end - start as CUPTI measured them on the GPU."""
 reading = """
 Look at the top three by time and the top by calls. Many calls with a moderate average: a per-layer kernel, so a candidate
 for fusion. Few calls with a high average: optimise inside the kernel. A small wall_pct all over: the GPU waits, see gaps."""
-empty = "No kernels ran in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+empty = "No kernels are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.group_by]
 default = "full"
