@@ -42,8 +42,8 @@ WHERE w.counted_by = $group_by AND w.counted_by <> 'inclusive' AND w.is_told AND
 kernel = """
 SELECT 'no sample of this trace is in the kernel, so what is not sampled may be its time: page faults, or calls of the operating system that nsys does not trace'
 FROM answer
-WHERE what = 'not sampled' AND work_pct >= 5 AND NOT EXISTS (FROM facts.frames WHERE module LIKE '[kernel%' OR module LIKE 'vmlinux%')
-    AND EXISTS (FROM facts.frames) LIMIT 1"""
+WHERE what = 'not sampled' AND work_pct >= 5 AND NOT EXISTS (FROM call_frames WHERE of = 'sample' AND (module LIKE '[kernel%' OR module LIKE 'vmlinux%'))
+    AND EXISTS (FROM call_frames WHERE of = 'sample') LIMIT 1"""
 unsampled = """
 SELECT 'which functions that is was not recorded: capture with --sample=process-tree --cpuctxsw=process-tree' FROM answer
 WHERE what = 'outside of OS calls' LIMIT 1"""

@@ -37,6 +37,6 @@ rows = 6
 columns = ["kind", "name", "nvtx_path", "path_ns", "path_pct", "saved_ns", "takes_over"]
 */
 SELECT
-    kind, name, nvtx_path, path_ns, 100 * path_ns / sum(path_ns) OVER () AS path_pct, saved_ns, takes_over, half_saved_ns, total_ns
+    kind, name, nvtx_path, path_ns, 100 * path_ns / (SELECT sum(path_ns) FROM critical_path) AS path_pct, saved_ns, takes_over, half_saved_ns, total_ns
 FROM critical_path
 ORDER BY path_ns DESC, kind, name, nvtx_path

@@ -110,7 +110,8 @@ def _element(operation: Operation) -> Element:
 
 def overlap(calls: Sequence[Call]) -> float:
     """The share of time in calls in which another thread is in a call, too."""
-    total, both, until = 0, 0, 0
+    total, both = 0, 0
+    until = calls[0].start_ns if calls else 0
     for call in calls:
         total += call.end_ns - call.start_ns
         both += max(0, min(until, call.end_ns) - call.start_ns)
