@@ -22,7 +22,10 @@ _KINDS = {
     b"SQLite format 3\0": "a SQLite file", b"PAR1": "a Parquet file", b"\x89PNG": "a picture",
     b"NVIDIA Tegra": "a report of nsys", b"NVR\0": "a report of ncu",
 }  # fmt: skip
-_TEXT_SUFFIXES = {"", ".txt", ".log", ".md", ".markdown", ".csv", ".json", ".jsonl", ".ndjson", ".html", ".htm", ".svg"}
+_TEXT_SUFFIXES = {
+    "", ".txt", ".log", ".md", ".markdown", ".csv", ".json", ".jsonl", ".ndjson", ".html", ".htm", ".svg",
+    ".xml", ".sarif",
+}  # fmt: skip
 # What was not written to for so long, nobody writes.
 _LEFT_S = 60 * 60
 _BESIDE = ("-wal", "-journal", "-shm", ".wal")

@@ -1,10 +1,11 @@
-"""The commands that compare runs: `diff`, `check` and `baseline save`."""
+"""The commands that compare runs: `diff` and `check`."""
 
 from __future__ import annotations
 
 import json
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,15 +21,20 @@ from nsys_insight.render import HUMAN_FORMATS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from nsys_insight.compare.direction import Better
     from nsys_insight.compare.runs import Run
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.answer import Answer
     from nsys_insight.session.session import Session
 
+# What a benchmark printed, as it is saved.
+_PRINTED = {".txt", ".log", ".out", ".jsonl"}
 DIFF_HELP = """Compare two runs, or several runs of each side, per step: what moved, and whether it is more than noise.
 
-A side is a trace, a run that `baseline save` wrote, or a JSON file of a benchmark (hyperfine, pytest-benchmark, or a
-list of numbers). Give BEFORE and AFTER, or several runs: --before a1 a2 a3 --after b1 b2 b3.
+A side is a trace, a baseline's name or file, or what a benchmark wrote: JSON of bench -o, hyperfine,
+pytest-benchmark, Google Benchmark, nvbench, vLLM or SGLang, a list of numbers, or text with lines "RESULT name value
+unit". Whether more or less of a metric is better is told from its unit and name, and shown. Give BEFORE and AFTER, or
+several runs: --before a1 a2 a3 --after b1 b2 b3.
 
 The decision is about the wall of a step: revert if it got worse, accept if it got better by more than 3 %. A difference
 is noise if it is less than a standard deviation of either side, or if its interval, from a bootstrap over the steps
@@ -44,22 +50,23 @@ CHECK_HELP = """Hold a run to a budget; exit 1 if it is broken.
 Budgets are --max and --min with METRIC=VALUE, of the metrics of per-token and shares such as gpu_busy_pct: --max
 launches_per_token=15 --max wall=2.5ms --min gpu_busy_pct=90. Or they are in a TOML file: tables [max] and [min] of the
 same names and values. What is not known breaks a budget too. With --baseline, the wall, launches, syncs, allocations,
-copies and peak memory may be no worse than in a saved run, by more than noise and, of the wall and the memory,
---tolerance.
+copies and peak memory, and the wall of each phase that NVTX ranges name, may be no worse than in a saved run, by more
+than noise and, of walls and memory, --tolerance.
 """
-SAVE_HELP = "Save what a run measured, to be compared with later: nsys-insight baseline save TRACE -o baseline.json"
 
 
 def diff_command() -> Callable[..., None]:
     """Make the command `diff`."""
 
-    def run(
+    def run(  # noqa: PLR0913 - flags
         trace: Path | None,
         flags: Flags,
         *,
         other: Path | None,
         before: list[Path] | None,
         after: list[Path] | None,
+        higher: list[str] | None,
+        lower: list[str] | None,
         **given: Any,
     ) -> None:
         from nsys_insight.compare.answer import answer, tables
@@ -67,9 +74,10 @@ def diff_command() -> Callable[..., None]:
 
         sides = _sides([path for path in (trace, other) if path], before or [], after or [])
         steps, fmt = taken_steps(given), flags.format
-        measured = _measured(sides, flags, steps)
+        runs = measured(sides, flags, steps)
+        told: dict[str, Better] = {**dict.fromkeys(higher or (), "higher"), **dict.fromkeys(lower or (), "lower")}
         with progress.at("comparing"):
-            found = compare(*measured)
+            found = compare(*([run.preferring(told) for run in side] for side in runs))
         _write(answer(found), tables(found, brief=fmt == "markdown"), fmt, flags)
 
     several = {"metavar": "FILE…", "help": "Several runs."}
@@ -80,6 +88,8 @@ def diff_command() -> Callable[..., None]:
         argument("other", Path | None, "[AFTER]", "The run after the change."),
         flag("before", list[Path] | None, **several),
         flag("after", list[Path] | None, **several),
+        flag("higher", list[str] | None, metavar="METRIC", help="More of this metric of a benchmark is better."),
+        flag("lower", list[str] | None, metavar="METRIC", help="Less of this metric of a benchmark is better."),
         *step_flags(),
         argument=first,
         without=("explain",),
@@ -101,15 +111,20 @@ def _sides(files: list[Path], before: list[Path], after: list[Path]) -> tuple[li
 def check_command() -> Callable[..., None]:
     """Make the command `check`."""
 
-    def run(
+    def run(  # noqa: PLR0913 - flags
         trace: Path | None,
         flags: Flags,
         *,
         budget: Path | None,
         baseline: Path | None,
         tolerance: float,
+        param: list[str] | None,
+        junit: Path | None,
+        sarif: Path | None,
+        markdown: Path | None,
         **given: Any,
     ) -> None:
+        from nsys_insight.compare import baselines, check_files
         from nsys_insight.compare.budgets import Budget, checked, from_toml
 
         budgets = [Budget.parsed(bound, text) for bound in ("max", "min") for text in given.pop(bound) or []]
@@ -119,16 +134,28 @@ def check_command() -> Callable[..., None]:
         if not budgets and not baseline:
             raise UsageError(
                 "nothing is asked of the trace",
-                "nsys-insight check TRACE --max launches_per_token=15, or --budget FILE, or --baseline FILE",
+                "nsys-insight check TRACE --max launches_per_token=15, or --budget FILE, or --baseline NAME",
             )
         steps, fmt = taken_steps(given), flags.format
-        ((measured,),) = _measured([[trace]], flags, steps)
-        saved = _measured([[baseline]], flags, steps)[0][0] if baseline else None
-        found = checked(measured, budgets, saved, tolerance)
+        if baseline and not baseline.exists() and not baseline.suffix:
+            baseline = baselines.meant(str(baseline)).path
+        for path in (junit, sarif, markdown):
+            outputs.check(path, [one for one in (trace, budget, baseline) if one])
+        ((run_now,),) = measured([[trace]], flags, steps)
+        saved = measured([[baseline]], flags, steps)[0][0] if baseline else None
+        said = _of_other_work(trace, flags, baseline, baselines.params_of(param or [])) if baseline else []
+        found = checked(run_now, budgets, saved, tolerance, said)
+        if junit:
+            outputs.save(junit, check_files.junit(found.answer))
+        if sarif:
+            outputs.save(sarif, check_files.sarif(found.answer, budget, baseline))
+        if markdown:
+            _write(found.answer, [found.answer], "markdown", replace(flags, output=markdown))
         _write(found.answer, [found.answer], fmt, flags)
         if found.broken:
             raise typer.Exit(Exit.FAILED)
 
+    saved = "A baseline's name or tag, or a saved run's file, which this one may not be worse than."
     tolerance = "By how many percent a time may get worse than in the baseline; counts may not."
     return with_flags(
         run,
@@ -136,52 +163,38 @@ def check_command() -> Callable[..., None]:
         flag("max", list[str] | None, metavar="METRIC=VALUE", help="At most this."),
         flag("min", list[str] | None, metavar="METRIC=VALUE", help="At least this."),
         flag("budget", Path | None, metavar="FILE", help="A TOML file with tables [max] and [min]."),
-        flag("baseline", Path | None, metavar="FILE", help="A saved run, which this one may not be worse than."),
+        flag("baseline", Path | None, metavar="NAME", help=saved),
         flag("tolerance", float, default=3.0, help=tolerance, min=0),
+        flag(
+            "param",
+            list[str] | None,
+            metavar="NAME=VALUE",
+            help="A parameter of this workload, as the baseline has it.",
+        ),
+        flag("junit", Path | None, metavar="FILE", help="Write the budgets as test cases of JUnit, too."),
+        flag("sarif", Path | None, metavar="FILE", help="Write the broken ones as SARIF, too, for annotations."),
+        flag(
+            "markdown", Path | None, metavar="FILE", help="Write the table as Markdown, too, for a comment or summary."
+        ),
         *step_flags(),
         without=("explain",),
     )
 
 
-def baseline_app() -> typer.Typer:
-    """Make the commands about saved runs."""
-    app = typer.Typer(help="Save what a run measured, to compare later runs with it.", no_args_is_help=True)
-    app.command(name="save")(_save_command())
-
-    @app.callback()
-    def _root() -> None:
-        """Keep `save` a command of its own, though it is the only one."""
-
-    return app
-
-
-def _save_command() -> Callable[..., None]:
-    def run(trace: Path | None, flags: Flags, **given: Any) -> None:
-        from nsys_insight.compare.runs import to_json
-
-        ((saved,),) = _measured([[trace]], flags, taken_steps(given))
-        if not flags.output:
-            sys.stdout.write(to_json(saved))
-            return
-        outputs.save(flags.output, to_json(saved))
-        size = f"{saved.count} steps" if saved.unit != "trace" else "the whole trace"
-        terminal.note(f"{size} of {saved.label} are saved in {flags.output}")
-
-    without = ("explain", "fmt", "limit", "full_names", "no_color", "csv_safe")
-    return with_flags(run, SAVE_HELP, *step_flags(), without=without)
-
-
-def _measured(sides: Sequence[Sequence[Path | None]], flags: Flags, steps: StepOptions) -> list[list[Run]]:
+def measured(sides: Sequence[Sequence[Path | None]], flags: Flags, steps: StepOptions) -> list[list[Run]]:
     """Measure all runs per step; or, where one has no steps or the steps are other work, all of them as wholes."""
-    from nsys_insight.compare.benchmark_files import read
+    from nsys_insight.compare.benchmark_files import printed, read
     from nsys_insight.compare.extent import unlike
     from nsys_insight.compare.runs import Run, from_json, is_run, measure, whole
 
     with ExitStack() as opened, progress.at("measuring the runs"):
 
         def source(path: Path | None) -> Run | Session:
+            path = _saved(path)
             if path:
                 outputs.check(flags.output, [path])
+            if path and path.suffix.lower() in _PRINTED:
+                return printed(path)
             if not path or path.suffix.lower() != ".json":
                 return opened.enter_context(open_traces([path] if path else [], flags))
             content = _json(path)
@@ -196,6 +209,30 @@ def _measured(sides: Sequence[Sequence[Path | None]], flags: Flags, steps: StepO
         if other:
             terminal.note(f"the steps of the two are not the same work: {other}")
         return [[run if isinstance(run, Run) else whole(run) for run in side] for side in sources]
+
+
+def _saved(path: Path | None) -> Path | None:
+    """The file of a baseline, where a path is the name of one and of nothing else."""
+    from nsys_insight.compare import baselines
+
+    if path is None or path.exists() or path.parent != Path():
+        return path
+    found = baselines.named(path.name)
+    return found.path if found else path
+
+
+def _of_other_work(trace: Path | None, flags: Flags, baseline: Path, params: dict[str, str]) -> list[str]:
+    """Say where a trace is of another machine or workload than a baseline that says of which it is."""
+    from nsys_insight.compare import baselines
+
+    saved = _saved(baseline)
+    if saved is None or saved.suffix != ".json":
+        return []
+    about = baselines.read(saved).about
+    if not about.machine and not about.params:
+        return []
+    with open_traces([trace] if trace else [], flags) as opened:
+        return baselines.unlike(about, baselines.machine(opened), params)
 
 
 def _json(path: Path) -> Any:

@@ -202,7 +202,7 @@ def report(  # noqa: PLR0913 - flags
         raise UsageError(f"a report cannot be written as {fmt!r}", f"choose one of: {', '.join(_FORMATS)}")
     inputs = [*files, *([trace] if trace else [])]
     outputs.check(output, inputs)
-    data = _store_of(files, implementation)
+    data = store_of(files, implementation)
     with Measured(data) as measured:
         if kernel is not None:
             _keep_only(measured, kernel)
@@ -248,7 +248,7 @@ def diff(  # noqa: PLR0913 - flags
     outputs.check(log, [before, after])
     if log is not None and not change:
         raise UsageError("the log needs to know what was changed", f'add --change "what you did" to --log {log}')
-    with Measured(_store_of([before], None)) as old, Measured(_store_of([after], None)) as new:
+    with Measured(store_of([before], None)) as old, Measured(store_of([after], None)) as new:
         if metric is not None:
             described = old.rows(
                 f"SELECT column_name FROM duckdb_columns() WHERE table_name = '{VIEW}' AND data_type = 'DOUBLE'"
@@ -306,9 +306,9 @@ def roofline(  # noqa: PLR0913 - flags
     picture = drawing.picture_of(output)
     fmt = checked_format(fmt or (format_for(output) if output and not picture else "table"))
     baseline = None
-    with Measured(_store_of(files, None)) as measured:
+    with Measured(store_of(files, None)) as measured:
         if against is not None:
-            with Measured(_store_of([against], None)) as other:
+            with Measured(store_of([against], None)) as other:
                 baseline = rooflines.baseline_of(other, against_kernel)
         elif against_kernel is not None:
             baseline = rooflines.baseline_of(measured, against_kernel)
@@ -319,7 +319,8 @@ def roofline(  # noqa: PLR0913 - flags
     drawing.show(made, output, limit)
 
 
-def _store_of(files: list[Path], implementation: str | None) -> Path:
+def store_of(files: list[Path], implementation: str | None) -> Path:
+    """Give the file that holds what ncu measured: one that `ncu import` wrote, or one in the cache."""
     if len(files) == 1 and store.is_store(files[0]) and implementation is None:
         return files[0]
     if any(store.is_store(file) for file in files):

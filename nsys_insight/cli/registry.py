@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -57,9 +58,21 @@ def _check() -> Command:
 
 
 def _baseline() -> Command:
-    from nsys_insight.cli.compare import baseline_app
+    from nsys_insight.cli.baselines import baseline_app
 
     return baseline_app()
+
+
+def _bench() -> Command:
+    from nsys_insight.cli.bench import bench
+
+    return bench
+
+
+def _experiment() -> Command:
+    from nsys_insight.cli.experiment import app
+
+    return app
 
 
 def _sql() -> Command:
@@ -128,6 +141,12 @@ def _convert() -> Command:
     return convert_command()
 
 
+def _fleet() -> Command:
+    from nsys_insight.cli.fleet import fleet
+
+    return fleet
+
+
 def _scrub() -> Command:
     from nsys_insight.cli.scrub import scrub
 
@@ -176,6 +195,12 @@ def _roofline() -> Command:
     return roofline_command()
 
 
+def _per_token() -> Command:
+    from nsys_insight.cli.phases import per_token_command
+
+    return per_token_command()
+
+
 @dataclass(frozen=True)
 class Entry:
     """A command that is no pack.
@@ -193,6 +218,8 @@ class Entry:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
+_MARKUP = re.compile(r"(\[[a-z#/@][^\[]*?\])")
+_NO_BOUND = 10**15
 _FIRST, _COMPARE, _EXPLORE, _NCU, _TRACES = "Start here", "Compare", "Explore", "Nsight Compute", "Traces"
 _CODE = "Compiled kernels"
 _NO_FLAGS_BEHIND = {"context_settings": {"allow_interspersed_args": False, **HELP}}
@@ -206,6 +233,12 @@ COMMANDS = {
     "diff": Entry(_COMPARE, "What a change moved, and whether to keep it", _diff, {"cls": SidesCommand}),
     "check": Entry(_COMPARE, "Hold a run to a budget or a baseline; exit 1 if it is broken", _check),
     "baseline": Entry(_COMPARE, "Save what a run measured, to compare later runs with it", _baseline),
+    "bench": Entry(
+        _COMPARE, "Measure without the profiler: a command, or two that take turns", _bench, _NO_FLAGS_BEHIND
+    ),
+    "experiment": Entry(
+        _COMPARE, "Change one thing at a time: test, measure, decide by rule, and write it down", _experiment
+    ),
     "sql": Entry(_EXPLORE, "Ask any question in DuckDB's SQL over the model's views", _sql),
     "shell": Entry(_EXPLORE, "Ask in SQL at a prompt, with history, completion and the reports at hand", _shell),
     "explore": Entry(_EXPLORE, "Open the model in Harlequin, where it is installed", _explore),
@@ -219,6 +252,7 @@ COMMANDS = {
     "sass": Entry(_CODE, "Read machine code: loops, instructions, loads per multiply-add, spills", _sass),
     "ptxas": Entry(_CODE, "Read registers, spills and shared memory from the compiler, and what fits on an SM", _ptxas),
     "convert": Entry(_TRACES, "Hand a trace over: a DuckDB file, a Parquet folder, a timeline for Perfetto", _convert),
+    "fleet": Entry(_TRACES, "Work out hundreds of traces once, by many workers, for all reports after it", _fleet),
     "scrub": Entry(_TRACES, "Write a copy to be given away: no environment, secrets, paths; the same numbers", _scrub),
     "export": Entry(_TRACES, "Export a report to SQLite with your nsys", _export),
     "cache": Entry(_TRACES, "List what the cache folder holds of which trace, or empty it", _cache),
@@ -226,7 +260,8 @@ COMMANDS = {
 
 # Packs whose command has a flag of its own.
 _SPECIAL: dict[str, Callable[[], Command]] = {
-    "classify": _classify, "fusion": _fusion, "occupancy": _occupancy, "peaks": _peaks, "roofline": _roofline,
+    "classify": _classify, "fusion": _fusion, "occupancy": _occupancy, "peaks": _peaks, "per-token": _per_token,
+    "roofline": _roofline,
 }  # fmt: skip
 
 
@@ -262,6 +297,11 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Make the command that was typed."""
         name = args[0]
+        if name == "help":
+            if len(args) == 1:
+                print(ctx.get_help())
+                raise typer.Exit
+            return self.resolve_command(ctx, [args[1], "--help"])
         if command := _command(name):
             return name, command, args[1:]
         self.commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
@@ -293,6 +333,17 @@ def _made(name: str, what: Command, settings: dict[str, Any]) -> Any:
     holder = typer.Typer(add_completion=False, context_settings=HELP)
     if isinstance(what, typer.Typer):
         holder.add_typer(what, name=name)
-        return typer.main.get_group(holder).commands[name]
+        return _as_written(typer.main.get_group(holder).commands[name])
     holder.command(name=name, **settings)(what)
-    return typer.main.get_command(holder)
+    return _as_written(typer.main.get_command(holder))
+
+
+def _as_written(command: Any) -> Any:
+    """Keep rich from taking what stands in brackets, [max] or [a|b], for its markup: help texts have none."""
+    for part in (command, *command.params, *map(_as_written, getattr(command, "commands", {}).values())):
+        if getattr(part, "help", None):
+            part.help = _MARKUP.sub(r"\\\1", part.help)
+        kind: Any = getattr(part, "type", None)
+        if (getattr(kind, "max", None) or 0) >= _NO_BOUND:  # what only keeps a number within its type is no news
+            kind._describe_range = lambda: "x>=0"  # noqa: SLF001 - Click has no other way to say it
+    return command

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.compare import phases
 from nsys_insight.compare.sentences import needs, quantity, sentence
 from nsys_insight.compare.sides import PEAK_MEMORY
 from nsys_insight.session.answer import Answer, Column, of_rows
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
     from nsys_insight.compare.runs import Run
 
 _MEANINGS = {
-    "part": "What is compared: decision (the headline row again, with what to do), run, family, kernel, or benchmark",
-    "name": "Which kernel, family or benchmark; NULL for the whole",
+    "part": "What is compared: decision (the headline row again, with what to do), run, phase, family, kernel, or"
+    " benchmark",
+    "name": "Which phase (requests: their latencies), kernel, family or benchmark; NULL for the whole",
     "metric": "What of it; its unit is that of before, after, delta and the deviations",
     "before": "Mean before, per token or step",
     "after": "Mean after",
@@ -36,12 +38,13 @@ _MEANINGS = {
     "after_registers": "The same after",
     "match": "How kernels were paired: by name; by identity, which leaves out tiles, types and numbers; or by a guess:"
     " other names at the same place in the step",
+    "better": "Whether higher or lower values of the metric are better; NULL if neither is, or nobody says",
     "verdict": "improved, regressed, changed (neither better nor worse, or a kernel that took the place of a faster"
     " one), little (a time that differs by less than 1 % of the step), noise (less than a standard deviation, the"
     " interval holds 0, or times of single runs that differ by less than 2 %), new, gone; NULL where it cannot be told."
     " Of the decision: accept, small (better by 3 % or less), revert, indistinguishable, unknown",
 }
-_TEXTS = {"part", "name", "metric", "match", "verdict"}
+_TEXTS = {"part", "name", "metric", "match", "better", "verdict"}
 _COUNTS = {"before_registers", "after_registers"}
 _DETAILS = {"low_pct", "high_pct", "before_stddev", "after_stddev", "before_calls", "after_calls", *_COUNTS, "match"}
 COLUMNS = tuple(
@@ -55,7 +58,8 @@ _CALLS = {"before_calls", "after_calls"}
 # What people are shown of each part.
 _SHOWN = {
     "run": {"metric", *_ALWAYS},
-    "benchmark": {"name", "metric", *_ALWAYS},
+    "benchmark": {"name", "metric", "better", *_ALWAYS},
+    "phase": {"name", "metric", *_ALWAYS},
     "family": {"name", *_ALWAYS, *_CALLS},
     "kernel": {"name", *_ALWAYS, *_CALLS, "before_registers", "after_registers", "match"},
 }
@@ -90,6 +94,7 @@ def tables(comparison: Comparison, *, brief: bool = False) -> list[Answer]:
     for part, title in (
         ("run", decided),
         ("benchmark", decided),
+        ("phase", "Phases that NVTX ranges name, per step of each, and the latencies of requests"),
         ("family", f"Kernel families, time per {per}"),
         ("kernel", f"Kernels, time per {per}"),
     ):
@@ -114,7 +119,7 @@ def values(row: Row) -> tuple[Any, ...]:
     return (
         row.part, row.name, row.metric, row.before, row.after, found.delta, row.delta_pct, row.pct(found.low),
         row.pct(found.high), found.before and found.before.stddev, found.after and found.after.stddev, *row.calls,
-        *row.registers, row.match, row.verdict,
+        *row.registers, row.match, row.better, row.verdict,
     )  # fmt: skip
 
 
@@ -123,6 +128,7 @@ def notes(comparison: Comparison) -> Iterator[str]:
     told = needs(comparison)
     if told:
         yield told
+    yield from _about_phases(comparison)
     for title, rows, describe in (
         ("the wall: ", _parts_of_the_wall(comparison), _change),
         ("kernels that got slower: ", _slower_kernels(comparison), _named),
@@ -141,6 +147,21 @@ def notes(comparison: Comparison) -> Iterator[str]:
     yield from _about_runs(comparison)
 
 
+def _about_phases(comparison: Comparison) -> Iterator[str]:
+    """Say which phases got faster or slower, and which are not compared."""
+    rows = [row for row in comparison.rows if row.part == "phase" and phases.decides(row.name or "", row.metric)]
+    said = {verdict: [_phase(row) for row in rows if row.verdict == verdict] for verdict in ("improved", "regressed")}
+    if told := phases.sentence(said["improved"][:NAMED], said["regressed"][:NAMED]):
+        yield told
+    if names := phases.left_out(comparison.before, comparison.after):
+        yield f"phases that are not compared, for one side lacks them or prefills other prompts: {_listed(names)}"
+
+
+def _phase(row: Row) -> str:
+    before, after = quantity(row.metric, row.before, row.after)
+    return f"{phases.called(row.name or '', row.metric)} {before} → {after}"
+
+
 def _parts_of_the_wall(comparison: Comparison) -> list[Row]:
     """Of what the wall is made, what moved, the most first."""
     rows = [row for row in comparison.moved("improved", "regressed") if row.part == "run"]
@@ -157,7 +178,7 @@ def _side_effects(comparison: Comparison) -> list[Row]:
     return [
         row
         for row in comparison.moved("regressed")
-        if row.part == "run" and (row.metric == PEAK_MEMORY or not row.metric.endswith("_ns"))
+        if row.part == "run" and (row.metric == PEAK_MEMORY or not row.metric.endswith(("_ns", "_per_s")))
     ]
 
 

@@ -1,52 +1,86 @@
-"""Results of benchmarks as JSON: those of hyperfine and pytest-benchmark, or a plain list of runs."""
+"""Results of benchmarks as files: JSON of the usual tools, what a program printed, or what `bench` saved."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.compare.benchmark_output import of_json, of_text
+from nsys_insight.compare.direction import direction
 from nsys_insight.compare.noise import Samples
 from nsys_insight.compare.runs import Run
 from nsys_insight.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
+
+    from nsys_insight.compare.benchmark_output import Reading
+    from nsys_insight.compare.direction import Better
+
+_NS = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
+BENCH = "nsys-insight-bench"
 
 
 def read(found: Any, path: Path) -> Run:
-    """Read a benchmark's measurements. Times are in seconds, and become `time_ns`.
+    """Read a benchmark's measurements from JSON. Times become `…_ns`; other metrics keep their unit in brackets.
 
-    - hyperfine: ``{"results": [{"command": …, "times": [seconds, …]}, …]}``
-    - pytest-benchmark: ``{"benchmarks": [{"name": …, "stats": {"data": [seconds, …]}}, …]}``
-    - a plain list: ``[1.2, 1.3]``, or of one object for each run: ``[{"tokens_per_s": 400, "wall_ms": 3.1}, …]``; more
-      is better of what is a rate (`_per_s`, `tps`, `throughput`, `speedup` at the end), less of everything else.
+    What is known is what `nsys_insight.compare.benchmark_output` knows, and what `bench -o` saved.
 
     Raises:
         UsageError: It is none of them, or has no measurements.
     """
+    if isinstance(found, dict) and str(found.get("schema", "")).startswith(BENCH):
+        return _saved(found, path)
+    return of_readings(of_json(found).readings, path)
+
+
+def printed(path: Path) -> Run:
+    """Read what a benchmark printed, as text.
+
+    Raises:
+        UsageError: It cannot be read, or has no measurements.
+    """
     try:
-        measured = _measured(found)
-        metrics = {name: Samples(tuple(map(float, values))) for name, values in measured.items() if values}
-    except (KeyError, TypeError, ValueError, AttributeError):
-        metrics = {}
+        return of_readings(of_text(path.read_text(encoding="utf-8", errors="replace")).readings, path)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}", "name what a benchmark printed") from None
+
+
+def of_readings(readings: Iterable[Reading], path: Path, better: dict[str, Better] | None = None) -> Run:
+    """Make a run of readings; `better` says of metrics by name which way they should go.
+
+    Raises:
+        UsageError: There are none.
+    """
+    metrics: dict[str, Samples | None] = {}
+    told: dict[str, Better] = {}
+    for one in readings:
+        scale = _NS.get(one.unit)
+        name = f"{one.name}_ns" if scale else f"{one.name} [{one.unit}]" if one.unit else one.name
+        if one.values and all(map(math.isfinite, one.values)):
+            metrics[name] = Samples(tuple(value * (scale or 1) for value in one.values))
+            if way := (better or {}).get(one.name) or direction(one.name, one.unit):
+                told[name] = way
     if not metrics:
         raise UsageError(
             f"{path} holds no measurements that are known here",
-            "give hyperfine --export-json, pytest --benchmark-save-data, a saved run, or a list of numbers",
+            "give the JSON of hyperfine, pytest-benchmark (--benchmark-save-data), Google Benchmark, nvbench, vLLM or"
+            " SGLang, a saved run, or a list of numbers",
         )
-    count = max(len(samples.values) for samples in metrics.values())
-    return Run(path.name, "run", count, "the runs of the benchmark", dict(metrics))
+    count = max(len(samples.values) for samples in metrics.values() if samples)
+    return Run(path.name, "run", count, "the runs of the benchmark", metrics, better=told)
 
 
-def _measured(found: Any) -> dict[str, list[float]]:
-    if isinstance(found, list):
-        if all(isinstance(run, dict) for run in found):
-            numbers = dict.fromkeys(name for run in found for name, value in run.items() if _is_number(value))
-            return {name: [run[name] for run in found] for name in numbers}
-        return {"value": found} if all(map(_is_number, found)) else {}
-    if "results" in found:
-        return {f"{one['command']}: time_ns": [1e9 * time for time in one["times"]] for one in found["results"]}
-    return {f"{one['name']}: time_ns": [1e9 * time for time in one["stats"]["data"]] for one in found["benchmarks"]}
+def _saved(found: dict[str, Any], path: Path) -> Run:
+    """Read what `bench` saved; of two sides the one after."""
+    from nsys_insight.compare.benchmark_output import Reading
 
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    try:
+        sides = found["sides"]
+        series = sides[-1]["series"]
+        readings = [Reading(one["name"], one["unit"], tuple(map(float, one["values"]))) for one in series]
+        better = {one["name"]: one["better"] for one in series if one["better"]}
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise UsageError(f"{path} is damaged: {error}", "measure anew: nsys-insight bench -- COMMAND") from None
+    return of_readings(readings, path, better)

@@ -16,6 +16,7 @@ from nsys_insight.text.near import did_you_mean
 from nsys_insight.text.units import parse_bytes, parse_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from nsys_insight.compare.runs import Run
@@ -29,6 +30,7 @@ GATES = (
 )  # fmt: skip
 # Which report says more about a metric.
 LOOK = (
+    ("^(prefill|decode|mixed|forward|backward|optimizer)", "phases"),
     ("launch|api_other", "launches"),
     ("sync|blocked", "syncs"),
     ("malloc|free|alloc|memory", "mallocs"),
@@ -129,8 +131,10 @@ def from_toml(path: Path) -> list[Budget]:
     return budgets
 
 
-def checked(run: Run, budgets: list[Budget], baseline: Run | None, tolerance_pct: float) -> Checked:
-    """Hold a run to budgets and to a baseline.
+def checked(
+    run: Run, budgets: list[Budget], baseline: Run | None, tolerance_pct: float, said: Sequence[str] = ()
+) -> Checked:
+    """Hold a run to budgets and to a baseline; `said` is what else must be known beside it.
 
     Raises:
         UsageError: A budget names no metric, or the baseline is of another kind.
@@ -144,6 +148,7 @@ def checked(run: Run, budgets: list[Budget], baseline: Run | None, tolerance_pct
         notes.append(
             f"the baseline is {baseline.label}, {baseline.count} {baseline.unit}{'s' if baseline.count != 1 else ''}"
         )
+    notes += said
     broken = sum(row[0] != OK for row in rows)
     title = f"{broken} of {len(rows)} budgets broken" if broken else f"All {len(rows)} budgets kept"
     answer = of_rows(
@@ -170,6 +175,11 @@ def _against(baseline: Run, run: Run, tolerance_pct: float) -> list[tuple[Any, .
     """Compare with a baseline, of what must not get worse."""
     rows = []
     for row in compare([baseline], [run]).rows:
+        if row.part == "phase" and row.metric == HEADLINE and row.verdict is not None:
+            allowed = (row.before or 0) * (1 + tolerance_pct / 100)
+            verdict = BROKEN if row.verdict == "regressed" and (row.after or 0) > allowed else OK
+            rows.append(_row(verdict, re.sub(r"\W+", "_", f"{row.name}_{row.metric}"), "baseline", allowed, row.after))
+            continue
         if row.part != "run" or row.metric not in GATES:
             continue
         tolerance = tolerance_pct / 100 if row.metric.endswith("_ns") or row.metric == PEAK_MEMORY else 0.0

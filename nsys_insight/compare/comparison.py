@@ -6,15 +6,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from nsys_insight.compare import phases
+from nsys_insight.compare.direction import direction
 from nsys_insight.compare.extent import unlike
 from nsys_insight.compare.kernel_identity import match
-from nsys_insight.compare.noise import Difference, differences
+from nsys_insight.compare.noise import Difference, Samples, differences
 from nsys_insight.compare.sides import HEADLINE, PEAK_MEMORY, Side
 from nsys_insight.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from nsys_insight.compare.direction import Better
     from nsys_insight.compare.kernel_identity import Match
     from nsys_insight.compare.runs import Run
 
@@ -27,7 +30,8 @@ LEAST_PCT = 2.0
 LITTLE_PCT = 1.0
 # Neither more nor less of it is better: a fused kernel takes longer than the kernels that it replaces did.
 NEUTRAL = {"kernel_avg_ns", "kernel_med_ns", "graph_launches"}
-MORE_IS_BETTER = ("_per_s", "/s", "throughput", "tps", "speedup")
+# Of the wall: the tokens of a second.
+THROUGHPUT = "tokens_per_s"
 MOVED = ("improved", "regressed", "new", "gone", "changed")
 
 
@@ -36,16 +40,18 @@ class Row:
     """One comparison.
 
     Attributes:
-        part: What is compared: "run" (a metric of the whole step), "family", "kernel" or "benchmark".
-        name: Of which kernel, family or benchmark; None for the whole step.
+        part: What is compared: "run" (a metric of the whole step), "phase", "family", "kernel" or "benchmark".
+        name: Of which phase, kernel, family or benchmark; None for the whole step.
         metric: What of it.
         difference: Both sides, and the interval.
-        verdict: improved, regressed, changed (of what is neither better nor worse, and of a kernel that took the place
-            of a faster one), little (a time that differs by less than LITTLE_PCT of the step), noise, new, gone; None
-            where it cannot be told, for a side is not known or was measured once.
+        verdict: improved, regressed, changed (of what is neither better nor worse, of a metric of which it is not
+            known, and of a kernel that took the place of a faster one), little (a time that differs by less than
+            LITTLE_PCT of the step), noise, new, gone; None where it cannot be told, for a side is not known or was
+            measured once.
         match: How kernels were paired, as in `nsys_insight.compare.kernel_identity.Match`.
         calls: How many of the kernel a step launches, before and after.
         registers: The most registers of the kernel, before and after.
+        better: Whether "higher" or "lower" is better; None if neither is, or if it is not known.
     """
 
     part: str
@@ -56,6 +62,7 @@ class Row:
     match: str | None = None
     calls: tuple[float | None, float | None] = (None, None)
     registers: tuple[int | None, int | None] = (None, None)
+    better: Better | None = "lower"
 
     @property
     def before(self) -> float | None:
@@ -146,16 +153,31 @@ def compare(before: Sequence[Run], after: Sequence[Run]) -> Comparison:
     else:
         sides = (Side.of(before, by_run=by_run), Side.of(after, by_run=by_run))
         rows = [*_metrics(*sides)]
+        rows += [Row("phase", *found) for found in phases.pairs(before, after, by_run=by_run)]
         if all(run.kernels is not None for run in (*before, *after)):
             matches = match(sides[0].kernels, sides[1].kernels, (before[0].sequence, after[0].sequence))
             rows += [*_families(*sides), *_kernels(*sides, matches)]
-    return Comparison(before, after, _judged(rows, single=not by_run), by_run)
+    judged = _judged(rows, single=not by_run)
+    if kinds <= {"token", "step"}:
+        judged[1:1] = [_throughput(row) for row in judged[:1] if row.metric == HEADLINE and row.before and row.after]
+    return Comparison(before, after, judged, by_run)
+
+
+def _throughput(wall: Row) -> Row:
+    """The tokens of a second, as per-token states them: those of the mean wall, and of its interval's ends."""
+    (before, after), low, high = (wall.before or 0, wall.after or 0), wall.difference.low, wall.difference.high
+    rates = [1e9 / value for value in (before, after)]
+    ends = [None if off is None or before + off <= 0 else 1e9 / (before + off) - rates[0] for off in (high, low)]
+    found = Difference(Samples((rates[0],)), Samples((rates[1],)), *(ends if None not in ends else ()))
+    return Row("run", None, THROUGHPUT, found, wall.verdict, better="higher")
 
 
 def _metrics(before: Side, after: Side) -> Iterable[Row]:
     names = dict.fromkeys(name for side in (before, after) for run in side.runs for name in run.metrics)
     for name in names:
-        yield Row("run", None, name, Difference(before.metric(name), after.metric(name)))
+        # A budget is of what a step costs, unless it says otherwise.
+        better = None if name in NEUTRAL else direction(name) or "lower"
+        yield Row("run", None, name, Difference(before.metric(name), after.metric(name)), better=better)
     peaks = before.peak_memory(), after.peak_memory()
     if all(peaks):
         yield Row("run", None, PEAK_MEMORY, Difference(*peaks))
@@ -200,14 +222,19 @@ def _benchmarks(before: Sequence[Run], after: Sequence[Run], *, by_run: bool) ->
         sampled = Difference(sides[0].metric(old), sides[1].metric(new))
         name, _, metric = new.rpartition(": ")
         verdict = "new" if old not in names[0] else "gone" if new not in names[1] else None
-        rows.append(Row("benchmark", name or None, metric, sampled, verdict))
+        told = next((run.better[new] for run in (*after, *before) if new in run.better), None) or direction(new)
+        better = None if metric in NEUTRAL else told
+        rows.append(Row("benchmark", name or None, metric, sampled, verdict, better=better))
     return rows
 
 
 def _judged(rows: list[Row], *, single: bool) -> list[Row]:
-    """Find the intervals, the headline's apart from the others', and give verdicts; order what moved."""
-    first = [row for row in rows if row.part == "benchmark" or row.metric == HEADLINE]
-    little = min((LITTLE_PCT / 100 * row.before for row in first if row.metric == HEADLINE and row.before), default=0.0)
+    """Find the intervals, those of the headline and the phases apart from the others', and give verdicts; order what
+    moved.
+    """  # noqa: D205 - one sentence
+    first = [row for row in rows if _comes_first(row)]
+    walls = [row.before for row in first if row.part != "phase" and row.metric == HEADLINE and row.before]
+    little = LITTLE_PCT / 100 * min(walls, default=0.0)
     judged = []
     for asked in (first, [row for row in rows if row not in first]):
         pairs = [(row.difference.before, row.difference.after) for row in asked]
@@ -215,8 +242,8 @@ def _judged(rows: list[Row], *, single: bool) -> list[Row]:
             sure = replace(row, difference=found)
             verdict = row.verdict or _verdict(sure, single=single)
             judged.append(replace(sure, verdict=_weighed(replace(sure, verdict=verdict), little)))
-    parts = ("benchmark", "run", "family", "kernel")
-    ordered = ("run", "benchmark")
+    parts = ("benchmark", "run", "phase", "family", "kernel")
+    ordered = ("run", "benchmark", "phase")
     place = {(row.name, row.metric): at for at, row in enumerate(rows) if row.part in ordered}
     return sorted(
         judged,
@@ -228,6 +255,12 @@ def _judged(rows: list[Row], *, single: bool) -> list[Row]:
             row.name or "",
         ),
     )
+
+
+def _comes_first(row: Row) -> bool:
+    if row.part == "phase":
+        return phases.decides(row.name or "", row.metric)
+    return row.part == "benchmark" or (row.part == "run" and row.metric == HEADLINE)
 
 
 def _weighed(row: Row, little_ns: float) -> str | None:
@@ -251,6 +284,6 @@ def _verdict(row: Row, *, single: bool) -> str | None:
         is_real = row.difference.is_real and not small
     if not is_real:
         return "noise"
-    if row.metric in NEUTRAL:
+    if row.better is None:
         return "changed"
-    return "improved" if (delta > 0) == row.metric.endswith(MORE_IS_BETTER) else "regressed"
+    return "improved" if (delta > 0) == (row.better == "higher") else "regressed"

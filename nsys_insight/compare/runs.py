@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.compare.kernel_identity import KernelOfRun
 from nsys_insight.compare.noise import Samples
+from nsys_insight.compare.phase_samples import Phases
+from nsys_insight.compare.phase_samples import measured as measured_phases
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.paths import query
@@ -17,6 +19,7 @@ from nsys_insight.text.kernel_names import fit, readable
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from nsys_insight.compare.direction import Better
     from nsys_insight.session.session import Session
 
 SCHEMA = "nsys-insight-run/1"
@@ -39,6 +42,8 @@ class Run:
         sequence: The names of the kernels of a typical step, in order.
         peak_memory_bytes: The most device memory held at once; None if not captured.
         tokens_per_step: How many tokens a step makes.
+        phases: Of each phase that NVTX ranges name, and of requests, the samples of each metric.
+        better: Of metrics of a benchmark whether "higher" or "lower" is better, where their names alone do not tell.
     """
 
     label: str
@@ -51,6 +56,17 @@ class Run:
     sequence: tuple[str, ...] = ()
     peak_memory_bytes: int | None = None
     tokens_per_step: float = 1
+    better: dict[str, Better] = field(default_factory=dict)
+    phases: Phases = field(default_factory=dict)
+
+    def preferring(self, told: dict[str, Better]) -> Run:
+        """The same run with what the user says is better; a metric may be named without its unit."""
+        names = {name: way for wanted, way in told.items() for name in self.metrics if _is_named(name, wanted)}
+        return replace(self, better={**self.better, **names})
+
+
+def _is_named(name: str, wanted: str) -> bool:
+    return wanted in (name, name.partition(" [")[0], name.removesuffix("_ns"))
 
 
 def measure(trace: Session, steps: StepOptions = AUTO) -> Run | None:
@@ -124,6 +140,7 @@ def _measure(trace: Session, steps: StepOptions, unit: str) -> Run | None:
         sequence=sequence,
         peak_memory_bytes=memory.peak_memory_bytes,
         tokens_per_step=method.tokens_per_step,
+        phases=measured_phases(trace, MOST_SAMPLES) if unit != "trace" else {},
     )
 
 
@@ -172,11 +189,15 @@ def from_json(found: dict[str, Any], path: Path) -> Run:
         kernels = found["kernels"]
         return Run(
             **{
-                **{name: value for name, value in found.items() if name != "schema"},
+                **{name: value for name, value in found.items() if name not in ("schema", "about")},
                 "metrics": {name: _samples(value) for name, value in found["metrics"].items()},
                 "kernels": None if kernels is None else {name: KernelOfRun(**value) for name, value in kernels.items()},
                 "kernel_ns": {name: Samples(**_tuple(value)) for name, value in found["kernel_ns"].items()},
                 "sequence": tuple(found["sequence"]),
+                "phases": {
+                    name: {metric: Samples(**_tuple(value)) for metric, value in of.items()}
+                    for name, of in found.get("phases", {}).items()
+                },
             }
         )
     except (KeyError, TypeError, AttributeError) as error:

@@ -47,6 +47,12 @@ def needs(comparison: Comparison) -> str | None:
     """Say of an indistinguishable difference what it would take to tell it, and what would have shown."""
     if comparison.decision not in ("indistinguishable", "unknown") or not comparison.headline:
         return None
+    unclear = [row.metric for row in comparison.headline if row.verdict == "changed" and row.better is None]
+    if comparison.decision == "unknown" and unclear:
+        return (
+            f"neither name nor unit says whether more or less of {unclear[0]} is better: say it with"
+            f" --higher or --lower {unclear[0].partition(' [')[0]}"
+        )
     row = comparison.headline[0]
     found = row.difference
     if comparison.decision == "unknown" or found.low is None or found.high is None or not row.before:

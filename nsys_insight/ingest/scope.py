@@ -1,4 +1,4 @@
-"""The part of a trace that a question is about: NVTX ranges, a window of time, a device, a process, a stream."""
+"""The part of a trace that a question means: NVTX ranges, a phase, a window of time, a device, a process, a stream."""
 
 from __future__ import annotations
 
@@ -35,10 +35,12 @@ class Scope:
     An event is in a window of time if it begins there (`from_ns` included, `to_ns` not), so that the windows of a
     partition add up; an NVTX range is in it as far as it reaches into it. A GPU operation is in an NVTX range if its
     launch call began inside the range, on its thread. `nvtx` is a range's name, or its path such as
-    ``decode_step/layer_0``; `*` and `?` in it stand for anything.
+    ``decode_step/layer_0``; `*` and `?` in it stand for anything. `phase` is one that NVTX ranges name in whatever way
+    (prefill, decode, mixed, forward …): all steps of it; where none is called so, it is a range's name.
     """
 
     nvtx: str | None = None
+    phase: str | None = None
     from_ns: int | None = None
     to_ns: int | None = None
     device: int | None = None
@@ -46,11 +48,18 @@ class Scope:
     stream: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a window without length."""
+        """Refuse a window without length, and two names of ranges."""
+        if self.nvtx is not None and self.phase is not None:
+            raise UsageError("--nvtx and --phase both name ranges", "give one of them")
         if self.from_ns is not None and self.to_ns is not None and self.to_ns <= self.from_ns:
             raise UsageError(
                 f"the window from {self.from_ns} ns to {self.to_ns} ns is empty", "--to must be after --from"
             )
+
+    @property
+    def ranges(self) -> str | None:
+        """What the NVTX ranges are called that are meant, by `nvtx` or `phase`; None for no ranges."""
+        return self.phase if self.nvtx is None else self.nvtx
 
     @property
     def given(self) -> dict[str, str | int]:
@@ -96,9 +105,11 @@ def condition(scope: Scope, table: str, columns: set[str]) -> str:
         tests.append(f"{time} >= {scope.from_ns}")
     if scope.to_ns is not None and time:
         tests.append(f"{time} < {scope.to_ns}")
-    if scope.nvtx is not None and pid and "correlationId" in columns:
+    if scope.ranges is not None and pid and "correlationId" in columns:
         tests.append(f"({pid}, correlationId) IN (FROM internal.scope_calls)")
-    elif scope.nvtx is not None and time and table != "GPU_METRICS":  # which are of a GPU, later than the host's range
+    elif (
+        scope.ranges is not None and time and table != "GPU_METRICS"
+    ):  # which are of a GPU, later than the host's range
         thread = (
             "AND s.process_id = pid_of(globalTid) AND s.thread_id = tid_of(globalTid)" if "globalTid" in columns else ""
         )
@@ -113,7 +124,8 @@ def condition(scope: Scope, table: str, columns: set[str]) -> str:
 def prepare(connection: duckdb.DuckDBPyConnection, scope: Scope) -> None:
     """Create what the model and `condition` refer to: `scope`, and the tables `scope_…` of the schema `internal`.
 
-    The views `wall`, `nvtx_ranges` and `nvtx_nesting` must be there, over the whole trace, and `describe` called.
+    The views `wall`, `nvtx_ranges`, `nvtx_nesting` and `_phase_ranges` must be there, over the whole trace, and
+    `describe` called.
 
     Raises:
         UsageError: No NVTX range has the name.
@@ -125,7 +137,7 @@ def prepare(connection: duckdb.DuckDBPyConnection, scope: Scope) -> None:
         if wall.start_ns is not None:
             start = wall.start_ns if start is None else min(max(start, wall.start_ns), wall.end_ns)
             end = wall.end_ns if end is None else max(min(end, wall.end_ns), start)
-    if scope.nvtx is not None:
+    if scope.ranges is not None:
         ranges = _find_ranges(connection, scope)
     elif start is not None and end is not None and end > start:
         connection.execute(f"INSERT INTO internal.scope_windows (start_ns, end_ns) VALUES ({start}, {end})")
@@ -143,7 +155,7 @@ def settle(connection: duckdb.DuckDBPyConnection, scope: Scope) -> None:
             """INSERT INTO internal.scope_gpus BY NAME SELECT DISTINCT gpu_of(process_id, device_id) AS gpu_id
                FROM (SELECT DISTINCT process_id, device_id FROM gpu_ops)"""
         )
-    if scope.nvtx is None and scope.from_ns is None and scope.to_ns is None:
+    if scope.ranges is None and scope.from_ns is None and scope.to_ns is None:
         connection.execute(
             f"INSERT INTO internal.scope_windows BY NAME FROM ({extents.select({})}) WHERE end_ns > start_ns"
         )
@@ -172,7 +184,8 @@ def describe(
                 process_id BIGINT, thread_id BIGINT, start_ns BIGINT, end_ns BIGINT
             );
             CREATE OR REPLACE TABLE scope AS SELECT
-            {literal(scope.nvtx)}::VARCHAR AS nvtx, {ranges}::BIGINT AS range_count,
+            {literal(scope.ranges)}::VARCHAR AS nvtx, {literal(scope.phase is not None)} AS is_phase,
+            {ranges}::BIGINT AS range_count,
             {literal(start)}::BIGINT AS from_ns, {literal(end)}::BIGINT AS to_ns,
             {literal(scope.device)}::BIGINT AS device_id, {literal(scope.process)}::BIGINT AS process_id,
             {literal(scope.stream)}::BIGINT AS stream_id;
@@ -183,7 +196,7 @@ def describe(
 
 
 def _narrows_gpus(scope: Scope) -> bool:
-    return scope.nvtx is not None or scope.process is not None or scope.stream is not None
+    return scope.ranges is not None or scope.process is not None or scope.stream is not None
 
 
 def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
@@ -195,26 +208,32 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
         + ([f"process_id = {scope.process}"] if scope.process is not None else [])
     )
     # Only * and ? match anything; a bracket is a bracket.
-    wanted, pattern = literal(scope.nvtx), literal(str(scope.nvtx).replace("[", "[[]"))
+    wanted, pattern = literal(scope.ranges), literal(str(scope.ranges).replace("[", "[[]"))
     paths = f"""
                 UNION
                 SELECT process_id, thread_id, start_ns, end_ns FROM nvtx_nesting
                 WHERE path GLOB {pattern} OR path GLOB '*/' || {pattern}"""
-    paths = paths if "/" in str(scope.nvtx) else ""  # to find all paths takes seconds on a big trace
+    paths = paths if "/" in str(scope.ranges) else ""  # to find all paths takes seconds on a big trace
+    named = f"""
+                SELECT process_id, thread_id, start_ns, end_ns FROM nvtx_ranges
+                WHERE {wanted} IN (name, domain || ':' || name) OR name GLOB {pattern} {paths}"""
+    if scope.phase is not None:
+        of_phase = f"FROM _phase_ranges WHERE step_phase = {wanted}"
+        if connection.execute(f"{of_phase} LIMIT 1").fetchall():
+            named = (
+                f"SELECT DISTINCT process_id, thread_id, step_start_ns AS start_ns, step_end_ns AS end_ns {of_phase}"
+            )
     connection.execute(
         f"""CREATE OR REPLACE TABLE internal.scope_found AS
             SELECT process_id, thread_id,
                 greatest(start_ns, {literal(scope.from_ns)}::BIGINT) AS start_ns,
                 least(coalesce(end_ns, 9223372036854775807), {literal(scope.to_ns)}::BIGINT) AS end_ns
-            FROM (
-                SELECT process_id, thread_id, start_ns, end_ns FROM nvtx_ranges
-                WHERE {wanted} IN (name, domain || ':' || name) OR name GLOB {pattern} {paths}
-            )
+            FROM ({named})
             WHERE {in_window}"""
     )
     count = connection.execute("SELECT count(*) FROM internal.scope_found").fetchall()[0][0]
     if not count:
-        raise UsageError(f"no NVTX range is called {scope.nvtx!r}", _near_ranges(connection, str(scope.nvtx)))
+        raise UsageError(*_no_range(connection, scope))
     merged = _merged("process_id, thread_id", "internal.scope_found")
     connection.execute(f"CREATE OR REPLACE TABLE internal.scope_ranges AS {merged}")
     # An open range lasts to the end of the trace: of its CUDA events, or else of its ranges.
@@ -253,6 +272,17 @@ def _merged(keys: str, table: str) -> str:
         )
         SELECT {keys}{comma} min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM islands GROUP BY {keys}{comma} island
     """
+
+
+def _no_range(connection: duckdb.DuckDBPyConnection, scope: Scope) -> tuple[str, str]:
+    """Say that no range is called so, and what there is."""
+    if scope.phase is None:
+        return f"no NVTX range is called {scope.nvtx!r}", _near_ranges(connection, str(scope.nvtx))
+    phases = connection.execute(
+        "SELECT step_phase FROM _phase_ranges GROUP BY step_phase ORDER BY count(*) DESC, step_phase"
+    ).fetchall()
+    hint = f"there are: {', '.join(name for (name,) in phases)}" if phases else _near_ranges(connection, scope.phase)
+    return f"no NVTX ranges name a phase {scope.phase!r}, and none is called so", hint
 
 
 def _near_ranges(connection: duckdb.DuckDBPyConnection, wanted: str) -> str:

@@ -54,18 +54,20 @@ class Model:
                 self._relations.update(raw.every_relation())
                 raw.create_relations(connection, source, WHOLE_TRACE, self._relations)
             if scope != WHOLE_TRACE:
-                self._create(views.made_of(["wall", "nvtx_ranges", "nvtx_nesting", "gpu_ops"]))
-                if "/" in str(scope.nvtx):
-                    self._find_paths()
+                self._create(views.made_of(["wall", "nvtx_ranges", "nvtx_nesting", "_phase_ranges", "gpu_ops"]))
+                if "/" in str(scope.ranges):
+                    self._find("nvtx_stacks", "nvtx_nesting")
+                if scope.phase is not None:
+                    self._find("phase_ranges")
                 prepare(connection, scope)
                 raw.create_relations(connection, source, scope, self._relations)
                 settle(connection, scope)
             if as_exported:
                 raw.create_as_exported(connection, source, scope)
 
-    def _find_paths(self) -> None:
-        """Find how the NVTX ranges of the whole trace nest; the facts of the scope take their place."""
-        for name in ("nvtx_stacks", "nvtx_nesting"):
+    def _find(self, *facts: str) -> None:
+        """Find facts about the NVTX ranges of the whole trace; those of the scope take their place."""
+        for name in facts:
             fact = fact_tables()[name]
             self._create(views.needed(fact.query))
             self._connection.execute(fact.create)

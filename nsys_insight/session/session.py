@@ -109,6 +109,7 @@ class Session:
         self,
         *,
         nvtx: str | None = None,
+        phase: str | None = None,
         from_ns: int | None = None,
         to_ns: int | None = None,
         device: int | None = None,
@@ -121,6 +122,7 @@ class Session:
         """
         given = {
             "nvtx": nvtx,
+            "phase": phase,
             "from_ns": from_ns,
             "to_ns": to_ns,
             "device": device,
@@ -154,7 +156,7 @@ class Session:
         self._say_which_ncu(statement)
         options = FactOptions(step_options.checked(given), values.get("min_gap_ns"))
         with progress.at(f"answering {pack.name}"):
-            asked = pack.notes | ({SCOPE_NOTE: _OF_SCOPE} if self._scope.nvtx is not None else {})
+            asked = pack.notes | ({SCOPE_NOTE: _OF_SCOPE} if self._scope.ranges is not None else {})
             if pack.topic and not is_of_run(pack):
                 asked |= {UNRECORDED_NOTE: _OF_KERNELS if pack.topic == "kernels" else _UNRECORDED}
             queries = [bind(chosen(note, values), values) for note in asked.values()]
@@ -165,10 +167,7 @@ class Session:
         return Answer(
             connection=self._connection.duckdb,
             table=table,
-            columns=tuple(
-                Column(name, kind, pack.columns.get(name, _TRACE if name == "trace" else ""), name in pack.details)
-                for name, kind in columns
-            ),
+            columns=tuple(_column(pack, name, kind) for name, kind in columns),
             report=pack.name,
             title=pack.title,
             params=values | given,
@@ -300,3 +299,8 @@ def _file(
 
         return File(exported(path, note=note, progress=progress, lasting=lasting), Kind.SQLITE, label)
     return File(settled(path, note, lasting=lasting) if kind is Kind.SQLITE else path, kind, label)
+
+
+def _column(pack: Pack, name: str, kind: str) -> Column:
+    text = pack.columns.get(name, _TRACE if name == "trace" else "")
+    return Column(name, kind, text, name in pack.details, pack.place_of(name))

@@ -57,6 +57,12 @@ CREATE MACRO is_of_program(overhead) AS regexp_matches(overhead, '(?i)^(unknown$
 -- Whether an NVTX range is of one operator of a framework, such as aten::copy_.
 CREATE MACRO is_operator_name(name) AS regexp_matches(name, '^(aten|prims?|autograd|torch|c10d)::|\b(op_id|seq) = [0-9]');
 
+-- The requests that a text names, by req=3, request_ids=[a, b], or a number as in request 3.
+CREATE MACRO _request_ids(name) AS list_filter(list_transform(string_split(coalesce(
+    nullif(regexp_extract(name, '(?i)(?:^|[^a-z])req(?:uest)?s?(?:[_ ]?ids?)? *[=:#] *[\[(]?([\w.-]+(?:, *[\w.-]+)*)', 1), ''),
+    regexp_extract(name, '(?i)(?:^|[^a-z])req(?:uest)?s?(?:[_ ]?ids?)?[ _-]#?(\d+(?:, *\d+)*)', 1)
+), ','), lambda id: trim(id)), lambda id: id <> '');
+
 -- nsys says 'Host-to-Device'; everybody else says H2D.
 CREATE MACRO copy_kind_word(label) AS
     replace(replace(replace(replace(replace(replace(label, 'Unified ', 'UM '), 'Host', 'H'), 'Device', 'D'), 'Array', 'A'), 'Peer', 'P'), '-to-', '2');

@@ -3,6 +3,7 @@ title = "What bounds each kernel"
 topic = "kernels"
 place = 3
 question = "Is a kernel bound by compute, memory or latency, and how sure is that?"
+main = ["name", "total_ns", "kernel_time_pct", "calls", "bound", "confidence", "evidence"]
 details = ["memory_level", "sms_active_pct"]
 description = """
 Says for each kernel and launch configuration whether compute, memory or latency bounds it, by the best evidence there is.

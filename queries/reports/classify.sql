@@ -3,6 +3,7 @@ title = "What bounds the steady state"
 topic = "steps"
 place = 2
 question = "What bounds a step: launches, syncs, copies, allocations, communication, or the GPU?"
+main = ["part", "time_ns", "wall_pct", "recoverable_ns", "verdict", "evidence"]
 details = ["see"]
 description = """
 Splits the wall of a steady step (see steps; of the whole scope where none are found) by what it would take to win the time

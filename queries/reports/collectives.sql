@@ -4,6 +4,7 @@ topic = "ranks"
 place = 1
 page = false
 question = "What do collectives cost: waiting for the last rank, or transfer?"
+main = ["operation", "bytes", "calls", "kernel_ns", "waiting_ns", "transfer_ns", "skew_ns", "bus_bytes_per_s"]
 details = ["communicator", "total_ns"]
 description = """
 Groups the collectives of NCCL by communicator, operation and size of the message. Collectives of several ranks are matched by

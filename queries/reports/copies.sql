@@ -4,6 +4,7 @@ topic = "waits"
 place = 2
 question = "What is copied, in which direction, from which kind of memory, how fast?"
 aliases = ["cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum", "cuda_memcpy_async", "cuda_memcpy_sync"]
+main = ["kind", "total_ns", "copy_time_pct", "calls", "size_bytes", "avg_bytes", "bandwidth_bytes_per_s", "source_memory", "target_memory"]
 description = """
 Adds up the copies and memsets that GPUs carried out, by the call that asked for them, the kind, and the memory that they
 read and wrote. A row of the trace counts once, also where it stands for a batch of copies. bandwidth is all bytes divided

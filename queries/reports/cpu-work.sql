@@ -3,6 +3,7 @@ title = "What the CPU does while the GPU waits for it"
 topic = "idle"
 place = 6
 question = "What does the CPU do outside of CUDA calls while the GPU waits for it: which functions, which calls of the operating system?"
+main = ["nvtx_path", "what", "time_ns", "wall_pct", "samples", "function_name"]
 details = ["work_pct", "off_cpu_ns"]
 description = """
 Splits the CPU work of idle: time in which a GPU was idle and the thread that launched the next operation was outside of CUDA

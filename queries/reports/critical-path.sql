@@ -1,8 +1,9 @@
 /*
 title = "What a step waits for, one thing after another"
 topic = "steps"
-place = 9
+place = 12
 question = "What would shorten a step if it were faster, and by how much?"
+main = ["kind", "name", "path_ns", "path_pct", "saved_ns", "takes_over", "nvtx_path"]
 details = ["half_saved_ns", "total_ns"]
 description = """
 Goes back from the first GPU operation of a step to that of the step before, always along what was waited for last: an operation waits

@@ -4,6 +4,7 @@ topic = "kernels"
 place = 8
 question = "Which kernels are in one of the chains that fusion lists, and how is its gain calculated?"
 page = false
+main = ["position", "operation", "duration_ns", "gap_ns", "host_ns", "api_ns", "role", "name"]
 description = """
 The kernels of one candidate of the report fusion in their order, with means over the times that the chain comes in the typical
 step, and where the first of them is launched. The notes say how its gain is reckoned."""

@@ -3,6 +3,7 @@ title = "Idle time of each GPU by the length of its gaps"
 topic = "idle"
 place = 4
 question = "How long are the gaps: many short ones or few long ones?"
+main = ["gpu_id", "length", "gaps", "total_ns", "idle_pct", "wall_pct", "avg_ns"]
 description = """
 Counts the gaps of each GPU by their length. A gap is the time from the end of all operations so far (kernels, copies,
 memsets, whole graphs) to the start of the next; under --nvtx gaps are cut to the ranges. Gaps and busy time add up to the

@@ -4,6 +4,7 @@ topic = "idle"
 place = 3
 question = "When is the GPU idle, and what was the host doing?"
 aliases = ["gpu_gaps"]
+main = ["start_ns", "duration_ns", "wall_pct", "cause", "host", "after_name", "nvtx_path"]
 details = ["idle_pct", "host_ns", "gpu_id", "process_id", "thread_id", "end_ns", "gaps"]
 description = """
 A gap is the time on one GPU from the end of all operations so far (kernels, copies, memsets, whole graphs, on any stream

@@ -3,6 +3,7 @@ title = "What the host does that keeps the GPU waiting"
 topic = "idle"
 place = 2
 question = "What does the host do that keeps the GPU waiting, and what may removing it win?"
+main = ["bottleneck", "recoverable_ns", "wall_pct", "count", "host_ns", "see"]
 details = ["code"]
 description = """
 Ranks what the host does in a steady step (see steps; in the whole scope where none are found) by what removing it may win

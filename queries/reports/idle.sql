@@ -3,6 +3,7 @@ title = "Where the wall of each GPU goes: busy, or idle and why"
 topic = "idle"
 place = 1
 question = "Where does the wall of each GPU go: busy, or idle for which cause? Adds up to 100 %."
+main = ["gpu_id", "cause", "host", "time_ns", "wall_pct"]
 description = """
 Splits the wall of each GPU into busy time (the union of kernels, copies, memsets and whole graphs) and idle time by its
 cause, so that the shares of a GPU add up to 100 %. A gap is put down to the operation that ends it. If that operation's

@@ -106,7 +106,7 @@ found(place, rank, section, metric, value, detail) AS (
     SELECT 12, 0, 'capture', 'capture_ns', capture_ns, 'begun ' || begun || ' UTC' FROM settings
     UNION ALL
     SELECT 13, 0, 'capture', 'wall_ns', wall_ns, CASE
-        WHEN nvtx IS NOT NULL THEN 'in the ' || range_count || CASE range_count WHEN 1 THEN ' range' ELSE ' ranges' END || ' of --nvtx'
+        WHEN nvtx IS NOT NULL THEN 'in the ' || range_count || CASE range_count WHEN 1 THEN ' range' ELSE ' ranges' END || ' of ' || if(is_phase, '--phase', '--nvtx')
         WHEN coalesce(from_ns, to_ns) IS NOT NULL THEN 'in the window of --from and --to'
         ELSE 'from the first to the last CUDA event'
     END

@@ -4,6 +4,7 @@ topic = "steps"
 place = 8
 question = "How many launch calls does a step make for each family of kernels, each kernel, or each caller?"
 example = "--group-by caller"
+main = ["name", "launch_calls", "launch_pct", "host_ns", "gpu_ns", "kernels", "gpu_pct"]
 details = ["kernels", "gpu_pct"]
 description = """
 Counts the launch calls that begin in a steady step (see steps; in the whole scope where none are found), per token, with what

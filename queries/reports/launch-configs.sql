@@ -4,6 +4,7 @@ topic = "kernels"
 place = 4
 question = "With which grids, blocks, registers and shared memory do kernels run; do they fill the GPU?"
 aliases = ["cuda_gpu_kern_gb_sum"]
+main = ["name", "total_ns", "kernel_time_pct", "calls", "grid", "block", "registers_per_thread", "waves_per_sm", "flags"]
 description = """
 Adds up GPU time by kernel, grid, block, registers, shared and local memory. blocks_per_sm is how many such blocks fit on an
 SM at once, and waves_per_sm = blocks_count / (SMs * blocks_per_sm); occupancy says which resource limits them."""

@@ -4,6 +4,7 @@ topic = "idle"
 place = 5
 question = "How long do launch calls take, how long do kernels queue, is the step launch-bound?"
 aliases = ["cuda_kern_exec_sum"]
+main = ["name", "total_avg_ns", "calls", "api_avg_ns", "queue_avg_ns", "kernel_avg_ns", "api_kernel_ratio"]
 description = """
 Follows each kernel from its launch call over the queue to the GPU, by kernel and launching function: total = api + queue +
 kernel. api is the host's time in the call, queue from the call's return to the kernel's start, kernel its time on the

@@ -4,6 +4,7 @@ topic = "waits"
 place = 3
 question = "What is allocated and freed in the loop, and what does it stall?"
 aliases = ["allocations"]
+main = ["name", "total_ns", "calls", "steady_count", "avg_ns", "gpu_idle_ns", "size_bytes", "memory"]
 description = """
 Adds up the calls that allocate and free memory, of the runtime and the driver, by function; calls inside other calls are not
 counted. steady_count are those that began in a steady step (see steps), startup_count those that began before the first one.

@@ -3,6 +3,7 @@ title = "Theoretical occupancy of kernels, and what limits it"
 topic = "kernels"
 place = 5
 question = "How many warps fit on an SM, what limits them, what would one more block need?"
+main = ["name", "total_ns", "kernel_time_pct", "grid", "block", "occupancy_pct", "limited_by", "waves_per_sm"]
 details = ["ncu_occupancy_pct"]
 description = """
 For each kernel and launch configuration, how many of its blocks an SM can hold at once: the least that its warps, its block

@@ -4,6 +4,7 @@ topic = "steps"
 place = 1
 question = "What does one token (or training step) cost: launches, kernels, busy, idle, syncs, copies?"
 aliases = ["per-step"]
+main = ["metric", "per_token", "wall_pct", "median", "p5", "p95", "stddev"]
 description = """
 The budget of a step of the steady state: what each step holds, as statistics over the steps, and per token. The steps are
 those of the report steps, which says how they are found, what their wall is, and what belongs to one; warm-up, prefill and
@@ -56,6 +57,10 @@ prefill = """
 SELECT 'prefill, not in these figures: ' || CASE count(*) WHEN 1 THEN '' ELSE count(*) || ' of a mean ' END || round(avg(duration_ns) / 1e6, 3)
     || ' ms, ' || round(avg(gpu_busy_ns) / 1e6, 3) || ' ms of it busy' || coalesce(', ' || round(avg(kernels))::BIGINT || ' kernels', '')
 FROM steps WHERE phase = 'prefill' HAVING count(*) > 0"""
+phases = """
+SELECT 'ranges name ' || string_agg(step_phase, ', ' ORDER BY step_phase) || ': one column for each with --by-phase, one of them alone with --phase NAME'
+FROM (SELECT DISTINCT step_phase FROM _phase_ranges WHERE phase IN ('prefill', 'decode', 'mixed') AND NOT EXISTS (FROM scope WHERE nvtx IS NOT NULL))
+HAVING count(*) > 1"""
 tokens = """
 SELECT coalesce(s.tokens_misfit, 'a step makes ' || round(m.tokens_per_step, 2) || ' tokens')
 FROM step_method AS m, _step_sentences AS s WHERE m.method IS NOT NULL AND m.tokens_per_step <> 1"""

@@ -4,6 +4,7 @@ topic = "ranks"
 place = 0
 page = false
 question = "Which rank is late, by how much, and what is it doing meanwhile?"
+main = ["rank", "step_ns", "busy_ns", "waiting_ns", "transfer_ns", "idle_ns", "late_steps", "late_ns", "because"]
 details = ["nccl_kernels", "process_id", "gpu_id", "trace"]
 description = """
 Describes each rank: a process on a GPU that runs kernels of NCCL, be they in several traces or several processes of one. Times

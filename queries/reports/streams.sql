@@ -3,6 +3,7 @@ title = "CUDA streams: work and overlap"
 topic = "program"
 place = 2
 question = "Which streams are busy, and do they overlap?"
+main = ["device_id", "stream_id", "busy_ns", "wall_pct", "kernels", "copies", "overlap_pct", "stream_type"]
 description = """
 Describes each stream on which something ran. busy_ns is the union of its kernels, copies, memsets and whole graphs;
 overlap_ns the part of that in which another stream of the same GPU was busy too, of whatever process. span_ns is the time

@@ -4,6 +4,7 @@ topic = "waits"
 place = 1
 question = "Where does the host wait for the GPU, and how much idle does that cause?"
 aliases = ["cuda_api_sync"]
+main = ["kind", "gpu_idle_ns", "steady_idle_ns", "calls", "host_wait_ns", "avg_ns", "name", "nvtx_path"]
 details = ["copy_kind", "is_copy"]
 description = """
 Counts the calls in which the host waits, by place: what it waits for, the NVTX path on the waiting thread, the call, and the

@@ -4,6 +4,7 @@ topic = "waits"
 place = 4
 question = "Which pages of unified memory move, because of which kernel or range, and what does that cost?"
 aliases = ["um_sum", "um_total_sum", "um_cpu_page_faults_sum"]
+main = ["event", "total_ns", "wall_pct", "calls", "size_bytes", "faults", "name", "nvtx_path"]
 description = """
 Adds up the copies that moved unified memory (cudaMallocManaged) and the page faults, by what ran meanwhile: the kernel that had
 begun last and was still running when the event began, and the innermost NVTX range of the call that launched it; without a

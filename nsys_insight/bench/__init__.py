@@ -1,0 +1,1 @@
+"""Measuring a program without the profiler: repetitions, what disturbs them, and whether two commands differ."""

@@ -1,0 +1,26 @@
+-- What the idle time of the steps of phases is owed to, a mean over the GPUs that the process used.
+CREATE TABLE IF NOT EXISTS facts.phase_idle (
+    phase_step BIGINT, cause VARCHAR, idle_ns DOUBLE
+);
+
+INSERT INTO facts.phase_idle BY NAME
+WITH gaps AS NOT MATERIALIZED (
+    FROM _idle_time
+),
+windows AS (
+    SELECT start_ns, end_ns FROM facts.phase_steps
+),
+parts AS (
+    SELECT s.phase_step, s.gpus, i.cause, i.idle_ns
+    FROM _idle_in('gaps', 'windows') AS i
+    JOIN facts.phase_steps AS s ON s.start_ns = i.window_ns
+    WHERE map_contains(s.gpus, i.gpu_id)
+    UNION ALL
+    SELECT s.phase_step, s.gpus, 'edge', cardinality(s.gpus) * greatest(0,
+        greatest(0, least(w.start_ns, s.end_ns) - s.start_ns) + greatest(0, s.end_ns - greatest(w.end_ns, s.start_ns)))
+    FROM facts.phase_steps AS s CROSS JOIN (SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM wall) AS w
+)
+SELECT phase_step, cause, sum(idle_ns) / any_value(cardinality(gpus)) AS idle_ns
+FROM parts
+GROUP BY phase_step, cause
+HAVING sum(idle_ns) > 0;

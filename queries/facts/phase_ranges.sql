@@ -1,0 +1,103 @@
+-- The outermost ranges that name a phase, each with the step that it is part of: a range around it that is called a step and
+-- holds no more than one decode, else itself. Where serving is named (prefill, decode), the names of training do not count.
+-- A range around others is no phase, but what they are the phases of, where it holds a prefill and a decode, or says less
+-- than they do: "decode" around many "decode_step 7".
+CREATE TABLE IF NOT EXISTS facts.phase_ranges (
+    phase VARCHAR, step_phase VARCHAR, process_id BIGINT, thread_id BIGINT, start_ns BIGINT, end_ns BIGINT, step_start_ns BIGINT,
+    step_end_ns BIGINT, batch_size BIGINT, prompt_tokens BIGINT, prefill_ids VARCHAR[], decode_ids VARCHAR[]
+);
+
+INSERT INTO facts.phase_ranges BY NAME
+WITH named AS MATERIALIZED (
+    SELECT r.process_id, r.thread_id, r.start_ns, r.end_ns, r.style, n.*
+    FROM nvtx_ranges AS r JOIN _phase_names AS n USING (name)
+    WHERE r.end_ns > r.start_ns AND r.style = 'push/pop'
+),
+phased AS MATERIALIZED (
+    FROM named WHERE phase IS NOT NULL AND (is_serving OR NOT EXISTS (FROM named WHERE is_serving))
+),
+leads AS (
+    SELECT DISTINCT process_id, thread_id, lead FROM phased
+),
+held AS (
+    SELECT o.process_id, o.thread_id, o.lead, o.start_ns, o.is_exact, r.phase AS inner_phase, r.is_exact AS is_inner_exact
+    FROM (
+        SELECT r.*, l.lead AS outer_lead
+        FROM phased AS r JOIN leads AS l ON l.process_id = r.process_id AND l.thread_id = r.thread_id AND l.lead <> r.lead
+    ) AS r
+    ASOF JOIN phased AS o
+        ON o.process_id = r.process_id AND o.thread_id = r.thread_id AND o.lead = r.outer_lead AND o.start_ns <= r.start_ns
+    WHERE o.end_ns >= r.end_ns AND o.end_ns - o.start_ns > r.end_ns - r.start_ns
+),
+around AS (
+    SELECT DISTINCT process_id, thread_id, lead
+    FROM (
+        SELECT process_id, thread_id, lead
+        FROM held
+        GROUP BY process_id, thread_id, lead, start_ns
+        HAVING count(DISTINCT inner_phase) > 1 OR bool_or(is_inner_exact AND NOT is_exact)
+    )
+),
+outermost AS MATERIALIZED (
+    SELECT *
+    FROM phased ANTI JOIN around USING (process_id, thread_id, lead)
+    QUALIFY coalesce(max(end_ns) OVER (
+        PARTITION BY process_id, thread_id ORDER BY start_ns, end_ns DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) <= start_ns, true)
+),
+-- Requests are named around the phases where they are served one by one.
+carried AS (
+    SELECT p.process_id, p.thread_id, p.start_ns, r.prefill_ids AS ids
+    FROM outermost AS p
+    ASOF JOIN (FROM named WHERE is_request) AS r
+        ON r.process_id = p.process_id AND r.thread_id = p.thread_id AND r.start_ns <= p.start_ns
+    WHERE r.end_ns >= p.end_ns
+),
+step_leads AS (
+    SELECT DISTINCT process_id, thread_id, lead FROM named WHERE is_step
+),
+in_step AS MATERIALIZED (
+    SELECT p.process_id, p.thread_id, p.start_ns, p.phase, s.lead, s.start_ns AS step_start_ns, s.end_ns AS step_end_ns
+    FROM (
+        SELECT p.*, l.lead AS step_lead
+        FROM outermost AS p JOIN step_leads AS l ON l.process_id = p.process_id AND l.thread_id = p.thread_id
+        WHERE p.is_serving
+    ) AS p
+    ASOF JOIN (FROM named WHERE is_step) AS s
+        ON s.process_id = p.process_id AND s.thread_id = p.thread_id AND s.lead = p.step_lead AND s.start_ns <= p.start_ns
+    WHERE s.end_ns >= p.end_ns
+),
+-- A step decodes once: what holds several decodes is a run of steps.
+runs AS (
+    SELECT DISTINCT process_id, thread_id, lead
+    FROM (
+        SELECT process_id, thread_id, lead
+        FROM in_step
+        GROUP BY process_id, thread_id, lead, step_start_ns
+        HAVING count(*) FILTER (phase <> 'prefill') > 1
+    )
+),
+steps_of AS (
+    SELECT process_id, thread_id, start_ns, min(step_start_ns) AS step_start_ns, arg_min(step_end_ns, step_start_ns) AS step_end_ns
+    FROM in_step ANTI JOIN runs USING (process_id, thread_id, lead)
+    GROUP BY process_id, thread_id, start_ns
+),
+placed AS (
+    SELECT
+        p.phase, p.process_id, p.thread_id, p.start_ns, p.end_ns,
+        coalesce(s.step_start_ns, p.start_ns) AS step_start_ns, coalesce(s.step_end_ns, p.end_ns) AS step_end_ns,
+        coalesce(p.batch_size, CASE WHEN phase <> 'mixed' THEN len(c.ids) END) AS batch_size, p.prompt_tokens,
+        CASE WHEN len(p.prefill_ids) = 0 AND phase = 'prefill' THEN coalesce(c.ids, []) ELSE p.prefill_ids END AS prefill_ids,
+        CASE WHEN len(p.decode_ids) = 0 AND phase = 'decode' THEN coalesce(c.ids, []) ELSE p.decode_ids END AS decode_ids
+    FROM outermost AS p
+    LEFT JOIN steps_of AS s USING (process_id, thread_id, start_ns)
+    LEFT JOIN carried AS c USING (process_id, thread_id, start_ns)
+)
+SELECT
+    *,
+    CASE
+        WHEN phase NOT IN ('prefill', 'decode') THEN phase
+        WHEN count(DISTINCT phase) OVER (PARTITION BY process_id, thread_id, step_start_ns) > 1 THEN 'mixed'
+        ELSE phase
+    END AS step_phase
+FROM placed;

@@ -1,0 +1,20 @@
+-- What the steps of each phase cost, by batch size where ranges name it, in their order; and of the requests the time to the
+-- first token and between tokens.
+SELECT name, metric, value
+FROM (
+    SELECT
+        'phase' AS part, phase || coalesce(', batch ' || batch_size, '') AS name, metric, place, phase_step AS rank, value
+    FROM phase_metrics
+    WHERE metric IN ('wall_ns', 'gpu_busy_ns', 'gpu_idle_ns', 'launch_calls', 'sync_points')
+    UNION ALL
+    SELECT 'phase', phase || coalesce(', batch ' || batch_size, ''), 'prompt_tokens', 99, phase_step, prompt_tokens
+    FROM phase_steps WHERE prompt_tokens IS NOT NULL
+    UNION ALL
+    SELECT 'requests', 'requests', 'ttft_ns', 1, row_number() OVER (ORDER BY start_ns, request), first_token_ns - start_ns
+    FROM requests WHERE first_token_ns IS NOT NULL AND start_ns IS NOT NULL
+    UNION ALL
+    SELECT 'requests', 'requests', 'itl_ns', 2, row_number() OVER (ORDER BY at_ns, request), since_last_ns
+    FROM token_times WHERE since_last_ns IS NOT NULL
+)
+WHERE value IS NOT NULL
+ORDER BY part, name, place, rank

@@ -1,0 +1,29 @@
+-- The budget of steps (step, and the columns of `steps`): one row per step and metric, without the causes of idle time.
+CREATE MACRO _budget_of(steps) AS TABLE
+SELECT s.step, m.place, m.metric, m.kind, m.value::DOUBLE AS value
+FROM query_table(steps) AS s, LATERAL (
+    VALUES
+        (1, 'wall_ns', 'time', s.duration_ns::DOUBLE),
+        (2, 'gpu_busy_ns', 'time', s.gpu_busy_ns),
+        (3, 'gpu_idle_ns', 'time', s.gpu_idle_ns),
+        (11, 'kernel_ns', 'time', s.kernel_ns),
+        (12, 'kernel_avg_ns', 'mean', s.kernel_ns / nullif(s.kernels, 0)),
+        (13, 'kernel_med_ns', 'mean', s.kernel_med_ns),
+        (14, 'kernels', 'count', s.kernels),
+        (15, 'launch_calls', 'count', s.launch_calls),
+        (16, 'graph_launches', 'count', s.graph_launches),
+        (17, 'api_ns', 'time', s.api_ns),
+        (18, 'api_launch_ns', 'time', s.api_launch_ns),
+        (19, 'api_sync_ns', 'time', s.api_sync_ns),
+        (20, 'api_copy_ns', 'time', s.api_copy_ns),
+        (21, 'api_alloc_ns', 'time', s.api_alloc_ns),
+        (22, 'api_other_ns', 'time', s.api_other_ns),
+        (23, 'sync_calls', 'count', s.sync_calls),
+        (24, 'sync_points', 'count', s.sync_points),
+        (25, 'h2d_copies', 'count', s.h2d_copies),
+        (26, 'h2d_bytes', 'count', s.h2d_bytes),
+        (27, 'd2h_copies', 'count', s.d2h_copies),
+        (28, 'd2h_bytes', 'count', s.d2h_bytes),
+        (29, 'mallocs', 'count', s.mallocs),
+        (30, 'frees', 'count', s.frees)
+) AS m (place, metric, kind, value);

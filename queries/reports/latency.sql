@@ -1,0 +1,83 @@
+/*
+title = "Time to first token and between tokens"
+topic = "steps"
+place = 7
+question = "How long do requests wait for their first token, and between tokens: min, p50, p90, p95, p99, max?"
+description = """
+Follows the requests that NVTX ranges of prefill and decode name (prefill req=3, decode req=1,2,3; or a range request 3 around
+them). A token is there when the step that makes it is done: its range is closed, and so is all that was launched in it. The first
+token is that of the last prefill before the first decode of the request; each decode makes one more. ttft is the time to the first
+token, from where a range or a mark names the request and no phase (its arrival), else from its first prefill, which leaves
+out the time in the queue. itl is the time from a token to the next one, e2e from the begin to the last token. Where no range
+names requests, but one sequence is decoded at a time, each prefill begins a request. Percentiles are values that
+were measured (nearest rank); one is NULL where no value lies above it."""
+reading = """
+A p99 of itl far above its median: steps that also prefill, see phases; or outliers, see steps --phase decode. A ttft far above
+the wall of a prefill is time in the queue, or a prefill in several chunks. Figures are those of the profiled run: a host that is the
+limit is slower under the profiler."""
+empty = "No requests can be told apart: no NVTX range of prefill or decode names any, and several sequences may be decoded at a time. Name them in the ranges, such as decode req=1,2,3, around each prefill and decode; see phases for what is named"
+details = ["mean_ns"]
+
+[params.group_by]
+default = "request"
+choices = ["request", "all"]
+help = "All requests together and each of them, or only all together"
+
+[columns]
+request = "The request, as ranges name it, else its number; NULL for all together"
+metric = "ttft: time to first token; itl: inter-token latency; e2e: from the begin to the last token in the trace"
+values_count = "How many values: of ttft and e2e one per request, of itl one per token after the first"
+min_ns = "The least"
+p50_ns = "Half of the values are no greater"
+p90_ns = "Nine tenths are no greater; NULL where none is greater"
+p95_ns = "Likewise"
+p99_ns = "Likewise"
+max_ns = "The greatest"
+mean_ns = "The mean"
+
+[notes]
+told = """
+SELECT CASE WHEN bool_and(begins = 'prefill') THEN 'ttft begins with the prefill: no range or mark names a request before it'
+    WHEN bool_or(begins = 'prefill') THEN count(*) FILTER (begins = 'prefill') || ' of ' || count(*) || ' requests begin with their prefill: no range or mark names them before it'
+    ELSE 'ttft begins where a range or a mark first names the request' END
+FROM requests WHERE begins IS NOT NULL HAVING count(*) > 0"""
+throughput = """
+SELECT count(*) || CASE count(*) WHEN 1 THEN ' request, ' ELSE ' requests, ' END || sum(tokens) || ' tokens in ' || time_text(max(last_token_ns) - min(start_ns)) || ': '
+    || round(1e9 * sum(tokens) / (max(last_token_ns) - min(start_ns)), 1) || ' tokens/s'
+FROM requests WHERE reason IS NULL HAVING count(*) > 0 AND max(last_token_ns) > min(start_ns)"""
+left_out = """
+SELECT string_agg(requests || CASE requests WHEN 1 THEN ' request with ' ELSE ' requests with ' END || reason, ', ' ORDER BY reason) || ': not all is said of them'
+FROM (SELECT CASE reason WHEN 'prefilled again after its first decode' THEN 'a prefill after a decode' ELSE reason END AS reason, count(*) AS requests
+    FROM requests WHERE reason IS NOT NULL GROUP BY 1) HAVING count(*) > 0"""
+
+[agent]
+rows = 12
+columns = ["request", "metric", "values_count", "min_ns", "p50_ns", "p90_ns", "p95_ns", "p99_ns", "max_ns"]
+*/
+WITH measured AS (
+    SELECT request, 'ttft' AS metric, first_token_ns - start_ns AS ns FROM requests WHERE first_token_ns IS NOT NULL AND start_ns IS NOT NULL
+    UNION ALL
+    SELECT request, 'itl', since_last_ns FROM token_times WHERE since_last_ns IS NOT NULL
+    UNION ALL
+    SELECT request, 'e2e', last_token_ns - start_ns FROM requests WHERE reason IS NULL
+),
+-- The place of each value among those of its request, and among all.
+ranked AS (
+    SELECT request, metric, ns FROM measured WHERE $group_by = 'request'
+    UNION ALL
+    SELECT NULL, metric, ns FROM measured
+)
+SELECT
+    request,
+    metric,
+    count(*) AS values_count,
+    min(ns) AS min_ns,
+    quantile_disc(ns, 0.5) AS p50_ns,
+    CASE WHEN ceil(0.9 * count(*)) < count(*) THEN quantile_disc(ns, 0.9) END AS p90_ns,
+    CASE WHEN ceil(0.95 * count(*)) < count(*) THEN quantile_disc(ns, 0.95) END AS p95_ns,
+    CASE WHEN ceil(0.99 * count(*)) < count(*) THEN quantile_disc(ns, 0.99) END AS p99_ns,
+    max(ns) AS max_ns,
+    avg(ns) AS mean_ns
+FROM ranked
+GROUP BY request, metric
+ORDER BY request IS NOT NULL, try_cast(request AS BIGINT) NULLS LAST, request, list_position(['ttft', 'itl', 'e2e'], metric)

@@ -1,0 +1,47 @@
+/*
+title = "Cost of a step, one column a phase"
+topic = "steps"
+place = 9
+question = "What does a prefill cost, what a decode step, and what a step that does both?"
+description = """
+The budget of per-token for the steps of each phase apart, as means over its steps: what they hold, where their time goes, and
+why the GPU was idle in them. The steps are those of the report phases, which says how phases are told. gpu_busy_ns + gpu_idle_ns
+is wall_ns, and the idle_ rows add up to gpu_idle_ns. This is also per-token --by-phase; other phases, or batch sizes
+apart, are in phases."""
+reading = """
+Prefill works on many tokens at once, so the GPU should be its limit; decode is bound by memory or by launches. A change that
+helps one and costs the other is seen here, and told by diff. More launch calls in mixed than in decode: the prefill runs
+eagerly, beside a graph for decode."""
+empty = "No NVTX range names prefill or decode; see phases for how they are told, and per-token for steps that are told in other ways"
+
+[columns]
+metric = "What was counted or measured; steps is how many there are"
+prefill = "Mean over the steps that only prefill"
+mixed = "Mean over the steps that prefill and decode"
+decode = "Mean over the steps that only decode"
+
+[notes]
+classes = """
+SELECT 'decode steps are of several batch sizes: ' || string_agg(batch_size, ', ' ORDER BY batch_size) || '; see phases for each'
+FROM (SELECT DISTINCT batch_size FROM phase_steps WHERE phase = 'decode' AND batch_size IS NOT NULL) HAVING count(*) > 1"""
+
+[agent]
+rows = 40
+columns = ["metric", "prefill", "mixed", "decode"]
+*/
+WITH measured AS (
+    SELECT 0 AS place, 'steps' AS metric, phase, count(*)::DOUBLE AS value FROM phase_steps GROUP BY phase
+    UNION ALL
+    SELECT place, metric, phase, CASE WHEN count(value) = count(*) THEN avg(value) END
+    FROM phase_metrics
+    GROUP BY place, metric, phase
+)
+SELECT
+    metric,
+    any_value(value) FILTER (phase = 'prefill') AS prefill,
+    any_value(value) FILTER (phase = 'mixed') AS mixed,
+    any_value(value) FILTER (phase = 'decode') AS decode
+FROM measured
+GROUP BY place, metric
+HAVING bool_or(phase IN ('prefill', 'mixed', 'decode'))
+ORDER BY place, metric

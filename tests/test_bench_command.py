@@ -1,0 +1,318 @@
+"""`bench` as users meet it: what it reads, how it runs commands, and what it says."""
+
+from __future__ import annotations
+
+import json
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from nsys_insight.bench import machine, measure, outputs, sanitizer
+from nsys_insight.cli.main import main
+from nsys_insight.compare.benchmark_output import of_json, of_text
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Run a command in this process, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def call(*arguments):
+        monkeypatch.setattr("sys.argv", ["nsys-insight", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return SimpleNamespace(code=int(ended.value.code), stdout=said.out, stderr=said.err)
+
+    return call
+
+
+@pytest.fixture
+def program(monkeypatch):
+    """Take what a command prints from its words, `FACTOR`, in place of starting processes; and count the turns."""
+    turns = []
+
+    def ran(command, *_):
+        words = command if isinstance(command, list) else command.split()
+        factor = float(words[-1])
+        turns.append(factor)
+        wobble = 1 + 0.004 * (len(turns) * 7 % 5 - 2)
+        text = (
+            f"PARAM batch {words[0]}\nRESULT decode {400 * factor * wobble} tok/s\nRESULT memory {1000 * factor} MiB\n"
+        )
+        return SimpleNamespace(
+            code=0 if factor else 3, output=text, errors="no GPU\n", seconds=1.0, last_words="no GPU"
+        )
+
+    monkeypatch.setattr(measure.programs, "run", ran)
+    return turns
+
+
+def readings(found):
+    return {(one.name, one.unit): one.values for one in found.readings}
+
+
+class TestWhatBenchmarksPrint:
+    def test_result_and_param_lines_among_others(self):
+        found = of_text("hello\nRESULT decode 1,412.5 tok/s\nRESULT it 3\nRESULT decode 1e3 tok/s\nPARAM model a b\n")
+        assert readings(found) == {("decode", "tok/s"): (1412.5, 1000), ("it", ""): (3,)}
+        assert found.parameters == {"model": "a b"}
+        assert of_text("RESULTS are good\nRESULT x\nRESULT x y z\n").readings == ()
+
+    def test_a_regular_expression_comes_before_all_else(self):
+        text = "RESULT a 1 ms\nspeed: 12.5 GB/s in 3 ms\nspeed: 13.5 GB/s in 2 ms\n"
+        found = of_text(text, {"copy": (r"speed: ([\d.]+)", "GB/s"), "never": ("nothing", "")})
+        assert readings(found) == {("copy", "GB/s"): (12.5, 13.5)}
+
+    @pytest.mark.parametrize(
+        ("found", "expected"),
+        [
+            ({"results": [{"command": "./a", "times": [1.0, 2.0]}]}, {("./a: time", "s"): (1, 2)}),
+            ({"benchmarks": [{"name": "t", "stats": {"data": [0.5]}}]}, {("t: time", "s"): (0.5,)}),
+            ({"benchmarks": [{"name": "t", "stats": {"mean": 0.25}}]}, {("t: time", "s"): (0.25,)}),
+            (
+                {
+                    "context": {},
+                    "benchmarks": [
+                        {"name": "BM/8", "run_name": "BM/8", "run_type": "iteration", "real_time": 5, "cpu_time": 4,
+                         "time_unit": "us", "items_per_second": 7e6},
+                        {"name": "BM/8", "run_name": "BM/8", "run_type": "iteration", "real_time": 6, "cpu_time": 5,
+                         "time_unit": "us", "items_per_second": 6e6},
+                        {"name": "BM/8_mean", "run_name": "BM/8", "run_type": "aggregate", "real_time": 5.5},
+                    ],
+                },
+                {("BM/8: real_time", "us"): (5, 6), ("BM/8: cpu_time", "us"): (4, 5),
+                 ("BM/8: items_per_second", ""): (7e6, 6e6)},
+            ),
+            (
+                {"benchmarks": [{"name": "copy", "states": [
+                    {"name": "N=1", "is_skipped": False, "summaries": [
+                        {"tag": "nv/cold/time/gpu/mean", "data": [{"name": "value", "value": "1.5e-05"}]},
+                        {"tag": "nv/cold/time/gpu/stdev/relative", "data": [{"name": "value", "value": "0.1"}]},
+                        {"tag": "nv/cold/bw/global/bytes_per_second", "data": [{"name": "value", "value": "2e12"}]}]},
+                    {"name": "N=2", "is_skipped": True, "summaries": None}]}]},
+                {("copy N=1: gpu_time", "s"): (1.5e-05,), ("copy N=1: global_bandwidth", "bytes/s"): (2e12,)},
+            ),
+            (
+                {"backend": "vllm", "model_id": "m", "num_prompts": 100, "request_rate": 4.0, "completed": 100,
+                 "output_throughput": 900.0, "mean_ttft_ms": 20.0, "std_ttft_ms": 3.0, "itls": [[0.1]]},
+                {("output_throughput", ""): (900,), ("mean_ttft_ms", ""): (20,)},
+            ),
+            ({"avg_latency": 1.5, "latencies": [1.4, 1.6], "percentiles": {"50": 1.5}}, {("latency", "s"): (1.4, 1.6)}),
+            ([{"gflops": 9.5, "n": "a"}, {"gflops": 9.7}], {("gflops", ""): (9.5, 9.7)}),
+            ([1, 2.5], {("value", ""): (1, 2.5)}),
+        ],
+        ids=["hyperfine", "pytest", "pytest-mean", "google", "nvbench", "vllm-serve", "vllm-latency", "runs", "list"],
+    )  # fmt: skip
+    def test_the_json_of_the_usual_tools(self, found, expected):
+        assert readings(of_json(found)) == expected
+        assert readings(of_text("Some talk.\n" + json.dumps(found, indent=1))) == expected
+
+    def test_the_workload_is_no_result(self):
+        line = {"backend": "sglang", "max_concurrency": 8, "random_input_len": 128, "output_throughput": 5.0}
+        found = of_text(f"{json.dumps(line)}\n{json.dumps({**line, 'output_throughput': 6.0})}\n")
+        assert readings(found) == {("output_throughput", ""): (5, 6)}
+        assert found.parameters == {"backend": "sglang", "max_concurrency": "8", "random_input_len": "128"}
+
+    @pytest.mark.parametrize(
+        "found", [{}, [], {"results": []}, {"benchmarks": [{"name": "x", "stats": {}}]}, "x", 7, None]
+    )
+    def test_anything_else_has_no_readings(self, found):
+        assert of_json(found).readings == ()
+
+
+class TestOneCommand:
+    def test_what_was_measured_with_its_direction(self, run, program):
+        result = run("bench", "--warmup", 2, "-f", "json", "--", "8", "1.0")
+        found = json.loads(result.stdout)
+        assert [(row["metric"], row["better"], row["count"]) for row in found["rows"]] == [
+            ("decode [tok/s]", "higher", 10), ("memory [MiB]", "lower", 10),
+        ]  # fmt: skip
+        assert found["rows"][0]["low"] <= 400 <= found["rows"][0]["high"]
+        assert len(program) == 12
+        assert found["summary"]["sides"][0]["parameters"] == {"batch": "8"}
+        assert (result.code, found["summary"]["tests_passed"]) == (0, None)
+
+    def test_it_goes_on_until_the_interval_is_narrow_or_the_budget_is_spent(self, run, program):
+        run("bench", "--precision", 0.01, "--most", 17, "--warmup", 0, "--", "8", "1.0")
+        assert len(program) == 17
+        program.clear()
+        said = run("bench", "--precision", 0.01, "--budget", "0s", "--warmup", 0, "--", "8", "1.0").stderr
+        assert len(program) == 10
+        assert "the budget of 0 s was spent before the interval was narrow" in said
+
+    def test_a_command_without_measurements_is_timed(self, run):
+        result = run(
+            "bench", "--warmup", 0, "--least", 1, "--most", 1, "-f", "json", "--", sys.executable, "-c", "pass"
+        )
+        (row,) = json.loads(result.stdout)["rows"]
+        assert (row["metric"], row["better"], row["low"]) == ("wall [s]", "lower", None)
+
+    def test_a_file_that_the_command_writes_is_read_in_place_of_what_it_prints(self, run):
+        code = "import json; json.dump([{'gflops': 9.5}], open('out.json', 'w'))"
+        flags = ["--warmup", 0, "--least", 1, "--most", 1, "--results", "out.json", "-f", "json"]
+        found = json.loads(run("bench", *flags, "--", sys.executable, "-c", code).stdout)
+        assert (found["rows"][0]["metric"], found["rows"][0]["middle"]) == ("gflops", 9.5)
+
+    @pytest.mark.usefixtures("program")
+    @pytest.mark.parametrize(
+        ("arguments", "code", "said"),
+        [
+            ([], 2, "one command is measured"),
+            (["--before", "a"], 2, "one command is measured"),
+            (["--read", "nowhere.txt"], 2, "nowhere.txt cannot be read"),
+            (["--metric", "x[y=(", "--", "8", "1"], 2, "--metric cannot be"),
+            (["--metric", "x=(", "--", "8", "1"], 2, "is no regular expression"),
+            (["--metric", "x=nothing", "--", "8", "1"], 1, "printed nothing that --metric x matches"),
+            (["--metric", "speed", "--", "8", "1"], 2, "there is no metric 'speed'"),
+            (["--param", "batch", "--", "8", "1"], 2, "--param takes KEY=VALUE"),
+            (["--", "8", "0"], 1, "8 0 ended with exit code 3: no GPU"),
+            (["--baseline", "nowhere.json", "--", "8", "1"], 2, "nowhere.json cannot be read"),
+        ],
+    )
+    def test_every_error_has_its_exit_code_and_a_hint(self, run, arguments, code, said):
+        result = run("bench", *arguments)
+        assert (result.code, said in result.stderr, "hint: " in result.stderr) == (code, True, True), result.stderr
+
+    def test_a_program_that_does_not_end_is_ended_with_what_it_started(self, run):
+        result = run("bench", "--timeout", "0.2s", "--warmup", 0, "--before", "sleep 60 & sleep 60", "--after", "true")
+        assert (result.code, "did not end in time" in result.stderr) == (1, True)
+
+    @pytest.mark.parametrize(
+        ("third", "said"),
+        [
+            ("RESULT b 1 ms", "a was not measured in repetition 3, unlike before"),
+            ("RESULT a nan ms", "a is no number in"),
+        ],
+    )
+    def test_repetitions_measure_the_same(self, run, monkeypatch, third, said):
+        texts = iter(["RESULT a 1 ms", "RESULT a 1 ms", third])
+        ran = SimpleNamespace(code=0, errors="", seconds=1.0, last_words="")
+        monkeypatch.setattr(measure.programs, "run", lambda *_: SimpleNamespace(**vars(ran), output=next(texts)))
+        result = run("bench", "--warmup", 0, "--", "x")
+        assert (result.code, said in result.stderr) == (1, True)
+
+    def test_there_is_no_such_program(self, run):
+        assert run("bench", "--", "no-such-program-here").code == 2
+
+
+class TestTwoSides:
+    def decision(self, result):
+        return json.loads(result.stdout)["summary"]["decision"]
+
+    def test_two_commands_take_turns(self, run, program):
+        flags = ["bench", "--warmup", 0, "-f", "json", "--before", "8 1.0", "--after", "8 1.1"]
+        result = run(*flags, "--test", "8 1")
+        assert (result.code, self.decision(result)) == (0, "accept")
+        assert program[1:9] == [1.0, 1.1, 1.1, 1.0, 1.0, 1.1, 1.1, 1.0]
+        rows = json.loads(result.stdout)["rows"]
+        assert [row["verdict"] for row in rows] == ["better", "worse"]
+        assert rows[0]["low_pct"] < 10 < rows[0]["high_pct"]
+        unchecked = run(*flags)
+        assert (unchecked.code, self.decision(unchecked)) == (0, "unchecked")
+        assert "nobody looked whether results are right" in unchecked.stderr
+
+    @pytest.mark.usefixtures("program")
+    def test_what_is_worse_or_wrong_ends_with_1(self, run):
+        worse = run("bench", "--warmup", 0, "--before", "8 1.0", "--after", "8 0.9")
+        assert (worse.code, worse.stdout.startswith("revert: decode ")) == (1, True)
+        wrong = run("bench", "--warmup", 0, "--before", "8 1.0", "--after", "8 1.1", "--test", "8 0")
+        assert (wrong.code, wrong.stdout.startswith("revert: 8 0: exit code 3: no GPU")) == (1, True)
+
+    @pytest.mark.usefixtures("program")
+    def test_the_user_says_what_decides_and_what_is_better(self, run):
+        sides = ["--before", "8 1.0", "--after", "8 1.1"]
+        flags = ["bench", "--warmup", 0, "--metric", "memory", *sides]
+        assert run(*flags).stdout.startswith("revert: memory 1,000 → 1,100 MiB (+10.0 %), lower is better")
+        higher = run(*flags, "--higher", "memory")
+        assert higher.stdout.startswith("faster, and nobody looked whether it is right: memory")
+
+    @pytest.mark.usefixtures("program")
+    def test_other_workloads_are_not_compared_without_saying_so(self, run):
+        flags = ["bench", "--warmup", 0, "--before", "8 1.0", "--after", "16 1.1"]
+        result = run(*flags)
+        assert result.stdout.startswith("cannot be told: these are different workloads: batch 8 and 16")
+        assert run(*flags, "--vary", "batch").stdout.startswith("faster")
+
+    @pytest.mark.usefixtures("program")
+    def test_a_saved_benchmark_is_a_baseline_and_a_side_of_diff(self, run):
+        for name, factor in (("old", "1.0"), ("new", "0.8")):
+            assert run("bench", "--warmup", 0, "-o", f"{name}.json", "--", "8", factor).code == 0
+        result = run("bench", "--warmup", 0, "--baseline", "old.json", "--", "8", "0.8")
+        assert (result.code, result.stdout.startswith("revert: decode 400")) == (1, True)
+        assert "measured one after the other" in result.stderr
+        assert run("diff", "old.json", "new.json").stdout.startswith("revert: decode [tok/s] ")
+
+    def test_what_was_printed_before_is_read(self, run, tmp_path):
+        (tmp_path / "log.txt").write_text("".join(f"RESULT gemm {900 + at} GFLOP/s\n" for at in range(8)))
+        found = json.loads(run("bench", "--read", "log.txt", "-f", "json").stdout)
+        assert (found["rows"][0]["count"], found["rows"][0]["middle"]) == (8, 903.5)
+
+
+class TestGpus:
+    @pytest.mark.usefixtures("program")
+    def test_clocks_temperature_and_other_processes(self, run, monkeypatch):
+        class Nvml(SimpleNamespace):
+            def __getattr__(self, name):
+                return lambda *_: None
+
+        temperatures = iter([40, 61] + [61] * 99)
+        nvml = Nvml(
+            NVMLError=OSError, NVML_CLOCK_SM=1, NVML_CLOCK_MEM=2, NVML_TEMPERATURE_GPU=0,
+            nvmlDeviceGetCount=lambda: 1, nvmlDeviceGetName=lambda _: b"NVIDIA H100",
+            nvmlSystemGetDriverVersion=lambda: "580.1", nvmlSystemGetCudaDriverVersion=lambda: 13000,
+            nvmlDeviceGetClockInfo=lambda *_: 1980, nvmlDeviceGetTemperature=lambda *_: next(temperatures),
+            nvmlDeviceGetComputeRunningProcesses=lambda _: [object()],
+            nvmlDeviceGetCurrentClocksThrottleReasons=lambda _: 0x4,
+        )  # fmt: skip
+        monkeypatch.setitem(sys.modules, "pynvml", nvml)
+        monkeypatch.setattr(machine, "_EACH_S", 0.0)
+        result = run("bench", "--warmup", 0, "--", "8", "1.0")
+        assert "1 other process uses GPU 0, and may disturb the measurement" in result.stderr
+        assert "GPU 0 went from 40 °C to 61 °C" in result.stderr
+        assert "driver 580.1, cuda 13.0, gpu NVIDIA H100" in result.stderr
+
+    @pytest.mark.usefixtures("program")
+    def test_without_nvml_it_is_said_once(self, run, monkeypatch):
+        monkeypatch.setitem(sys.modules, "pynvml", None)
+        assert run("bench", "--", "8", "1.0").stderr.count("GPU clocks, temperature and other processes are not") == 1
+
+
+class TestOutputs:
+    @pytest.mark.parametrize(
+        ("one", "other", "same"),
+        [
+            ("a 1.0 b\n", "a 1.000001 b\n", True), ("a 1.0 b\n", "a 1.1 b\n", False), ("a 1 b\n", "a 2 b\n", False),
+            ("a 1.0\n", "b 1.0\n", False), ("nan\n", "nan\n", True), ("1.0\n", "1.0\n2.0\n", False),
+            ("1 2\n", "1 2\n", True), ("inf\n", "1.0\n", False), ("-1e-9\n", "0.0\n", True),
+        ],
+    )  # fmt: skip
+    def test_texts_agree_but_for_the_last_digits(self, tmp_path, one, other, same):
+        paths = [tmp_path / name for name in ("one.txt", "other.txt")]
+        for path, text in zip(paths, (one, other), strict=True):
+            path.write_text(text)
+        assert outputs.compare(*paths, rtol=1e-5, atol=1e-8)[0] is same
+
+    def test_json_and_arrays(self, tmp_path):
+        for name, found in (("a", {"x": [1, 2.0]}), ("b", {"x": [1, 2.0000001]}), ("c", {"y": [1, 2.0]})):
+            (tmp_path / f"{name}.json").write_text(json.dumps(found))
+        a, b, c = (tmp_path / f"{name}.json" for name in "abc")
+        assert outputs.compare(a, b, rtol=1e-5, atol=0)[0]
+        assert not outputs.compare(a, c, rtol=1e-5, atol=0)[0]
+        arrays = {"a": np.ones((2, 3)), "b": np.ones((2, 3)) + 1e-7, "c": np.ones((3, 2)), "d": np.full((2, 3), np.nan)}
+        for name, array in arrays.items():
+            np.save(tmp_path / f"{name}.npy", array)
+        said = [outputs.compare(tmp_path / "a.npy", tmp_path / f"{name}.npy", rtol=1e-5, atol=0) for name in "bcd"]
+        assert [same for same, _ in said] == [True, False, False]
+        assert "has the shape (2, 3), and (3, 2)" in said[1][1]
+        assert "6 of 6 values of a differ: the first at [0, 0] is 1.0, and nan" in said[2][1]
+
+
+def test_no_compute_sanitizer_is_an_error_of_a_tool(run, program, monkeypatch):
+    monkeypatch.setattr(sanitizer.shutil, "which", lambda _: None)
+    monkeypatch.setattr(sanitizer.Path, "exists", lambda _: False)
+    result = run("bench", "--sanitize", "--", "8", "1.0")
+    assert (result.code, "compute-sanitizer is not on the PATH" in result.stderr) == (4, True)

@@ -1,0 +1,200 @@
+"""`experiment`: the loop with planted benchmarks, and the log that it leaves."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from nsys_insight.bench import measure
+from nsys_insight.bench.programs import Ran
+from nsys_insight.cli.main import main
+from nsys_insight.experiment import log as logs
+
+SAMPLES = Path(__file__).parents[1] / "sample_traces"
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Run `experiment` in this process, in a folder of its own, with programs that print what their words say."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    calls = []
+
+    def ran(command, *_):
+        name, factor = command.split()
+        calls.append(command)
+        wobble = 1 + 0.004 * (len(calls) * 7 % 5 - 2)
+        text = (
+            f"RESULT decode {400 * float(factor) * wobble} tok/s\nRESULT memory {900 if name == 'lean' else 1000} MiB\n"
+        )
+        return Ran(0 if float(factor) else 1, text, "wrong tokens\n", 1.0)
+
+    monkeypatch.setattr(measure.programs, "run", ran)
+
+    def call(*arguments):
+        calls.clear()
+        monkeypatch.setattr("sys.argv", ["nsys-insight", "experiment", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return SimpleNamespace(code=int(ended.value.code), stdout=said.out, stderr=said.err, calls=list(calls))
+
+    return call
+
+
+START = ["start", "--goal", "Decode faster", "--bench", "lean 1.0", "--test", "test 1", "--warmup", 0, "--least", 8]
+
+
+def test_a_loop_of_a_gain_a_loss_and_a_break(run, tmp_path):
+    assert run(*START).stdout.startswith("decode [tok/s] 400")
+    gain = run("try", "Capture a CUDA graph", "--because", "Launches cost", "--bench", "fat 1.2")
+    assert (gain.code, gain.stdout.startswith("accept: decode 400")) == (0, True)
+    assert gain.calls[:4] == ["test 1", "lean 1.0", "fat 1.2", "fat 1.2"]  # the tests, then turns
+    assert "side effect: memory [MiB] 900 → 1,000" in gain.stderr
+    assert run("keep").code == 0
+
+    loss = run("try", "Smaller blocks", "--bench", "fat 0.9", "-f", "json")
+    assert loss.code == 1
+    assert loss.calls[1] == "fat 1.2"  # what was kept is what the next change is made to
+    row = json.loads(loss.stdout)["rows"][0]
+    assert (row["decision"], row["before"] > 470, row["status"], row["tests"]) == ("revert", True, "open", "passed")
+    assert run("revert").code == 0
+
+    found = json.loads(run("log", "-f", "json").stdout)
+    assert [(one["number"], one["status"], one["decision"]) for one in found["rows"]] == [
+        (0, "kept", "baseline"), (1, "kept", "accept"), (2, "reverted", "revert"),
+    ]  # fmt: skip
+    assert found["summary"]["current"] == 1
+    text = (tmp_path / "experiment" / "log.md").read_text()
+    assert text == run("log", "-f", "markdown").stdout
+    for expected in (
+        "# Decode faster", "| 1 | Capture a CUDA graph | kept | accept |", "- hypothesis: Launches cost",
+        "- side effect: memory", "- interval of the change, 95 %: +",
+    ):  # fmt: skip
+        assert expected in text
+    assert run("log").stdout.count("█") > 100
+
+
+def test_what_breaks_the_tests_is_not_measured(run, tmp_path):
+    run(*START)
+    setup = tmp_path / "experiment" / "experiment.toml"
+    setup.write_text(setup.read_text().replace("test 1", "test 0"))
+    result = run("try", "Leave out a norm", "--bench", "fat 2.0", "-f", "json")
+    assert (result.code, result.calls) == (1, ["test 0"])
+    (row,) = json.loads(result.stdout)["rows"]
+    assert (row["decision"], row["tests"], row["after"]) == ("revert", "failed", None)
+    assert json.loads(result.stdout)["summary"]["tries"][0]["sentence"] == "revert: test 0: exit code 1: wrong tokens"
+
+
+def test_what_was_kept_unmeasured_cannot_be_compared_with(run, tmp_path):
+    run(*START)
+    run("try", "Crash", "--bench", "fat 0")
+    run("keep")
+    result = run("try", "Edit")
+    assert (result.code, "wrong tokens" in result.stdout or "kept without being measured" in result.stderr) == (2, True)
+
+
+def test_a_benchmark_that_crashes_is_a_broken_change(run):
+    run(*START)
+    result = run("try", "Crash", "--bench", "fat 0")
+    assert (result.code, result.stdout.startswith("revert: fat 0 ended with exit code 1: wrong tokens")) == (1, True)
+
+
+def test_an_edited_program_is_compared_with_what_was_measured_before(run, tmp_path):
+    run(*START)
+    bench = tmp_path / "experiment" / "0-baseline" / "bench.json"
+    saved = json.loads(bench.read_text())
+    saved["sides"][0]["series"][0]["values"] = [value / 2 for value in saved["sides"][0]["series"][0]["values"]]
+    bench.write_text(json.dumps(saved))  # as if the program had been half as fast
+    result = run("try", "Edit a kernel")
+    assert result.stdout.startswith("accept: decode 200")
+    assert "measured one after the other" in result.stderr
+
+
+def test_without_tests_nothing_is_accepted(run):
+    run("start", "--bench", "lean 1.0", "--warmup", 0, "--least", 8)
+    result = run("try", "Faster", "--bench", "lean 1.2", "-f", "json")
+    assert json.loads(result.stdout)["rows"][0]["decision"] == "unchecked"
+    assert result.code == 0
+    assert "the rule said unchecked, and it is kept all the same" in run("keep").stderr
+
+
+def test_each_step_needs_the_one_before(run):
+    assert (run("log").code, run("keep").code, run("try", "x").code) == (2, 2, 2)
+    broken = run("start", "--bench", "lean 1.0", "--test", "test 0")
+    assert (broken.code, "before any change: test 0: exit code 1" in broken.stderr) == (1, True)
+    run(*START)
+    assert (run(*START).code, run("keep").code) == (2, 2)
+    run("try", "One", "--bench", "lean 1.1")
+    again = run("try", "Two", "--bench", "lean 1.1")
+    assert (again.code, "1. One is neither kept nor reverted" in again.stderr, again.calls) == (2, True, [])
+
+
+def test_what_was_interrupted_is_as_if_it_had_not_begun(run, tmp_path, monkeypatch):
+    run(*START)
+    shutil.copytree(tmp_path / "experiment" / "0-baseline", tmp_path / "experiment" / "1-one")
+    (tmp_path / "experiment" / "1-one" / "try.toml").unlink()
+    result = run("try", "One", "--bench", "lean 1.1")
+    assert result.code == 0
+    assert len(logs.read(tmp_path / "experiment").tries) == 2
+    (tmp_path / "experiment" / "0-baseline" / "try.toml").unlink()
+    assert "are missing" in run("log").stderr
+
+
+def test_traces_say_why_and_what_moved(run, tmp_path):
+    run(*START, "--trace", SAMPLES / "decode_eager.sqlite")
+    result = run("try", "Graph", "--bench", "lean 1.2", "--trace", SAMPLES / "decode_graph_node.sqlite")
+    found = tomllib.loads((tmp_path / "experiment" / "1-graph" / "try.toml").read_text())
+    assert found["trace_diff"][0] == "accept: wall 2.673 ms → 0.600 ms per step (-77.6 %)"
+    base = tomllib.loads((tmp_path / "experiment" / "0-baseline" / "try.toml").read_text())
+    assert base["evidence"][0].endswith("→ The GPU waits for launches")
+    assert base["candidates"][0].startswith("Capture the step in a CUDA graph")
+    assert "next candidate: " in result.stderr
+
+
+def test_the_repository_is_read_and_not_written(run, tmp_path):
+    def git(*words):
+        identity = ["-c", "user.name=n", "-c", "user.email=e@example.com"]
+        return subprocess.run(
+            ["git", *identity, *words], cwd=tmp_path, check=True, capture_output=True, text=True
+        ).stdout
+
+    git("init", "-q")
+    (tmp_path / "kernel.cu").write_text("old\n")
+    git("add", "kernel.cu")
+    git("commit", "-qm", "first")
+    run(*START)
+    (tmp_path / "kernel.cu").write_text("new\n")
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / ".git").rglob("*")}
+    run("try", "New kernel")
+    run("revert")
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / ".git").rglob("*")} == before
+    assert (tmp_path / "kernel.cu").read_text() == "new\n"
+    folder = tmp_path / "experiment" / "1-new-kernel"
+    assert "-old\n+new\n" in (folder / "change.patch").read_text()
+    assert tomllib.loads((folder / "try.toml").read_text())["conditions"]["commit"].endswith("+changes")
+
+
+@pytest.mark.parametrize("change", ["|", "../../x", "`a` | *b*\n\x1b[31m", "ü" * 200])
+def test_any_words_may_name_a_change(run, tmp_path, change):
+    run(*START)
+    run("try", change, "--bench", "lean 1.1")
+    assert logs.read(tmp_path / "experiment").tries[1].change == " ".join(change.split())
+    assert {path.parent for path in tmp_path.rglob("try.toml")} >= {tmp_path / "experiment" / "0-baseline"}
+    assert all("\x1b" not in text for text in (tmp_path / "experiment" / "log.md").read_text().splitlines())
+
+
+def test_what_ncu_measured_is_compared_too(run, tmp_path):
+    measured = Path(__file__).parent / "data" / "ncu" / "zoo_a.ncu.raw.csv"
+    run(*START, "--ncu", measured)
+    run("try", "Nothing", "--bench", "lean 1.0", "--ncu", measured)
+    found = tomllib.loads((tmp_path / "experiment" / "1-nothing" / "try.toml").read_text())
+    assert found["decision"] == "indistinguishable"
+    assert found["ncu_diff"][0] == "decision of ncu diff: stop"
+    assert len(found["ncu_diff"]) > 3

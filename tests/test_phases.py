@@ -1,0 +1,350 @@
+"""Phases: what NVTX ranges name prefill, decode and both, and when requests get their tokens."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections import defaultdict
+
+import pytest
+from conftest import REPOSITORY
+from opening import open_trace
+from serving import LENGTHS, serve
+from synthetic import Trace
+
+from nsys_insight.compare.answer import notes
+from nsys_insight.compare.comparison import compare
+from nsys_insight.compare.runs import from_json, measure, to_json
+from nsys_insight.errors import UsageError
+
+
+@pytest.fixture(scope="module")
+def served():
+    return serve()
+
+
+@pytest.fixture(scope="module")
+def path(served, tmp_path_factory):
+    return served.trace.write(tmp_path_factory.mktemp("served") / "trace.sqlite")
+
+
+def classes(steps):
+    """Group planted steps as the report does."""
+    found = defaultdict(list)
+    for step in steps:
+        found[step.phase, step.batch_size, step.graph].append(step)
+    return found
+
+
+def rank(values, percent):
+    """Nearest rank: the least value that so many percent of all do not exceed; None where none is above it."""
+    at = math.ceil(percent / 100 * len(values))
+    return sorted(values)[at - 1] if at < len(values) else None
+
+
+def measured(latency):
+    """The values of a metric, as rows of the report state them."""
+    names = ("values_count", "min_ns", "p50_ns", "p90_ns", "p95_ns", "p99_ns", "max_ns")
+    return {(row["request"], row["metric"]): tuple(row[name] for name in names) for row in latency.to_dicts()}
+
+
+def stated(values):
+    median = sorted(values)[(len(values) - 1) // 2]
+    return (len(values), min(values), median, *(rank(values, percent) for percent in (90, 95, 99)), max(values))
+
+
+def test_a_serving_loop_that_is_planted(served, path):
+    with open_trace(path) as trace:
+        rows = trace.run("phases").to_dicts()
+        planted = classes(served.steps)
+        assert {(row["phase"], row["batch_size"], row["graph"] is not None) for row in rows} == planted.keys()
+        for row in rows:
+            steps = planted[row["phase"], row["batch_size"], row["graph"] is not None]
+            walls = [step.end_ns - step.start_ns for step in steps]
+            assert row["steps"] == len(steps)
+            assert row["mean_ns"] == pytest.approx(sum(walls) / len(walls))
+            assert row["max_ns"] == max(walls)
+            assert row["gpu_busy_ns"] == pytest.approx(sum(step.busy_ns for step in steps) / len(steps))
+            assert row["launch_calls"] == pytest.approx(sum(step.launch_calls for step in steps) / len(steps))
+        together = trace.run("phases", group_by="phase").to_dicts()
+        assert {row["phase"]: row["steps"] for row in together} == {
+            phase: sum(step.phase == phase for step in served.steps) for phase in ("prefill", "mixed", "decode")
+        }
+        # The columns of one phase each are the same numbers, and idle time is all explained.
+        budget = {row["metric"]: row for row in trace.run("per-phase").to_dicts()}
+        for row in together:
+            phase = row["phase"]
+            assert budget["steps"][phase] == row["steps"]
+            for metric, name in (
+                ("wall_ns", "mean_ns"),
+                ("gpu_busy_ns", "gpu_busy_ns"),
+                ("launch_calls", "launch_calls"),
+            ):
+                assert budget[metric][phase] == pytest.approx(row[name])
+            idle = sum(row[phase] for name, row in budget.items() if name.startswith("idle_"))
+            assert idle == pytest.approx(budget["gpu_idle_ns"][phase])
+
+
+def test_latencies_equal_brute_force(served, path):
+    tokens, arrivals = served.tokens, served.arrivals
+    values = defaultdict(list)
+    for request, times in tokens.items():
+        for whose in (request, None):
+            values[whose, "ttft"].append(times[0] - arrivals[request])
+            values[whose, "itl"] += [later - earlier for earlier, later in itertools.pairwise(times)]
+            values[whose, "e2e"].append(times[-1] - arrivals[request])
+    with open_trace(path) as trace:
+        assert measured(trace.run("latency")) == {key: stated(found) for key, found in values.items()}
+        answer = trace.answer("latency")
+        assert "ttft begins where a range or a mark first names the request" in answer.notes
+        assert any(
+            note.startswith(f"{len(LENGTHS)} requests, {sum(LENGTHS.values())} tokens in ") for note in answer.notes
+        )
+
+
+def test_without_arrivals_the_time_in_the_queue_is_not_known(tmp_path):
+    served = serve(marked=False)
+    with open_trace(served.trace.write(tmp_path / "trace.sqlite")) as trace:
+        rows = measured(trace.run("latency"))
+        begins = {
+            request: next(s.start_ns for s in served.steps if s.end_ns == times[0])
+            for request, times in served.tokens.items()
+        }
+        for request, times in served.tokens.items():
+            (_, ttft, *_) = rows[request, "ttft"]
+            assert 0 <= times[0] - begins[request] - ttft <= 200  # the prefill's range opens a little after its step
+        assert (
+            "ttft begins with the prefill: no range or mark names a request before it" in trace.answer("latency").notes
+        )
+
+
+@pytest.mark.parametrize("names", ["vllm", "trt", "sglang"])
+def test_steps_as_engines_write_them(names, tmp_path):
+    served = serve(names=names)
+    with open_trace(served.trace.write(tmp_path / "trace.sqlite")) as trace:
+        rows = trace.run("phases", group_by="phase").to_dicts()
+        assert {row["phase"]: row["steps"] for row in rows} == {
+            phase: sum(step.phase == phase for step in served.steps) for phase in ("prefill", "mixed", "decode")
+        }
+        # They name no requests, and several are decoded at a time.
+        answer = trace.answer("latency")
+        assert answer.rows() == []
+        assert "Name them in the ranges" in answer.empty
+
+
+def test_a_phase_is_a_scope_of_every_report(served, path):
+    decodes = [step for step in served.steps if step.phase == "decode"]
+    with open_trace(path, phase="decode") as trace:
+        wall = next(row for row in trace.run("per-token").to_dicts() if row["metric"] == "wall_ns")
+        assert wall["total"] == sum(step.end_ns - step.start_ns for step in decodes)
+        assert [row["name"] for row in trace.run("top").to_dicts()] == ["decode_kernel(float *)"]
+    with open_trace(path, phase="mixed") as trace:
+        counts = {row["name"]: row["calls"] for row in trace.run("top").to_dicts()}
+        assert counts["prefill_kernel(float *)"] == sum(step.phase == "mixed" for step in served.steps)
+    with open_trace(path, phase="prefill tokens=64 req=0") as trace:  # a name of ranges, as for --nvtx
+        assert [row["calls"] for row in trace.run("top").to_dicts()] == [1]
+    with pytest.raises(UsageError, match="no NVTX ranges name a phase 'prefil'") as error:
+        open_trace(path, phase="prefil").__enter__()
+    assert "decode, mixed, prefill" in error.value.hint
+    with pytest.raises(UsageError, match="both name ranges"):
+        open_trace(path, phase="decode", nvtx="decode").__enter__()
+
+
+def ranges(*names, launches=True):
+    """A trace with a range of each name after the other, or inside it where that is a tuple."""
+    trace = Trace()
+    host = trace.thread(now=10_000)
+
+    def write(name):
+        if isinstance(name, tuple):
+            with host.nvtx(name[0]):
+                for each in name[1:]:
+                    write(each)
+            return
+        with host.nvtx(name):
+            if launches:
+                host.launch("work(float *)", runs=2_000)
+            host.sync("stream")
+
+    for name in names:
+        write(name)
+    return trace
+
+
+DECODES = [f"decode_step {number}" for number in range(4)]
+NAMED = {
+    # A range around a prefill and its decodes is what they are the phases of.
+    "generation around": ([("decode", *DECODES)], {"decode": 4}),
+    "iterations around": ([("iteration 1", "prefill", *DECODES)] * 2, {"prefill": 2, "decode": 8}),
+    "attention inside": ([("decode bs=4", "decode_attention", "decode_attention")] * 3, {"decode": 3}),
+    "steps around": (
+        [("step 1", "prefill"), ("step 2", "prefill", "decode"), ("step 3", "decode")],
+        {"prefill": 1, "mixed": 1, "decode": 1},
+    ),
+    "training": ([("step 1", "forward", "backward", "optimizer")] * 2, {"forward": 2, "backward": 2, "optimizer": 2}),
+    "forward inside": ([("prefill", "forward"), ("decode", "forward")], {"prefill": 1, "decode": 1}),
+    "warm-up": ([("warm-up", "prefill", "decode"), "prefill", "decode"], {"prefill": 1, "decode": 1}),
+    # None of these is a phase.
+    "decoder": (["decoder layer 1", "aten::forward", "mixed_precision step"], {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NAMED)
+def test_what_names_a_phase(case, tmp_path):
+    names, expected = NAMED[case]
+    with open_trace(ranges(*names).write(tmp_path / "trace.sqlite")) as trace:
+        assert {row["phase"]: row["steps"] for row in trace.run("phases", group_by="phase").to_dicts()} == expected
+
+
+def test_one_sequence_at_a_time_is_a_request_without_a_name(tmp_path):
+    cases = {
+        # One prefill, and decodes: the batch that it began.
+        "one": (["prefill", *DECODES], ["1"]),
+        # The batch is said to be 1: each prefill begins a request; a second chunk does not.
+        "said": (["prefill", "decode bs=1", "decode bs=1", "prefill", "prefill", "decode bs=1"], ["1", "2"]),
+        # Nobody knows how many sequences are decoded after the second prefill.
+        "unknown": (["prefill", "decode", "prefill", "decode"], []),
+        "several": (["prefill", "decode bs=2", "prefill", "decode bs=2"], []),
+        "served one by one": (
+            [("request 7", "prefill", "decode", "decode"), ("request 9", "prefill", "decode")],
+            ["7", "9"],
+        ),
+    }
+    for case, (names, expected) in cases.items():
+        with open_trace(ranges(*names).write(tmp_path / f"{case}.sqlite")) as trace:
+            assert [row.request for row in trace.rows("SELECT request FROM requests ORDER BY request")] == expected, (
+                case
+            )
+
+
+def test_what_is_not_known_of_a_request_is_not_said(tmp_path):
+    names = [
+        "decode req=1",
+        "prefill req=2",
+        "decode req=1,2",
+        "prefill req=3",
+        "decode req=1,2",
+        "prefill req=2",
+        "decode req=2",
+    ]
+    with open_trace(ranges(*names).write(tmp_path / "trace.sqlite")) as trace:
+        reasons = {row.request: (row.tokens, row.reason) for row in trace.rows("FROM requests")}
+        assert reasons == {
+            "1": (3, "no prefill in the capture"),
+            "2": (0, "prefilled again after its first decode"),
+            "3": (0, "no decode in the capture"),
+        }
+        assert {key: found[0] for key, found in measured(trace.run("latency")).items()} == {
+            ("1", "itl"): 2,
+            (None, "itl"): 2,
+        }
+
+
+def test_ranges_without_gpu_work_are_no_phases(tmp_path):
+    with open_trace(ranges("prefill", "decode", launches=False).write(tmp_path / "trace.sqlite")) as trace:
+        assert trace.run("phases").is_empty()
+        assert trace.run("latency").is_empty()
+        assert "No NVTX range names a phase" in trace.answer("phases").empty
+
+
+def test_where_the_host_is_ahead_a_token_is_there_when_the_gpu_is_done(tmp_path):
+    trace = Trace()
+    host = trace.thread(now=10_000)
+    ends = []
+    for name in ("prefill req=a", "decode req=a", "decode req=a", "decode req=a"):
+        with host.nvtx(name):
+            host.launch("work(float *)", runs=90_000)
+        ends.append(trace.rows["CUPTI_ACTIVITY_KIND_KERNEL"][-1]["end"])
+    host.sync("stream")
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
+        times = [row.at_ns for row in opened.rows("SELECT at_ns FROM token_times ORDER BY number")]
+        assert times == ends
+        busy = opened.run("phases", group_by="phase").to_dicts()
+        assert [row["gpu_busy_ns"] for row in busy] == [90_000, 90_000]
+
+
+@pytest.fixture(scope="module", params=["a", "b"])
+def real(request):
+    folder = REPOSITORY / "tests" / "data" / "serving"
+    return folder / f"serving_{request.param}.sqlite", json.loads(
+        (folder / f"measured_{request.param}.json").read_text()
+    )
+
+
+def test_a_real_serving_loop_says_what_the_program_measured_itself(real):
+    path, requests = real
+    with open_trace(path) as trace:
+        rows = trace.rows("SELECT * FROM token_times ORDER BY request, number")
+        found = defaultdict(list)
+        for row in rows:
+            found[int(row.request)].append(row.at_ns)
+        begins = {int(row.request): row.start_ns for row in trace.rows("FROM requests")}
+        for request in requests:
+            times, begin = found[request["request"]], begins[request["request"]]
+            gaps = [(later - earlier) / 1e3 for earlier, later in itertools.pairwise(times)]
+            assert gaps == pytest.approx(request["itl_us"], abs=20)
+            assert (times[0] - begin) / 1e3 == pytest.approx(request["ttft_us"], abs=40)
+        graphs = {2: path.stem.endswith("b"), 4: True}
+        steps = trace.run("phases").to_dicts()
+        assert {(row["phase"], row["batch_size"]) for row in steps} == {
+            ("prefill", 1), ("mixed", 2), ("mixed", 4), ("decode", 2), ("decode", 4),
+        }  # fmt: skip
+        assert all(
+            (row["graph"] is not None) == graphs[row["batch_size"]] for row in steps if row["phase"] != "prefill"
+        )
+        assert sum(row["steps"] for row in steps) == 52
+        prompts = {row["phase"]: row["prompt_tokens"] for row in trace.run("phases", group_by="phase").to_dicts()}
+        assert prompts["decode"] is None
+        assert prompts["prefill"] * 2 + prompts["mixed"] * 8 == pytest.approx(
+            sum((96, 160, 64)[each % 3] for each in range(10))
+        )
+
+
+def compared(before, after):
+    """The rows of phases that decide, by name and metric, and the notes."""
+    runs = []
+    for path in (before, after):
+        with open_trace(path) as trace:
+            runs.append(measure(trace))
+    # A baseline is the same as the run that it was saved from.
+    found = compare([from_json(json.loads(to_json(runs[0])), before)], runs[1:])
+    verdicts = {(row.name, row.metric): row.verdict for row in found.rows if row.part == "phase"}
+    return verdicts, list(notes(found)), found
+
+
+def test_one_phase_gains_at_the_cost_of_another(path, tmp_path):
+    changed = serve(prefill_ns=60_000, decode_ns=3_000).trace.write(tmp_path / "after.sqlite")
+    verdicts, said, found = compared(path, changed)
+    assert {name: verdict for (name, metric), verdict in verdicts.items() if metric == "wall_ns"} == {
+        "decode, batch 2": "improved",
+        "decode, batch 4": "improved",
+        "mixed, batch 2": "regressed",
+        "mixed, batch 4": "regressed",
+        "prefill, batch 1": None,  # a single step on each side
+    }
+    (told,) = [note for note in said if note.startswith("one got faster at the cost of another: ")]
+    faster, slower = told.split(", but slower is ")
+    assert "decode, batch 2" in faster
+    assert "mixed, batch 4" in slower
+    # The tokens of a second are those of the mean wall, and move with it.
+    wall, rate = found.rows[:2]
+    assert (rate.metric, rate.verdict) == ("tokens_per_s", wall.verdict)
+    assert rate.before == pytest.approx(1e9 / wall.before)
+    assert rate.difference.low == pytest.approx(1e9 / (wall.before + wall.difference.high) - rate.before)
+
+
+def test_of_phases_that_did_not_change_nothing_is_said(path, tmp_path):
+    verdicts, said, _ = compared(path, serve().trace.shifted(5_000).write(tmp_path / "same.sqlite"))
+    assert set(verdicts.values()) <= {"noise", None}
+    assert not any("faster" in note or "slower" in note for note in said)
+
+
+def test_a_prefill_of_other_prompts_is_other_work(tmp_path):
+    paths = []
+    for tokens in (64, 640):
+        trace = ranges(*[f"prefill tokens={tokens} req={number}" for number in range(4)], *DECODES)
+        paths.append(trace.write(tmp_path / f"{tokens}.sqlite"))
+    verdicts, said, _ = compared(*paths)
+    assert {name for name, _ in verdicts} == {"decode"}
+    assert any("other prompts: prefill, batch 1" in note for note in said)
