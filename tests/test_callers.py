@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
+import struct
+from contextlib import closing
+
 import pytest
 from opening import open_trace as opened
 from synthetic import Trace
 
+import nsys_insight
 from tests.conftest import REPOSITORY
 
 APP, TORCH, PYTHON = "/home/user/app", "/usr/lib/libtorch_cuda.so", "/usr/bin/python3.11"
@@ -109,6 +114,7 @@ SUMS = {
     "copies": ("calls", "total_ns", "size_bytes"),
     "launches": ("calls", "api_total_ns", "kernel_total_ns"),
     "gap-places": ("gaps", "total_ns", "idle_pct"),
+    "gaps": ("gaps", "duration_ns", "idle_pct", "host_ns"),
 }
 
 
@@ -131,6 +137,69 @@ def test_calls_without_a_backtrace_have_a_row_and_a_note(written):
         calls = {row["name"]: row["calls"] for row in answer.dicts()}
     assert calls == {"read_back (app)": 8, "(no backtrace)": 4}
     assert [note for note in answer.notes if "4 of 44 CUDA calls have no backtrace" in note]
+
+
+PYTHON_LINES = [
+    [("read_back", "/home/user/train.py", 57), ("<module>", "/home/user/train.py", 80)],
+    [
+        ("synchronize", "/venv/lib/python3.12/site-packages/torch/cuda/__init__.py", 1162),
+        ("read_back", "/home/user/train.py", 58), ("<module>", "/home/user/train.py", 81),
+    ],
+]  # fmt: skip
+
+
+def with_python(path, chains, cut=0):
+    """Add to the waits of a trace, in turn, the backtrace that Python gives of each, `cut` off at its end."""
+    with closing(sqlite3.connect(path)) as database, database:
+        known = dict(database.execute("SELECT value, id FROM StringIds"))
+
+        def number(text):
+            if text not in known:
+                known[text] = max(known.values()) + 1
+                database.execute("INSERT INTO StringIds VALUES (?, ?)", (known[text], text))
+            return known[text]
+
+        waits = database.execute(
+            """SELECT a.start, a.globalTid FROM CUPTI_ACTIVITY_KIND_RUNTIME AS a JOIN StringIds AS s ON s.id = a.nameId
+               WHERE s.value LIKE '%Memcpy_v%' ORDER BY start"""
+        ).fetchall()
+        columns = "start, eventType, text, globalTid, domainId, binaryData"
+        add = f"INSERT INTO NVTX_EVENTS ({columns}) VALUES (?, ?, ?, ?, 3, ?)"
+        database.execute(add, (0, 75, "Python Backtrace on CUDA", waits[0][1], None))
+        for at, (start, thread) in enumerate(waits):
+            frames = b"".join(
+                struct.pack(
+                    "<QQI4s", number(function.replace("<", "&lt;").replace(">", "&gt;")), number(file), line, b"-pac"
+                )
+                for function, file, line in chains[at % len(chains)]
+            )
+            body = struct.pack("<QII", 1, 1, len(frames) // 24) + frames
+            payload = struct.pack("<QQQQ", 1, 5, len(body), 32) + body
+            database.execute(add, (start, 34, None, thread, payload[: len(payload) - cut]))
+    return path
+
+
+@pytest.mark.parametrize("use_cache", [False, True])
+def test_python_names_the_line_and_frames_of_installed_packages_do_not_count(tmp_path, use_cache):
+    path = with_python(loop().write(tmp_path / "python.sqlite"), PYTHON_LINES)
+    with nsys_insight.open(path, use_cache=use_cache) as trace:
+        callers = {
+            row["name"]: row["calls"]
+            for row in trace.answer("syncs", group_by="caller").dicts()
+            if row["kind"] == "D2H copy"
+        }
+        stacks = {row["name"] for row in trace.answer("syncs", group_by="stack").dicts() if row["kind"] == "D2H copy"}
+    assert callers == {"read_back (train.py:57)": 4, "read_back (train.py:58)": 4}
+    assert stacks == {
+        "read_back (train.py:57) < <module> (train.py:80)", "read_back (train.py:58) < <module> (train.py:81)",
+    }  # fmt: skip
+
+
+def test_a_backtrace_of_python_that_is_cut_off_tells_nothing(tmp_path):
+    path = with_python(loop().write(tmp_path / "cut.sqlite"), PYTHON_LINES, cut=5)
+    with opened(path) as trace:
+        callers = {row["name"] for row in trace.answer("syncs", group_by="caller").dicts() if row["kind"] == "D2H copy"}
+    assert callers == {"read_back (app)"}
 
 
 def test_without_chains_ranges_and_neighboring_calls_tell_the_place_and_a_note_names_the_flag(written):

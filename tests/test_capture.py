@@ -14,7 +14,7 @@ import pytest
 
 from nsys_insight.errors import ToolError
 from nsys_insight.ingest import nsys
-from nsys_insight.ingest.capture import Capture, free_name
+from nsys_insight.ingest.capture import Capture, free_name, is_python
 
 REPOSITORY = Path(__file__).parents[1]
 REPORT = REPOSITORY / "sample_traces" / "decode_eager.nsys-rep"
@@ -78,6 +78,15 @@ class TestFlags:
             ({"metrics_hz": 20_000}, ["--gpu-metrics-devices=all", "--gpu-metrics-frequency=20000"]),
             ({"osrt": True}, ["--trace=cuda,nvtx,osrt"]),
             ({"backtraces": True}, ["--sample=process-tree", "--cudabacktrace=all"]),
+            (
+                {"why_host": True},
+                [
+                    "--trace=cuda,nvtx,osrt",
+                    "--sample=process-tree",
+                    "--cpuctxsw=process-tree",
+                    "--cudabacktrace=all:10000",
+                ],
+            ),
             ({"within": "cudaProfilerApi"}, ["--capture-range=cudaProfilerApi", "--capture-range-end=stop"]),
             ({"within": "step"}, ["--capture-range=nvtx", "--nvtx-capture=step", "--capture-range-end=stop"]),
             ({"delay_s": 1.5, "duration_s": 20}, ["--delay=1.5", "--duration=20", "--kill=none"]),
@@ -98,6 +107,23 @@ class TestFlags:
     def test_what_costs_is_said(self):
         assert len(Capture(graphs="graph").costs()) == 1
         assert len(Capture(metrics_hz=10_000, backtraces=True, osrt=True).costs()) == 5
+        (why,) = set(Capture(why_host=True).costs()) - set(Capture().costs())
+        assert "6.2 µs in place of 4.6" in why
+
+    @pytest.mark.parametrize(
+        ("program", "expected"),
+        [("python3", True), ("/opt/venv/bin/python3.12", True), ("torchrun", True), ("./app", False)],
+    )
+    def test_a_program_in_python_has_backtraces_of_python(self, program, expected):
+        for wish in ({"why_host": True}, {"backtraces": True}):
+            flags = Capture(**wish, is_python=is_python([program, "x"])).flags()
+            assert ("--python-backtrace=cuda" in flags) == expected
+        assert "--python-backtrace=cuda" not in Capture(is_python=True).flags()
+
+    def test_backtraces_of_all_calls_may_be_asked_for_beside_what_the_host_does(self):
+        flags = Capture(why_host=True, backtraces=True).flags()
+        assert "--cudabacktrace=all" in flags
+        assert "--cpuctxsw=process-tree" in flags
 
 
 def test_a_report_is_named_after_the_program(tmp_path, monkeypatch):

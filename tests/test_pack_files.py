@@ -125,6 +125,8 @@ class TestChosen:
             SELECT x + 20 FROM a WHERE $by = 'three'
             UNION ALL
             SELECT 99 FROM a WHERE $by = 'three' AND x = 1
+            UNION ALL
+            SELECT x + 30 FROM a WHERE $by IN ('one', 'three')
         )
         SELECT x FROM b ORDER BY x"""
 
@@ -137,6 +139,8 @@ class TestChosen:
     def test_what_is_for_another_value_is_left_out(self):
         assert "x + 20" in headers.chosen(self.SQL, {"by": "three"})
         assert "x + 20" not in headers.chosen(self.SQL, {"by": "one"})
+        assert "x + 30" in headers.chosen(self.SQL, {"by": "one"})
+        assert "x + 30" not in headers.chosen(self.SQL, {"by": "two"})
         assert headers.chosen(self.SQL, {}) == self.SQL
 
     def test_reports_read_what_their_choice_needs(self):

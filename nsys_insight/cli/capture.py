@@ -14,7 +14,7 @@ from nsys_insight.cli import terminal
 from nsys_insight.cli.run import open_trace
 from nsys_insight.cli.trace_argument import remember
 from nsys_insight.errors import UsageError
-from nsys_insight.ingest.capture import GRANULARITIES, Capture, free_name, run
+from nsys_insight.ingest.capture import GRANULARITIES, Capture, free_name, is_python, run
 from nsys_insight.ingest.nsys import Nsys, newest_nsys
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.text.units import parse_duration
@@ -59,6 +59,14 @@ def capture(  # noqa: PLR0913 - flags
         ),
     ] = None,
     backtraces: Annotated[bool, typer.Option("--backtraces", help="Record where CUDA calls come from.")] = False,
+    why_host: Annotated[
+        bool,
+        typer.Option(
+            "--why-host",
+            help="Record what the CPU does while the GPU waits: samples, switches of threads, OS calls, and where CUDA"
+            " calls of 10 µs and more come from.",
+        ),
+    ] = False,
     osrt: Annotated[bool, typer.Option("--osrt", help="Trace calls of the operating system.")] = False,
     more: Annotated[
         str, typer.Option("--nsys-flags", metavar="FLAGS", help="More flags for nsys profile.", show_default=False)
@@ -78,6 +86,8 @@ def capture(  # noqa: PLR0913 - flags
         graphs=graphs,
         metrics_hz=metrics,
         backtraces=backtraces,
+        why_host=why_host,
+        is_python=is_python(program),
         osrt=osrt,
         within=within,
         delay_s=_seconds(delay, "--delay"),

@@ -17,7 +17,7 @@ from nsys_insight.render import FORMATS, format_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from nsys_insight.packs.pack import Param
+    from nsys_insight.packs.params import Param
     from nsys_insight.packs.step_options import StepOptions
 
 DEFAULT_LIMIT = 20

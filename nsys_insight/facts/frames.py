@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nsys_insight.facts import python_frames
 from nsys_insight.ingest import several
 from nsys_insight.paths import query
 from nsys_insight.sql.parameters import bind
@@ -21,7 +22,7 @@ TABLES = {"CUDA_CALLCHAINS": "api", "OSRT_CALLCHAINS": "os", "SAMPLING_CALLCHAIN
 
 
 def fill(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], prepare: Callable[[str], None]) -> None:
-    """Fill `facts.frames` and `facts.chain_frames`.
+    """Fill `facts.frames`, `facts.chain_frames` and `facts.python_chains`.
 
     Args:
         connection: Where the model is.
@@ -39,3 +40,4 @@ def fill(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], prepare: C
             with several.inside(connection, part):
                 for statement in statements:
                     connection.execute(statement)
+    python_frames.add(connection, parts, prepare)

@@ -46,10 +46,11 @@ _KINDS = {
     "idle": frozenset({"idle_time", "idle_calls"}),
     "work": frozenset({"cpu_pieces", "gap_samples"}),
     "cpu_work": frozenset({"cpu_work"}),
-    "frames": frozenset({"frames", "chain_frames"}),
+    "frames": frozenset({"frames", "chain_frames", "python_chains"}),
     "callers": frozenset({"callers", "called_from", "call_places"}),
     "gaps": frozenset({"listed_gaps", "listed_operations", "listed_activity"}),
     "steps": frozenset({"steps", "step_calls", "step_kernels", "step_launches", "step_method"}),
+    "critical_path": frozenset({"critical_path", "critical_path_run"}),
     "phases": frozenset({"phase_steps", "requests"}),
     "fusion": frozenset({"fusions", "fusion_kernels", "fusion_step"}),
     "nccl": frozenset({"nccl_kernels", "nccl_messages", "nccl_ranks"}),
@@ -75,6 +76,7 @@ _WORDS = {
     "frames": "call chains",
     "work": "CPU time",
     "cpu_work": "CPU work",
+    "critical_path": "the critical path",
     "nccl": "collectives",
     "rank_numbers": "ranks",
     "ranks": "who is late",
@@ -194,7 +196,7 @@ class Facts:
         """What the user said that these facts depend on."""
         if kind == "gaps":
             return options.min_gap_ns
-        if kind in ("steps", "fusion", "cpu_work", "ranks"):
+        if kind in ("steps", "fusion", "cpu_work", "critical_path", "ranks"):
             return options.steps
         about_steps = kind in fact_tables() and views.facts_read(fact_tables()[kind].query) & _KINDS["steps"]
         return options.steps if about_steps else None
@@ -272,6 +274,10 @@ class Facts:
             from nsys_insight.facts.fusion import candidates
 
             candidates.fill(self._connection, prepare)
+        elif kind == "critical_path":
+            from nsys_insight.facts.path import fill
+
+            fill.fill(self._connection, prepare)
         elif kind == "cpu_work":
             from nsys_insight.facts import work
 

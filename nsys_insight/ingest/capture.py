@@ -20,7 +20,13 @@ _ANY_NVTX_NAME = {"NSYS_NVTX_PROFILER_REGISTER_ONLY": "0"}
 
 # Measured on an H200 (nsys 2025.3, PyTorch): a decoding step of 196 kernels takes 1.8 ms alone and 2.6 ms traced; as a
 # CUDA graph 490 µs alone, 520 µs traced as a whole, 640 µs by nodes. Memory usage and GPU metrics made no difference
-# there, OS calls 5 %, and with backtraces the first step takes 6.5 ms.
+# there, OS calls 5 %, and with backtraces the first step takes 6.5 ms. What --why-host costs, on an H200 as well: a
+# decoding step of a larger model took 3.4 to 4.2 ms alone, 3.8 to 6.6 traced, 4.1 to 8.6 with --why-host, 15.4 with
+# backtraces of all calls and 17.7 with those of Python as well; a launch call of a C++ program 4.4 µs alone, 4.6
+# traced, 6.2 with --why-host, 10.0 with backtraces of all calls. 60 of these steps make a report of 0.76 MB, with
+# --why-host of 0.86 to 0.97 MB.
+# Backtraces of shorter calls than this cost more than they tell: what waits, allocates or copies takes longer.
+BACKTRACES_FROM_NS = 10_000
 _COSTS = {
     "cuda": "tracing adds some 4 µs to each CUDA call: a launch-bound step looks up to a third slower than it is",
     "node": "tracing the kernels of CUDA graphs slows a graph of small kernels by about a quarter; "
@@ -28,6 +34,9 @@ _COSTS = {
     "metrics": "sampling GPU metrics needs the permission to read performance counters, and room on the disk",
     "backtraces": "backtraces make a launch-bound program three times slower: they tell where calls come from, not"
     " how long things take",
+    "why": "--why-host takes backtraces only of CUDA calls of 10 µs and more, samples of the CPU every millisecond"
+    " or two, the switches of threads, and OS calls: on an H200 a launch call took 6.2 µs in place of 4.6 (10 with a"
+    " backtrace of each), and the report grew by about a fifth",
     "osrt": "tracing OS calls adds about 5 %, more where a program locks and reads much",
 }
 
@@ -40,6 +49,9 @@ class Capture:
         graphs: Whether CUDA graphs are traced by node or as a whole graph, in nsys's words.
         metrics_hz: How often to sample GPU metrics; None for not at all.
         backtraces: Whether to record where in the program CUDA calls are made.
+        why_host: Whether to record what keeps the GPU waiting: samples and switches of threads, OS calls, and where in
+            the program the longer CUDA calls are made.
+        is_python: Whether the program is Python, whose backtraces have lines then.
         osrt: Whether to trace calls of the operating system.
         within: What part of the run: None for all, "cudaProfilerApi", or the name of an NVTX range.
         delay_s: Seconds to wait before it begins.
@@ -50,6 +62,8 @@ class Capture:
     graphs: str = "node"
     metrics_hz: int | None = None
     backtraces: bool = False
+    why_host: bool = False
+    is_python: bool = False
     osrt: bool = False
     within: str | None = None
     delay_s: float | None = None
@@ -58,11 +72,14 @@ class Capture:
 
     def flags(self, version: str = "2025") -> list[str]:
         """The flags of ``nsys profile`` of a version, without the output and the program."""
-        traced = "cuda,nvtx,osrt" if self.osrt else "cuda,nvtx"
+        traced = "cuda,nvtx,osrt" if self.osrt or self.why_host else "cuda,nvtx"
         flags = [f"--trace={traced}", "--cuda-memory-usage=true", f"--cuda-graph-trace={self.graphs}"]
-        # CPU samples make big reports, and only backtraces need them.
-        flags += ["--sample=process-tree", "--cudabacktrace=all"] if self.backtraces else ["--sample=none"]
-        flags += ["--cpuctxsw=none"]
+        # CPU samples make big reports; backtraces need them, too.
+        flags += ["--sample=process-tree" if self.backtraces or self.why_host else "--sample=none"]
+        flags += ["--cpuctxsw=process-tree" if self.why_host else "--cpuctxsw=none"]
+        if self.backtraces or self.why_host:
+            flags.append("--cudabacktrace=all" if self.backtraces else f"--cudabacktrace=all:{BACKTRACES_FROM_NS}")
+            flags += ["--python-backtrace=cuda"] if self.is_python and int(version.partition(".")[0]) >= 2023 else []
         if self.metrics_hz:
             devices = "--gpu-metrics-devices" if int(version.partition(".")[0]) >= 2025 else "--gpu-metrics-device"
             flags += [f"{devices}=all", f"--gpu-metrics-frequency={self.metrics_hz}"]
@@ -81,7 +98,8 @@ class Capture:
             "node": self.graphs == "node",
             "metrics": bool(self.metrics_hz),
             "backtraces": self.backtraces,
-            "osrt": self.osrt,
+            "why": self.why_host and not self.backtraces,
+            "osrt": self.osrt and not self.why_host,
         }
         return [_COSTS[name] for name, is_asked in asked.items() if is_asked]
 
@@ -95,6 +113,12 @@ class Capture:
         variables = ["env", *(f"{name}={value}" for name, value in self.variables.items())] if self.variables else []
         flags = [*self.flags(tool.version), "--force-overwrite=true", "-o", str(output)]
         return [*variables, str(tool.path), "profile", *flags, *program]
+
+
+def is_python(program: Sequence[str]) -> bool:
+    """Whether a command runs Python, by its name."""
+    name = Path(program[0]).name
+    return name.startswith("python") or name in {"torchrun", "accelerate", "deepspeed", "vllm"} or name.endswith(".py")
 
 
 def free_name(program: Sequence[str], folder: Path) -> Path:

@@ -24,6 +24,21 @@ _SETTING = ("ENVIRONMENT", "HOST", "USER", "DEVICE_DISPLAY_NAME")
 _SYSTEM = ("Environment", "Hostname", "UserName")
 # The columns that hold ids of strings.
 _STRINGS = {"demangledName", "shortName", "mangledName", "nameId", "textId", "symbol", "module"}
+# The payload of a backtrace that Python gives of a CUDA call (facts/python_frames.py) has ids of strings, too: of each
+# frame's function and file, in four bytes.
+_FRAMES = """
+    SELECT ('0x' || substr(bytes, place + 6, 2) || substr(bytes, place + 4, 2) || substr(bytes, place + 2, 2)
+        || substr(bytes, place, 2))::BIGINT
+    FROM (
+        SELECT bytes, unnest(range(97, least(length(bytes), 48097), 16)) AS place
+        FROM (
+            SELECT DISTINCT hex(binaryData) AS bytes FROM {schema}.NVTX_EVENTS
+            WHERE eventType = 34 AND binaryData IS NOT NULL AND domainId IN (
+                SELECT domainId FROM {schema}.NVTX_EVENTS WHERE eventType = 75 AND text = 'Python Backtrace on CUDA'
+            )
+        )
+    )
+    WHERE (place - 97) % 48 < 32"""
 # An environment is also a string, to which no event refers: NAME=value, NAME=value, with zeros between.
 _BLOCK = "instr(CAST(value AS BLOB), x'3d') > 0 AND instr(CAST(value AS BLOB), x'00') > 0"
 
@@ -54,6 +69,8 @@ def strings_used(schema: str, tables: Mapping[str, Iterable[str]]) -> str:
         for column in columns
         if column in _STRINGS
     ]
+    if {"binaryData", "domainId", "eventType", "text"} <= set(tables.get("NVTX_EVENTS", ())):
+        uses.append(_FRAMES.format(schema=schema))
     return " UNION ALL ".join(uses) or "SELECT NULL"
 
 

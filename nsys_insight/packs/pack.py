@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight.errors import UsageError
+from nsys_insight.packs import callers
+from nsys_insight.packs.params import Param, declared
 from nsys_insight.sql.headers import chosen, flow, split
 from nsys_insight.sql.parameters import bind
 
@@ -15,58 +16,6 @@ if TYPE_CHECKING:
 
 HINT = "nsys-insight packs new NAME writes a pack to begin with"
 _BEFORE_RANKS = 2
-TYPES: dict[str, type] = {"integer": int, "number": float, "text": str, "boolean": bool}
-
-
-@dataclass(frozen=True)
-class Param:
-    """A parameter of a pack: `$name` in its SQL, a flag on the command line, a keyword in Python.
-
-    Its type follows from its default; without a default, `type` says it and the value is NULL until given.
-    `pattern` is what a text must match as a whole.
-    """
-
-    name: str
-    kind: type
-    default: Any
-    help: str
-    choices: tuple[str, ...] = ()
-    least: float | None = None
-    pattern: str = ""
-
-    @property
-    def flag(self) -> str:
-        """The flag on the command line; one that takes units does not carry them: ``--min-gap 5us``."""
-        return "--" + self.name.removesuffix("_ns").removesuffix("_bytes_per_s").replace("_", "-")
-
-    @property
-    def has_unit(self) -> bool:
-        """Whether the value is written with its unit: a duration, a size, a bandwidth."""
-        return self.kind is int and self.name.endswith(("_ns", "_bytes", "_bytes_per_s"))
-
-    def value(self, given: object) -> Any:
-        """Check a value that was given for this parameter, and convert it to its type.
-
-        Raises:
-            UsageError: The value is not one of the choices, or not of the type.
-        """
-        if self.has_unit:
-            from nsys_insight.text.units import parse_bytes, parse_duration
-
-            given = (parse_duration if self.name.endswith("_ns") else parse_bytes)(str(given), flag=self.flag)
-        if self.pattern and not re.fullmatch(self.pattern, str(given)):
-            raise UsageError(f"{self.flag} cannot be {given!r}", self.help)
-        if self.choices and given not in self.choices:
-            raise UsageError(f"{self.flag} cannot be {given!r}", f"choose one of: {', '.join(self.choices)}")
-        try:
-            value = self.kind(given)
-        except (TypeError, ValueError):
-            raise UsageError(
-                f"{self.flag} takes a value of type {self.kind.__name__}, not {given!r}", self.help
-            ) from None
-        if self.least is not None and value < self.least:
-            raise UsageError(f"{self.flag} cannot be {value}", f"it is {self.least} or more: {self.help}")
-        return value
 
 
 class AgentTable(NamedTuple):
@@ -163,6 +112,8 @@ def parse(path: Path) -> Pack:
         raise UsageError(f"{path.name} does not begin with a header: /* … */ that holds TOML", HINT)
     try:
         facts = tomllib.loads(header)
+        params = {name: declared(name, entry) for name, entry in facts.get("params", {}).items()}
+        params, notes = callers.completed(params, facts.get("notes", {}))
         return Pack(
             name=path.stem,
             path=path,
@@ -171,10 +122,10 @@ def parse(path: Path) -> Pack:
             description=flow(facts["description"]),
             reading=flow(facts["reading"]),
             empty=flow(facts["empty"]),
-            params={name: _param(name, entry) for name, entry in facts.get("params", {}).items()},
+            params=params,
             columns=facts["columns"],
             aliases=tuple(facts.get("aliases", ())),
-            notes=facts.get("notes", {}),
+            notes=notes,
             main=tuple(facts.get("main", ())),
             details=tuple(facts.get("details", ())),
             topic=facts.get("topic", ""),
@@ -189,17 +140,3 @@ def parse(path: Path) -> Pack:
         raise UsageError(f"the header of {path.name} lacks {error}", HINT) from None
     except (tomllib.TOMLDecodeError, AttributeError, TypeError) as error:
         raise UsageError(f"the header of {path.name} is not as it should be: {error}", HINT) from None
-
-
-def _param(name: str, entry: dict[str, Any]) -> Param:
-    default = entry.get("default")
-    kind = TYPES[entry["type"]] if default is None else type(default)
-    return Param(
-        name=name,
-        kind=kind,
-        default=default,
-        help=flow(entry["help"]),
-        choices=tuple(entry.get("choices", ())),
-        least=entry.get("least"),
-        pattern=entry.get("pattern", ""),
-    )

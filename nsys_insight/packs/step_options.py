@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import UsageError
 from nsys_insight.model import views
-from nsys_insight.packs.pack import Param
+from nsys_insight.packs.params import Param
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,5 +77,5 @@ def checked(given: Mapping[str, Any]) -> StepOptions:
 
 def params_of(sql: str) -> dict[str, Param]:
     """The parameters that a query takes because it reads a fact about steps; none where it does not."""
-    of_steps = ("step", "fusion", "cpu_work", "rank", "collective")
+    of_steps = ("step", "fusion", "cpu_work", "critical_path", "rank", "collective")
     return PARAMS if any(fact.startswith(of_steps) for fact in views.facts_read(sql)) else {}

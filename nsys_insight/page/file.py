@@ -69,9 +69,14 @@ def _page_text(trace: Session, kind: str, steps: StepOptions, limit: int | None,
         return agent.text(content)
     if kind == "markdown":
         return markdown.text(content, markdown.ROWS if limit is None else limit or None)
+    from nsys_insight.packs.built_in import built_in
     from nsys_insight.page import html
+    from nsys_insight.page.flame import flame
     from nsys_insight.page.layer import layer
     from nsys_insight.page.strip import strip
 
     trace = one_of(trace, content.diagnosis)
-    return html.page(content, strip(trace, steps), layer(trace, steps), html.ROWS if limit is None else limit or None)
+    options = steps.taken_by(built_in()["cpu-work"])
+    stacks = flame(trace.answer("cpu-work", group_by="stack", **options))
+    rows = html.ROWS if limit is None else limit or None
+    return html.page(content, strip(trace, steps), layer(trace, steps), stacks, rows)

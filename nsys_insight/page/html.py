@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from nsys_insight.diagnose.diagnosis import Diagnosis
     from nsys_insight.diagnose.result import Finding
     from nsys_insight.page.content import Content, Report
+    from nsys_insight.page.flame import Flame
     from nsys_insight.page.layer import Layer
     from nsys_insight.page.strip import Strip
 
@@ -28,7 +29,13 @@ ROWS = 100
 _PAGE = Path(__file__).parent / "templates"
 
 
-def page(content: Content, strip: Strip | None, layer: Layer | None, limit: int | None = ROWS) -> str:
+def page(
+    content: Content,
+    strip: Strip | None,
+    layer: Layer | None,
+    flame: Flame | None = None,
+    limit: int | None = ROWS,
+) -> str:
     """Write the page, with at most `limit` rows in a table, or all."""
     from markupsafe import Markup
 
@@ -50,6 +57,7 @@ def page(content: Content, strip: Strip | None, layer: Layer | None, limit: int 
             diagnosis=diagnosis_parts(content.diagnosis, content),
             strip=strip,
             layer=layer,
+            flame=flame,
             budget=pictures.budget(answers["classify"]) if "classify" in answers else [],
             idle=pictures.idle(answers["idle"]) if "idle" in answers else [],
             top=pictures.top(answers["top"]) if "top" in answers else [],

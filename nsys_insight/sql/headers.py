@@ -24,12 +24,15 @@ def flow(text: str) -> str:
 
 
 _BRANCH = re.compile(
-    r"\s*UNION ALL\s+SELECT\b(?:(?!UNION ALL).)*?\bWHERE \$(\w+) = '(\w+)'(?=\s*(?:UNION ALL|\)))", re.DOTALL
+    r"\s*UNION ALL\s+SELECT\b(?:(?!UNION ALL).)*?\bWHERE \$(\w+) (?:= ('\w+')|IN \(([^()]*)\))(?=\s*(?:UNION ALL|\)))",
+    re.DOTALL,
 )
 
 
 def chosen(sql: str, values: Mapping[str, Any]) -> str:
-    """Leave out the branches of a `UNION ALL` that are for another value of a parameter: ``WHERE $group_by = 'nvtx'``.
+    """Leave out the branches of a `UNION ALL` that are for another value of a parameter.
+
+    They end with ``WHERE $group_by = 'nvtx'``, or ``WHERE $group_by IN ('caller', 'stack')``.
 
     DuckDB would not run them either, but it would plan them and all views below, a fifth of the time in which a small
     trace is answered.
@@ -38,6 +41,7 @@ def chosen(sql: str, values: Mapping[str, Any]) -> str:
     def branch(match: re.Match[str]) -> str:
         depths = [*accumulate({"(": 1, ")": -1}.get(letter, 0) for letter in match[0])]
         is_whole = min(depths) == 0 == depths[-1]  # and not the end of one query and the beginning of the next
-        return "" if is_whole and values.get(match[1], match[2]) != match[2] else match[0]
+        is_for = re.findall(r"'(\w+)'", match[2] or match[3])
+        return "" if is_whole and values.get(match[1], is_for[0]) not in is_for else match[0]
 
     return _BRANCH.sub(branch, sql)

@@ -200,3 +200,6 @@ CREATE MACRO late_steps_text(steps, all_steps) AS CASE
     WHEN 2 * len(steps) > all_steps THEN ''
     ELSE ' (' || array_to_string(steps[:8], ', ') || CASE WHEN len(steps) > 8 THEN ', …' ELSE '' END || ')'
 END;
+
+-- What all rows of a group have in common; NULL where they differ.
+CREATE MACRO the_one(value) AS CASE WHEN min(value) = max(value) AND count(value) = count(*) THEN min(value) END;

@@ -20,12 +20,7 @@ empty = "No CUDA API calls are recorded in this scope; if the program did use CU
 [params.group_by]
 default = "call"
 choices = ["call", "caller", "stack"]
-help = "What one row stands for: the function, the caller (the innermost frame of Python, else the operator, else the program's own function), or the caller with the frames around it"
-
-[params.stack]
-default = 5
-least = 1
-help = "With --group-by stack: how many frames, from the caller outwards"
+help = "What one row stands for: the function"
 
 [columns]
 name = "The function, without its version suffix (_v7000, _ptsz), or what --group-by asks for"
@@ -42,14 +37,6 @@ failed_count = "Calls that returned an error; 'not ready' (600), the answer of a
 call_group = "What the calls are for: launch, graph launch, sync, copy, memset, alloc, free, graph, event, module, other"
 
 [notes]
-callers = """
-FROM (
-    SELECT NULL AS sentence WHERE false
-    UNION ALL
-    SELECT sentence FROM _caller_sentence WHERE $group_by = 'caller'
-    UNION ALL
-    SELECT sentence FROM _caller_sentence WHERE $group_by = 'stack'
-) WHERE EXISTS (FROM answer)"""
 device = """
 SELECT 'API calls belong to no device or stream: all calls of the scope are counted' FROM scope
 WHERE coalesce(device_id, stream_id) IS NOT NULL AND EXISTS (FROM answer)"""

@@ -21,12 +21,7 @@ empty = "No copies or memsets are recorded in this scope; if the program did use
 [params.group_by]
 default = "call"
 choices = ["call", "size", "stream", "nvtx", "caller", "stack"]
-help = "What the copies of a kind are split by: the API call, size classes, the stream, the innermost NVTX range that asked for them, the caller (the innermost frame of Python, else the operator, else the program's own function), or the caller with the frames around it"
-
-[params.stack]
-default = 5
-least = 1
-help = "With --group-by stack: how many frames, from the caller outwards"
+help = "What the copies of a kind are split by: the API call, size classes, the stream, the innermost NVTX range that asked for them"
 
 [columns]
 kind = "H2D, D2H, D2D, P2P … as the trace calls it, or memset"
@@ -49,14 +44,6 @@ max_ns = "Longest"
 stddev_ns = "Sample standard deviation of the durations; NULL for a single one"
 
 [notes]
-callers = """
-FROM (
-    SELECT NULL AS sentence WHERE false
-    UNION ALL
-    SELECT sentence FROM _caller_sentence WHERE $group_by = 'caller'
-    UNION ALL
-    SELECT sentence FROM _caller_sentence WHERE $group_by = 'stack'
-) WHERE EXISTS (FROM answer)"""
 pageable = """
 SELECT sum(calls) || ' copies by asynchronous calls have a pageable side: they go through a buffer of the driver and are in effect synchronous; pin that memory'
 FROM answer WHERE name LIKE '%Async%' AND 'pageable' IN (source_memory, target_memory) AND $group_by = 'call' HAVING count(*) > 0"""

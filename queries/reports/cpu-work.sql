@@ -22,8 +22,8 @@ empty = "Nothing was recorded of what the CPU did while the GPU waited, or it ne
 
 [params.group_by]
 default = "activity"
-choices = ["activity", "function", "inclusive"]
-help = "What samples are counted by: what they are at, the function that they are in, or every function of their call chains"
+choices = ["activity", "function", "inclusive", "stack"]
+help = "What samples are counted by: what they are at, the function that they are in, every function of their call chains, or the whole chain, its frames from the outermost with ; between them, as programs for flame graphs take it"
 
 [columns]
 nvtx_path = "The NVTX ranges around it; NULL outside all"
@@ -40,6 +40,11 @@ samples = """
 SELECT 'a sample stands for ' || time_text(any_value(p.period_ns)) || ' of CPU time; what is said of functions is told by ' || sum(w.samples) || ' samples'
 FROM _cpu_work AS w CROSS JOIN _sample_period AS p
 WHERE w.counted_by = $group_by AND w.counted_by <> 'inclusive' AND w.is_told AND w.samples > 0 HAVING count(*) > 0"""
+kernel = """
+SELECT 'no sample of this trace is in the kernel, so what is not sampled may be its time: page faults, or calls of the operating system that nsys does not trace'
+FROM answer
+WHERE what = 'not sampled' AND work_pct >= 5 AND NOT EXISTS (FROM call_frames WHERE of = 'sample' AND (module LIKE '[kernel%' OR module LIKE 'vmlinux%'))
+    AND EXISTS (FROM call_frames WHERE of = 'sample') LIMIT 1"""
 unsampled = """
 SELECT 'which functions that is was not recorded: capture with --sample=process-tree --cpuctxsw=process-tree' FROM answer
 WHERE what = 'outside of OS calls' LIMIT 1"""

@@ -22,12 +22,7 @@ help = "Group all gaps at least this long, such as 5us; by default the 1,000 lon
 [params.group_by]
 default = "operation"
 choices = ["operation", "caller", "stack"]
-help = "What after_name is: the operation after the gaps, the caller that launched it (the innermost frame of Python, else the operator, else the program's own function), or the caller with the frames around it"
-
-[params.stack]
-default = 5
-least = 1
-help = "With --group-by stack: how many frames, from the caller outwards"
+help = "What after_name is: the operation after the gaps"
 
 [columns]
 after_name = "The operation after the gaps, or what --group-by asks for"
@@ -44,14 +39,6 @@ med_ns = "Median gap"
 max_ns = "Longest gap"
 
 [notes]
-callers = """
-FROM (
-    SELECT NULL AS sentence WHERE false
-    UNION ALL
-    SELECT sentence FROM _caller_sentence WHERE $group_by = 'caller'
-    UNION ALL
-    SELECT sentence FROM _caller_sentence WHERE $group_by = 'stack'
-) WHERE EXISTS (FROM answer)"""
 graphs = "SELECT of_idle FROM _whole_graphs"
 */
 WITH steady AS (

@@ -5,7 +5,7 @@ place = 3
 question = "When is the GPU idle, and what was the host doing?"
 aliases = ["gpu_gaps"]
 main = ["start_ns", "duration_ns", "wall_pct", "cause", "host", "after_name", "nvtx_path"]
-details = ["idle_pct", "host_ns", "gpu_id", "process_id", "thread_id", "end_ns"]
+details = ["idle_pct", "host_ns", "gpu_id", "process_id", "thread_id", "end_ns", "gaps"]
 description = """
 A gap is the time on one GPU from the end of all operations so far (kernels, copies, memsets, whole graphs, on any stream
 and of any process) to the start of the next. The gaps and the busy time add up to the time from the first operation to
@@ -16,7 +16,8 @@ calls), a call of the operating system (captured with -t osrt), or CPU work outs
 if most of the gap came after the launch call had returned; 'launched before the gap' if the call had returned before the
 gap began: then the host was not late, the operation waited on the GPU (for another stream, or for the next node of its
 graph); 'launch call under way' if the call had begun before the gap and not returned; 'managed memory' if pages of unified memory were moved next, which no call asks for: the host touched them; and 'profiler: …' if the profiler
-itself held the thread up for half of the gap."""
+itself held the thread up for half of the gap. With --group-by caller, a row is the gaps before operations that one caller launched, while
+the host did the same; columns in which they differ are empty. gap-places adds up by operation and NVTX range."""
 reading = """
 CPU work: the program does something else before it launches (sampling, tokenising, Python): do it later, on another
 thread, or with a CUDA graph. sync: the host waited and launched nothing meanwhile, see syncs. alloc or free: use a memory
@@ -28,34 +29,68 @@ empty = "No gaps: fewer than two GPU operations in this scope, or none as long a
 type = "integer"
 help = "List all gaps at least this long, such as 5us; by default the 1,000 longest"
 
+[params.group_by]
+default = "gap"
+choices = ["gap", "caller", "stack"]
+help = "What one row stands for: the gap, or all gaps with one host and one after_name, which is then"
+
 [columns]
-start_ns = "When the GPU became idle"
-duration_ns = "How long it was idle"
+start_ns = "When the GPU became idle; of several gaps, the first time"
+duration_ns = "How long it was idle; of several gaps, together"
 wall_pct = "Share of the wall"
 idle_pct = "Share of the idle time of all gaps in scope"
 cause = "What most of the gap is owed to, in the words of idle: starved, blocked, allocation, dependency, profiler, unknown"
 host = "What the host did for most of the gap; NULL when the trace does not have the launch call"
 host_ns = "How much of the gap that was"
 before_name = "The operation before the gap"
-after_name = "The operation after the gap"
+after_name = "The operation after the gap, or what --group-by asks for"
 nvtx_path = "The NVTX ranges of that thread that hold most of the gap, or of the launch call if that was before; NULL outside all"
 gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 process_id = "Process that launched the operation"
 thread_id = "Thread that launched it"
-end_ns = "When the next operation started"
+end_ns = "When the next operation started; of several gaps, the last time"
+gaps = "How many gaps the row stands for"
 
 [notes]
 listed = """
 SELECT CASE WHEN $min_gap_ns IS NULL THEN 'the 1,000 longest gaps are listed; ' ELSE '' END
-    || 'gaps shorter than ' || round(min(duration_ns) / 1e3, 3) || ' µs hold another '
+    || CASE WHEN $group_by = 'gap' THEN 'gaps shorter than ' || round(min(duration_ns) / 1e3, 3) || ' µs hold' ELSE 'shorter gaps hold' END || ' another '
     || round(max(duration_ns * 100 / idle_pct) / 1e6 - sum(duration_ns) / 1e6, 3) || ' ms of idle time ('
     || round(100 - sum(idle_pct), 1) || ' %): list more with --min-gap, or count them all with gap-sizes'
 FROM answer WHERE idle_pct > 0 HAVING sum(idle_pct) < 99.95"""
 graphs = "SELECT of_idle FROM _whole_graphs"
 */
+WITH places AS (
+    SELECT NULL::BIGINT AS process_id, NULL::BIGINT AS correlation_id, NULL::VARCHAR AS place WHERE false
+    UNION ALL
+    SELECT process_id, correlation_id, name FROM call_places WHERE $group_by = 'caller'
+    UNION ALL
+    SELECT process_id, correlation_id, name FROM _call_stacks($stack) WHERE $group_by = 'stack'
+),
+placed AS (
+    SELECT
+        g.* REPLACE (CASE WHEN $group_by = 'gap' THEN g.after_name ELSE coalesce(p.place, '(no backtrace)') END AS after_name),
+        CASE WHEN $group_by = 'gap' THEN g.gap_id END AS row_id
+    FROM _explained_gaps AS g
+    LEFT JOIN places AS p ON p.process_id = g.process_id AND p.correlation_id = g.correlation_id
+    WHERE g.duration_ns >= coalesce($min_gap_ns, 0)
+)
 SELECT
-    start_ns, duration_ns, 100.0 * duration_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct, idle_pct, cause, host, host_ns,
-    before_name, after_name, nvtx_path, gpu_id, process_id, thread_id, end_ns
-FROM _explained_gaps
-WHERE duration_ns >= coalesce($min_gap_ns, 0)
-ORDER BY gap_id
+    min(start_ns) AS start_ns,
+    sum(duration_ns)::BIGINT AS duration_ns,
+    100.0 * sum(duration_ns)::BIGINT / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
+    sum(idle_pct) AS idle_pct,
+    cause,
+    host,
+    sum(host_ns)::BIGINT AS host_ns,
+    the_one(before_name) AS before_name,
+    after_name,
+    the_one(nvtx_path) AS nvtx_path,
+    the_one(gpu_id) AS gpu_id,
+    the_one(process_id) AS process_id,
+    the_one(thread_id) AS thread_id,
+    max(end_ns) AS end_ns,
+    count(*) AS gaps
+FROM placed
+GROUP BY row_id, cause, host, after_name
+ORDER BY duration_ns DESC, min(gap_id)

@@ -20,12 +20,7 @@ empty = "No launch calls are recorded in the steady steps; if the program did us
 [params.group_by]
 default = "family"
 choices = ["family", "kernel", "caller", "stack"]
-help = "What one row stands for: the family of the kernel, the kernel, the caller, or the caller with the functions around it"
-
-[params.stack]
-default = 5
-least = 1
-help = "With --group-by stack: how many frames, from the caller outwards"
+help = "What one row stands for: the family of the kernel, the kernel"
 
 [columns]
 name = "What the launches were grouped by; CUDA graph for launches of graphs"
@@ -40,14 +35,6 @@ gpu_pct = "gpu_ns as a share of that of all rows"
 whole = """
 SELECT 'no steady steps were found: counts and times are of the whole scope, with its start-up; name an NVTX range with --step-range'
 FROM answer WHERE NOT EXISTS (FROM steps WHERE phase = 'steady') HAVING count(*) > 0"""
-callers = """
-FROM (
-    SELECT NULL AS sentence WHERE false
-    UNION ALL
-    SELECT sentence FROM _caller_sentence WHERE $group_by = 'caller'
-    UNION ALL
-    SELECT sentence FROM _caller_sentence WHERE $group_by = 'stack'
-) WHERE EXISTS (FROM answer)"""
 processes = """
 SELECT sentence FROM _other_processes WHERE EXISTS (FROM answer)"""
 [agent]

@@ -20,12 +20,7 @@ empty = "No kernels are recorded in this scope; if the program did use the GPU, 
 [params.group_by]
 default = "kernel"
 choices = ["kernel", "caller", "stack"]
-help = "What one row stands for: the kernel, the caller (the innermost frame of Python, else the operator, else the program's own function), or the caller with the frames around it"
-
-[params.stack]
-default = 5
-least = 1
-help = "With --group-by stack: how many frames, from the caller outwards"
+help = "What one row stands for: the kernel"
 
 [columns]
 name = "The kernel, or what --group-by asks for"
@@ -45,14 +40,6 @@ api_kernel_ratio = "api_total_ns / kernel_total_ns: above 1, launching takes lon
 api_name = "The launching function; NULL where the trace does not have the call"
 
 [notes]
-callers = """
-FROM (
-    SELECT NULL AS sentence WHERE false
-    UNION ALL
-    SELECT sentence FROM _caller_sentence WHERE $group_by = 'caller'
-    UNION ALL
-    SELECT sentence FROM _caller_sentence WHERE $group_by = 'stack'
-) WHERE EXISTS (FROM answer)"""
 coverage = """
 SELECT coalesce(sum(calls) FILTER (WHERE api_name IS NOT NULL), 0) || ' of ' || sum(calls) || ' kernels have their launch call in the '
     || CASE WHEN any_value(scope.from_ns) IS NULL THEN 'trace' ELSE 'scope' END || '; of the others only the kernel is measured'

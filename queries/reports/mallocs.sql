@@ -22,12 +22,7 @@ empty = "No calls that allocate or free memory are recorded in this scope: if al
 [params.group_by]
 default = "call"
 choices = ["call", "caller", "stack"]
-help = "What one row stands for: the function, the caller (the innermost frame of Python, else the operator, else the program's own function), or the caller with the frames around it"
-
-[params.stack]
-default = 5
-least = 1
-help = "With --group-by stack: how many frames, from the caller outwards"
+help = "What one row stands for: the function"
 
 [columns]
 name = "The function, without its version suffix, or what --group-by asks for"
@@ -49,14 +44,6 @@ synchronizes = "Whether it makes host and GPU wait for each other: yes, may, no;
 call_group = "alloc or free"
 
 [notes]
-callers = """
-FROM (
-    SELECT NULL AS sentence WHERE false
-    UNION ALL
-    SELECT sentence FROM _caller_sentence WHERE $group_by = 'caller'
-    UNION ALL
-    SELECT sentence FROM _caller_sentence WHERE $group_by = 'stack'
-) WHERE EXISTS (FROM answer)"""
 sizes = """
 SELECT 'sizes are unknown; capture with --cuda-memory-usage=true' FROM answer HAVING count(*) > 0 AND count(size_bytes) = 0"""
 peak = """

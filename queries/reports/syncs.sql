@@ -29,12 +29,7 @@ empty = "No call that makes the host wait is recorded in this scope; if the prog
 [params.group_by]
 default = "call"
 choices = ["call", "caller", "stack"]
-help = "What one row stands for: the call, with the place, the caller (the innermost frame of Python, else the operator, else the program's own function), or the caller with the frames around it"
-
-[params.stack]
-default = 5
-least = 1
-help = "With --group-by stack: how many frames, from the caller outwards"
+help = "What one row stands for: the call, with the place"
 
 [columns]
 kind = "What the host waited for: D2H copy, D2H copy + wait, H2D copy, H2D copy + wait, …, or wait for anything else"
@@ -56,14 +51,6 @@ copy_kind = "Which copy kind is about: D2H, H2D, D2D …; NULL for wait"
 is_copy = "Whether the call that waited is that copy itself"
 
 [notes]
-callers = """
-FROM (
-    SELECT NULL AS sentence WHERE false
-    UNION ALL
-    SELECT sentence FROM _caller_sentence WHERE $group_by = 'caller'
-    UNION ALL
-    SELECT sentence FROM _caller_sentence WHERE $group_by = 'stack'
-) WHERE EXISTS (FROM answer)"""
 d2h = """
 SELECT 'D2H sync points: ' || sum(calls) || CASE WHEN max(s.range_count) > 0 THEN
     ', ' || round(sum(calls) / max(s.range_count), 2) || ' per range' ELSE '' END

@@ -1,4 +1,4 @@
--- What the pieces of CPU work were, place by place: counted in each of three ways. $least_samples: with 10 samples of one activity of
+-- What the pieces of CPU work were, place by place: counted in each of four ways. $least_samples: with 10 samples of one activity of
 -- half of the time, a share is told to a third (its standard error is 16 points). Columns as in the report cpu-work.
 INSERT INTO facts.cpu_work BY NAME
 WITH steady AS MATERIALIZED (
@@ -88,6 +88,11 @@ labels AS MATERIALIZED (
     SELECT DISTINCT ON (s.sample_id, f.name) 'inclusive', s.sample_id, s.nvtx_path, f.name, s.function_name
     FROM samples AS s JOIN frames AS f USING (sample_id)
     WHERE s.frames > s.is_chained::INTEGER AND f.kind <> 'unknown'
+    UNION ALL
+    SELECT 'stack', s.sample_id, s.nvtx_path, string_agg(replace(f.name, chr(59), ','), chr(59) ORDER BY f.depth DESC), any_value(s.function_name)
+    FROM samples AS s JOIN frames AS f USING (sample_id)
+    WHERE s.frames > s.is_chained::INTEGER AND f.kind <> 'unknown'
+    GROUP BY s.sample_id, s.nvtx_path
 ),
 -- Places that are worth telling apart.
 places AS MATERIALIZED (
@@ -102,7 +107,7 @@ names AS MATERIALIZED (
     SELECT nvtx_path, CASE WHEN is_own OR (SELECT count(*) FROM places WHERE NOT is_own) = 1 THEN nvtx_path ELSE '(other ranges)' END AS place FROM places
 ),
 ways AS (
-    FROM (VALUES ('activity'), ('function'), ('inclusive')) AS w(counted_by)
+    FROM (VALUES ('activity'), ('function'), ('inclusive'), ('stack')) AS w(counted_by)
 ),
 computing AS (
     SELECT w.counted_by, n.place, sum(p.time_ns)::BIGINT AS on_ns, bool_and(p.is_off IS NOT NULL) AS has_switches

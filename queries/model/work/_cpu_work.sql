@@ -2,7 +2,7 @@ CREATE VIEW _cpu_work AS
 FROM facts.cpu_work;
 
 COMMENT ON VIEW _cpu_work IS 'What the CPU did while the GPU waited for a thread that was outside of CUDA calls, by place; no row where the trace does not say.';
-COMMENT ON COLUMN _cpu_work.counted_by IS 'activity, function or inclusive: one of the three ways in which samples are counted, each with all rows';
+COMMENT ON COLUMN _cpu_work.counted_by IS 'activity, function, inclusive or stack: one of the four ways in which samples are counted, each with all rows';
 COMMENT ON COLUMN _cpu_work.nvtx_path IS 'The NVTX ranges around it; NULL outside all';
 COMMENT ON COLUMN _cpu_work.what IS 'What the thread was at';
 COMMENT ON COLUMN _cpu_work.time_ns IS 'Time of it in which the GPU waited, per token of the steady steps; of the whole scope where none are found';

@@ -1,6 +1,16 @@
--- nsys samples a thread each time that it has used so much of a CPU: between most samples of one that computes lies one period.
+-- nsys samples a thread each time that it has used so much of a CPU. By the clock of the kernel the period is in ns, and recorded;
+-- counted in cycles it is told by the time between samples of a thread: a quarter of these follow each other at once, unless the
+-- thread hardly computes.
 CREATE VIEW _sample_period AS
-SELECT median(start_ns - last_ns) AS period_ns, (count(*) + count(DISTINCT thread))::BIGINT AS samples
+WITH asked AS (
+    SELECT max(value) FILTER (name = 'LINUX_PERF_OPTIONS:SAMPLING_PERIOD')::DOUBLE AS period_ns
+    FROM raw.META_DATA_CAPTURE
+    WHERE name IN ('LINUX_PERF_OPTIONS:SAMPLING_PERIOD', 'LINUX_PERF_OPTIONS:CPU_IP_TRIGGER_TYPE')
+    HAVING count(*) FILTER (value = 'Software') = 1
+)
+SELECT
+    coalesce((SELECT period_ns FROM asked), quantile_cont(start_ns - last_ns, 0.25)) AS period_ns,
+    (count(*) + count(DISTINCT thread))::BIGINT AS samples
 FROM (
     SELECT start AS start_ns, globalTid AS thread, lag(start) OVER (PARTITION BY globalTid ORDER BY start) AS last_ns
     FROM whole.COMPOSITE_EVENTS
@@ -9,5 +19,5 @@ WHERE start_ns > last_ns
 HAVING count(*) >= 3;
 
 COMMENT ON VIEW _sample_period IS 'How much CPU time a sample stands for; no row where there are too few samples to tell.';
-COMMENT ON COLUMN _sample_period.period_ns IS 'Median time between two samples of a thread';
+COMMENT ON COLUMN _sample_period.period_ns IS 'As it was recorded, else the lower quartile of the time between two samples of a thread';
 COMMENT ON COLUMN _sample_period.samples IS 'Samples of the trace';

@@ -1,0 +1,109 @@
+"""What the host did while the GPU waited, as a flame-like picture: ranges on top, then what called what below them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from nsys_insight.page.pictures import Bar
+from nsys_insight.text.cells import printable
+from nsys_insight.text.quantities import value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from nsys_insight.session.answer import Answer
+
+# What is narrower than this share of the picture is not drawn, nor what is called deeper than this.
+LEAST_SHARE, DEEPEST = 0.004, 20
+ROW = 20
+# What no chain tells, by how its row begins, and its look.
+_TOLD = {
+    "OS call: ": "blocked", "off the CPU": "edge", "not sampled": "unknown", "on the CPU, too few": "unknown",
+    "outside of OS calls": "unknown",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Flame:
+    """The picture: rows of bars from the top, how high it is, and what it says in words."""
+
+    rows: list[list[Bar]]
+    height: int
+    said: str
+    is_cut: bool
+
+
+@dataclass
+class _Node:
+    """What was called from one place, and for how long."""
+
+    name: str
+    look: str
+    time_ns: float = 0.0
+    called: dict[str, _Node] = field(default_factory=dict)
+
+    def within(self, name: str, look: str, time_ns: float) -> _Node:
+        """Add time to what is called from here by a name."""
+        node = self.called.setdefault(name, _Node(name, look))
+        node.time_ns += time_ns
+        return node
+
+
+def flame(answer: Answer) -> Flame | None:
+    """Draw the report `cpu-work` by stack; None where no call chains tell anything."""
+    rows = answer.dicts()
+    chains = [row["what"].split(";") for row in rows if row["samples"] and _look(row["what"]) == "call"]
+    if not any(len(chain) > 1 for chain in chains):
+        return None
+    skipped = _shared(chains)
+    root = _Node("CPU work that the GPU waits for", "starved")
+    for row in rows:
+        root.time_ns += row["time_ns"]
+        node = root.within(row["nvtx_path"] or "outside NVTX ranges", "range", row["time_ns"])
+        look = _look(row["what"])
+        frames = row["what"].split(";")[skipped:] if look == "call" else [row["what"]]
+        for frame in frames:
+            node = node.within(frame, look, row["time_ns"])
+    levels: list[list[Bar]] = []
+    is_cut = any([_draw(root, 0.0, 0, root.time_ns, levels)])
+    largest = sorted(root.called.values(), key=lambda node: -node.time_ns)[:3]
+    said = f"{root.name}: {value('time_ns', root.time_ns)}; " + ", ".join(
+        f"{printable(node.name)} {value('time_ns', node.time_ns)}" for node in largest
+    )
+    return Flame(levels, ROW * len(levels), said, is_cut)
+
+
+def _look(what: str) -> str:
+    return next((look for begin, look in _TOLD.items() if what.startswith(begin)), "call")
+
+
+def _shared(chains: Sequence[Sequence[str]]) -> int:
+    """How many outermost frames all chains have in common, but for the last of each: what starts every program."""
+    shared = 0
+    while all(len(chain) > shared + 1 and chain[shared] == chains[0][shared] for chain in chains):
+        shared += 1
+    return shared
+
+
+def _draw(node: _Node, left: float, depth: int, all_ns: float, levels: list[list[Bar]]) -> bool:
+    """Draw a node and what it called, the longest first; tell whether something was too small or too deep."""
+    while len(levels) <= depth:
+        levels.append([])
+    share = node.time_ns / all_ns
+    name = printable(node.name)
+    tip = f"{name}\n{value('time_ns', node.time_ns)}, {value('work_pct', 100 * share)} of this CPU work"
+    name = name if depth else f"{name}: {value('time_ns', node.time_ns)}"
+    levels[depth].append(Bar(100 * left, 100 * share, node.look, name, tip))
+    if depth + 1 >= DEEPEST:
+        return bool(node.called)
+    return any([*_below(node, left, depth, all_ns, levels)])
+
+
+def _below(node: _Node, left: float, depth: int, all_ns: float, levels: list[list[Bar]]) -> Iterator[bool]:
+    for called in sorted(node.called.values(), key=lambda each: (-each.time_ns, each.name)):
+        if called.time_ns < LEAST_SHARE * all_ns:
+            yield True
+        else:
+            yield _draw(called, left, depth + 1, all_ns, levels)
+            left += called.time_ns / all_ns

@@ -1,0 +1,134 @@
+"""The critical path of a step: what lies on it, and what the step takes when the program itself is made faster."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+from opening import open_trace
+from synthetic import Trace
+
+from tests.conftest import REPOSITORY
+
+STEPS = 14
+# What each program does in a step, in ns; a test makes each of these faster in the program, and measures its steps.
+HOST_BOUND = {"work": 400_000, "launch": 6_000, "k": 100_000}
+GPU_BOUND = {"work": 20_000, "launch": 6_000, "k": 300_000, "m": 150_000}
+# The copies of one stream are hidden behind the kernels of another, for the most part.
+TWO_STREAMS = {"work": 30_000, "launch": 6_000, "k": 200_000, "side": 150_000}
+
+
+def host_bound(work, launch, k):
+    """Give steps that read back their result before the host works."""
+    trace = Trace()
+    host = trace.thread()
+    for _ in range(STEPS):
+        with host.nvtx("step"):
+            host.launch("k", api=launch, runs=k).copy("D2H", 4, runs=1_000, blocking=True, target="pageable")
+            host.idle(work)
+    return trace
+
+
+def gpu_bound(work, launch, k, m):
+    """Give steps that are launched far ahead."""
+    trace = Trace()
+    host = trace.thread()
+    for _ in range(STEPS):
+        with host.nvtx("step"):
+            host.launch("k", api=launch, runs=k).launch("m", api=launch, runs=m).idle(work)
+    host.sync("device")
+    return trace
+
+
+def two_streams(work, launch, k, side):
+    """Give steps with kernels on two streams, and a wait for both."""
+    trace = Trace()
+    host = trace.thread()
+    for _ in range(STEPS):
+        with host.nvtx("step"):
+            host.launch("k", api=launch, runs=k, stream=7).launch("side", api=launch, runs=side, stream=13)
+            host.sync("device").idle(work)
+    return trace
+
+
+PROGRAMS = [(host_bound, HOST_BOUND), (gpu_bound, GPU_BOUND), (two_streams, TWO_STREAMS)]
+NAMES = {"work": ("CPU work", None), "launch": ("API call", "cudaLaunchKernel")}
+
+
+def answered(path):
+    with open_trace(path) as trace:
+        answer = trace.answer("critical-path", step_range="step")
+        (run,) = trace.dicts("FROM critical_path_run") or [{}]
+        return {(row["kind"], row["name"]): row for row in answer.dicts()}, run
+
+
+def period(path):
+    """How long a step takes, from the first kernels of steps."""
+    with closing(sqlite3.connect(path)) as database:
+        query = """SELECT k.start FROM CUPTI_ACTIVITY_KIND_KERNEL AS k JOIN StringIds AS s ON s.id = k.demangledName
+            WHERE s.value = 'k' ORDER BY k.start"""
+        starts = [start for (start,) in database.execute(query)][4:]
+    return (starts[-1] - starts[0]) / (len(starts) - 1)
+
+
+@pytest.mark.parametrize(("program", "times"), PROGRAMS, ids=lambda value: getattr(value, "__name__", ""))
+def test_what_is_saved_is_what_the_program_saves_when_it_is_faster(tmp_path, program, times):
+    rows, run = answered(program(**times).write(tmp_path / "trace.sqlite"))
+    assert run["reason"] is None
+    usual = period(tmp_path / "trace.sqlite")
+    assert run["measured_ns"] == pytest.approx(usual, rel=0.01)
+    assert run["played_ns"] == pytest.approx(usual, rel=0.01)
+    assert sum(row["path_ns"] for row in rows.values()) == pytest.approx(run["played_ns"], rel=1e-9)
+    for part, ns in times.items():
+        row = rows.get(NAMES.get(part, ("kernel", part)), {"saved_ns": 0, "half_saved_ns": 0, "path_ns": 0})
+        for column, left in (("saved_ns", 0), ("half_saved_ns", ns // 2)):
+            faster = program(**{**times, part: left}).write(tmp_path / f"{part}.{column}.sqlite")
+            saved = row[column] or 0
+            assert saved == pytest.approx(usual - period(faster), abs=0.011 * usual), (part, column)
+        assert (row["saved_ns"] or 0) <= row["path_ns"] * 1.000001
+
+
+def test_a_stream_that_is_hidden_takes_over_where_the_other_is_gone(tmp_path):
+    rows, _ = answered(two_streams(**TWO_STREAMS).write(tmp_path / "trace.sqlite"))
+    k = rows["kernel", "k"]
+    assert k["path_ns"] == pytest.approx(200_000)
+    # The second launch call begins 6 µs after the first: without k, side ends 150 + 6 - 200 µs later than k did.
+    assert k["saved_ns"] == pytest.approx(44_000, abs=2_000)
+    assert k["takes_over"] == "kernel: side"
+    assert ("kernel", "side") not in rows
+
+
+def test_a_gpu_that_is_never_waited_for_leaves_all_to_the_host(tmp_path):
+    rows, _ = answered(gpu_bound(work=900_000, launch=6_000, k=10_000, m=10_000).write(tmp_path / "trace.sqlite"))
+    assert not {kind for kind, name in rows} - {"CPU work", "API call", "launch latency"}
+    assert rows["CPU work", None]["path_ns"] == pytest.approx(900_000, rel=0.01)
+
+
+def test_threads_that_call_at_the_same_time_say_nothing(tmp_path):
+    trace = Trace()
+    first, second = trace.thread(), trace.thread(tid=101)
+    for at in range(STEPS):
+        first.now = second.now = at * 1_000_000
+        with first.nvtx("step"):
+            for _ in range(20):
+                first.launch("k", api=20_000, runs=10_000)
+                second.call("cudaEventQuery", takes=20_000)
+            first.idle(20_000)
+    rows, run = answered(trace.write(tmp_path / "trace.sqlite"))
+    assert not rows
+    assert "threads" in run["reason"]
+
+
+@pytest.mark.parametrize("name", ["decode_eager", "decode_graph_whole", "churn"])
+def test_real_steps_are_played_as_they_were_and_add_up(name):
+    with open_trace(REPOSITORY / "sample_traces" / f"{name}.sqlite") as trace:
+        rows, (run,) = trace.answer("critical-path").dicts(), trace.dicts("FROM critical_path_run")
+    assert run["played_ns"] == pytest.approx(run["measured_ns"], rel=0.06)
+    assert sum(row["path_ns"] for row in rows) == pytest.approx(run["played_ns"], rel=1e-9)
+    assert all(
+        row["saved_ns"] is None or 0 <= row["half_saved_ns"] <= row["saved_ns"] <= row["path_ns"] for row in rows
+    )
+    assert all(
+        row["total_ns"] is None or row["path_ns"] <= 1.05 * row["total_ns"] for row in rows if row["kind"] == "kernel"
+    )
