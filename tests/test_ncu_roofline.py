@@ -120,6 +120,45 @@ def test_the_roof_is_the_lower_one(rows):
             assert row["roof_pct"] == row["compute_pct" if row["roof"] == "compute" else "bandwidth_pct"]
 
 
+@pytest.mark.parametrize(
+    ("file", "kernel", "precision", "flop"),
+    [
+        # Products of known M, N and K, by kernels of tune.cu and by libraries: ncu --set full on an H200.
+        ("tune", "gemm_0", "fp32", 2 * 2048**3),
+        ("tune", "gemm_2", "fp32", 2 * 2048**3),
+        ("tune", "gemm_4", "fp32", 2 * 2048**3),
+        ("tune", "gemm_wmma", "fp16", 2 * 2048**3),
+        ("library", "simt_sgemm", "fp32", 2 * 2048**3),
+        ("library", "tilesize256x128x8", "fp32", 2 * 4096**3),
+        ("library", "tf32f32", "tf32", 2 * 2048**3),
+        ("library", "hsh_256x128", "fp16", 2 * 4096 * 2048 * 1024),
+        ("library", "tst_256x128", "fp16", 2 * 2048 * 4096 * 1024),
+        ("library", "f64f64", "fp64_tensor", 2 * 1024**3),
+        ("library", "algo2_TNT", "fp8", 2 * 2048 * 2048 * 1024),
+        ("library", "gemm_s8", "int8", 2 * 2048 * 2048 * 1024),
+    ],
+)
+def test_operations_of_a_product_are_twice_m_n_k(products, file, kernel, precision, flop):
+    row = of(products[file], kernel)
+    assert row["precision"] == precision
+    assert row["flop_count"] == pytest.approx(flop, rel=0.01)
+
+
+def test_captures_of_several_sizes_make_one_table(products):
+    found = {row["grid"]: row["flop_count"] for row in products["sweep"]}
+    assert found == {f"{n // 128}x{n // 128}x1": pytest.approx(2 * n**3, rel=0.01) for n in (512, 1024, 2048, 4096)}
+
+
+@pytest.fixture(scope="module")
+def products(tmp_path_factory):
+    folder, found = tmp_path_factory.mktemp("products"), {}
+    for name in ("tune", "sweep", "library"):
+        path = store.write(store.read_all([DATA.parent / f"{name}.raw.csv"]), folder / f"{name}.ncu.duckdb")
+        with Measured(path) as measured:
+            found[name] = roofline.answer(measured).dicts()
+    return found
+
+
 # Ceilings of the caches
 
 
@@ -128,6 +167,15 @@ def test_without_the_counters_of_the_caches_their_ceilings_are_unknown(rows):
     for row in rows:
         assert row["l2_bandwidth_pct"] is None
         assert row["ceiling_pct"] == max(filter(None, (row["compute_pct"], row["bandwidth_pct"])))
+
+
+def test_shared_memory_and_scattered_access_are_seen_at_the_ceiling_of_l1(products):
+    """By construction: rows in 32 sectors, tiles in shared memory; and a copy that is coalesced."""
+    for kernel, least in (("gemm_0", 95), ("gemm_2", 90)):
+        row = of(products["tune"], kernel)
+        assert (row["ceiling"], row["ceiling_pct"]) == ("L1", row["l1_passes_pct"])
+        assert row["l1_passes_pct"] > least
+    assert of(products["tune"], "copy_vec4")["ceiling"] == "DRAM"
 
 
 @pytest.fixture(scope="module")

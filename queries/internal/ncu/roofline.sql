@@ -19,7 +19,8 @@ WITH kernels AS (
         median(r.l2_read_bytes_per_s) AS l2_bytes_per_s,
         median(r.l2_peak_bytes_per_s) AS l2_peak_bytes_per_s,
         median(r.l1_read_bytes_per_s) AS l1_bytes_per_s,
-        median(r.l1_peak_bytes_per_s) AS l1_peak_bytes_per_s
+        median(r.l1_peak_bytes_per_s) AS l1_peak_bytes_per_s,
+        median(r.l1_passes_pct) AS l1_passes_pct
     FROM ncu_launches AS l
     JOIN ncu_roofline AS r USING (launch)
     GROUP BY l.report, l.kernel, l.grid_x, l.grid_y, l.grid_z, l.block_x, l.block_y, l.block_z, l.device_id
@@ -43,7 +44,7 @@ SELECT
     CASE roof WHEN 'memory' THEN bandwidth_pct WHEN 'compute' THEN compute_pct END AS roof_pct,
     list_filter([
         {'ceiling': 'compute', 'used_pct': compute_pct}, {'ceiling': 'DRAM', 'used_pct': bandwidth_pct},
-        {'ceiling': 'L2', 'used_pct': l2_bandwidth_pct}, {'ceiling': 'L1', 'used_pct': l1_bandwidth_pct}
+        {'ceiling': 'L2', 'used_pct': l2_bandwidth_pct}, {'ceiling': 'L1', 'used_pct': greatest(l1_bandwidth_pct, l1_passes_pct)}
     ], x -> x.used_pct IS NOT NULL) AS ceilings,
     list_max(list_transform(ceilings, x -> x.used_pct)) AS ceiling_pct,
     list_filter(ceilings, x -> x.used_pct = ceiling_pct)[1].ceiling AS ceiling

@@ -101,6 +101,7 @@ SELECT
     max(value) FILTER (metric = 'derived__l1tex__lsu_writeback_bytes_mem_lgds.sum.per_second') AS l1_read_bytes_per_s,
     max(value) FILTER (metric = 'derived__l1tex__lsu_writeback_bytes_mem_lgds.sum.peak_sustained')
         * max(value) FILTER (metric = 'l1tex__cycles_elapsed.avg.per_second') AS l1_peak_bytes_per_s,
+    max(value) FILTER (metric = 'l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed') AS l1_passes_pct,
     bool_or(metric LIKE 'sm\_\_ops\_path\_tensor\_src\_%.sum' ESCAPE '\') AS tensor_counted
 FROM raw.ncu_metrics
 GROUP BY launch;

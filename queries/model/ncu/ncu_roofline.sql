@@ -26,7 +26,8 @@ SELECT
     p.l2_read_bytes_per_s,
     p.l2_peak_bytes_per_s,
     p.l1_read_bytes_per_s,
-    coalesce(p.l1_peak_bytes_per_s, 128 * p.sm_count * p.sm_clock_hz) AS l1_peak_bytes_per_s
+    coalesce(p.l1_peak_bytes_per_s, 128 * p.sm_count * p.sm_clock_hz) AS l1_peak_bytes_per_s,
+    p.l1_passes_pct
 FROM raw.ncu_launches AS l
 LEFT JOIN _ncu_columns() AS p USING (launch)
 LEFT JOIN operations AS o USING (launch)
@@ -46,5 +47,6 @@ COMMENT ON COLUMN ncu_roofline.peak_flop_per_s IS 'Peak of that precision at the
 COMMENT ON COLUMN ncu_roofline.peak_bytes_per_s IS 'Peak of DRAM at its clock under ncu';
 COMMENT ON COLUMN ncu_roofline.l2_read_bytes_per_s IS 'What L2 sent to the SMs (ncu: lts2xbar)';
 COMMENT ON COLUMN ncu_roofline.l2_peak_bytes_per_s IS 'Its peak at the clock of L2 under ncu';
-COMMENT ON COLUMN ncu_roofline.l1_read_bytes_per_s IS 'What L1 sent to registers: of global, local and shared memory (ncu: lsu_writeback)';
+COMMENT ON COLUMN ncu_roofline.l1_read_bytes_per_s IS 'What L1 sent to registers: of global and local memory (ncu: lsu_writeback of lgds)';
 COMMENT ON COLUMN ncu_roofline.l1_peak_bytes_per_s IS 'Its peak at the clock of L1 under ncu, else 128 B x SMs x their clock';
+COMMENT ON COLUMN ncu_roofline.l1_passes_pct IS 'Passes of the data stage that L1 and shared memory have in common, of their peak: access that is not coalesced and bank conflicts need several';
