@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nsys_insight import outputs
 from nsys_insight.cli import drawing, terminal
 from nsys_insight.cli.flags import Flags, FormatOption, checked_format
+from nsys_insight.cli.ncu_code import code_of
 from nsys_insight.cli.ncu_plan import plan
 from nsys_insight.cli.run import open_trace, show
 from nsys_insight.errors import TraceError, UsageError
@@ -85,6 +86,18 @@ def report(  # noqa: PLR0913 - flags
         int | None,
         typer.Option("--tokens", min=1, help="Tokens or steps in the trace: savings are also given per token."),
     ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option("--against", help="What ncu measured of a baseline, such as cuBLAS: its longest kernel."),
+    ] = None,
+    against_kernel: Annotated[
+        str | None,
+        typer.Option("--against-kernel", help="The baseline's name, in --against or else in the same files."),
+    ] = None,
+    code: Annotated[
+        Path | None,
+        typer.Option("--sass", help="Machine code of the kernels: ncu's source page, a cubin, or a disassembly."),
+    ] = None,
     kernel: Annotated[str | None, typer.Option("--kernel", "-k", help="Only kernels whose name contains this.")] = None,
     implementation: Implementation = None,
     detailed: Annotated[
@@ -101,15 +114,17 @@ def report(  # noqa: PLR0913 - flags
     fmt = fmt or (format_for(output) if output else "table")
     if fmt not in _FORMATS:
         raise UsageError(f"a report cannot be written as {fmt!r}", f"choose one of: {', '.join(_FORMATS)}")
-    inputs = [*files, *([trace] if trace else [])]
+    inputs = [*files, *filter(None, (trace, against, code))]
     outputs.check(output, inputs)
     data = _store_of(files, implementation)
     with Measured(data) as measured:
+        baseline = _baseline(measured, against, against_kernel)
         if kernel is not None:
             _keep_only(measured, kernel)
-        rows = None if trace is None else _headroom(trace, data, tokens)
+        rows, wall_ns = ([], None) if trace is None else _headroom(trace, data, tokens)
         names = [row["report"] for row in measured.rows("SELECT DISTINCT report FROM ncu_launches ORDER BY report")]
-        built = reports.build(measured, ", ".join(names), rows)
+        beside = reports.Beside(rows, wall_ns, baseline, {} if code is None else code_of(code))
+        built = reports.build(measured, ", ".join(names), beside)
         many = detailed or len(built.kernels)
         with ExitStack() as opened:
             stream = sys.stdout
@@ -206,18 +221,24 @@ def roofline(  # noqa: PLR0913 - flags
     outputs.check(output, [*files, *([against] if against else [])])
     picture = drawing.picture_of(output)
     fmt = checked_format(fmt or (format_for(output) if output and not picture else "table"))
-    baseline = None
     with Measured(_store_of(files, None)) as measured:
-        if against is not None:
-            with Measured(_store_of([against], None)) as other:
-                baseline = rooflines.baseline_of(other, against_kernel)
-        elif against_kernel is not None:
-            baseline = rooflines.baseline_of(measured, against_kernel)
+        baseline = _baseline(measured, against, against_kernel)
         made = rooflines.answer(measured, kernel=kernel, baseline=baseline)
     if not (plot or picture):
         show(made, fmt, Flags(output=output, limit=limit))
         return
     drawing.show(made, output, limit)
+
+
+def _baseline(measured: Measured, against: Path | None, kernel: str | None) -> dict[str, Any] | None:
+    """Return a baseline from another capture, or by its name from the same; None where none is asked for."""
+    from nsys_insight.ncu import roofline as rooflines
+    from nsys_insight.ncu.measured import Measured
+
+    if against is not None:
+        with Measured(_store_of([against], None)) as other:
+            return rooflines.baseline_of(other, kernel)
+    return None if kernel is None else rooflines.baseline_of(measured, kernel)
 
 
 def _store_of(files: list[Path], implementation: str | None) -> Path:
@@ -241,12 +262,13 @@ def _keep_only(measured: Measured, kernel: str) -> None:
     measured.connection.execute(f"DELETE FROM ncu_kernels WHERE {others}")
 
 
-def _headroom(trace: Path, data: Path, tokens: int | None) -> list[dict[str, object]]:
-    """What the report `headroom` says, under the names that ncu gives the kernels."""
+def _headroom(trace: Path, data: Path, tokens: int | None) -> tuple[list[dict[str, Any]], int | None]:
+    """What the report `headroom` says, under the names that ncu gives the kernels, and the trace's wall."""
     with open_trace(trace, ncu=data) as opened:
         answer = opened.answer("headroom", tokens=tokens)
         for text in answer.notes:
             terminal.note(text)
         if not answer.row_count:
             raise TraceError(f"{trace} has none of the kernels that ncu profiled", "is it a trace of the same program?")
-        return answer.dicts()
+        wall = opened.dicts("SELECT sum(duration_ns)::BIGINT AS duration_ns FROM wall")
+        return answer.dicts(), wall[0]["duration_ns"]

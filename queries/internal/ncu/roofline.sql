@@ -5,6 +5,7 @@ WITH kernels AS (
         l.report,
         concat_ws('x', l.grid_x, l.grid_y, l.grid_z) AS grid,
         count(*) AS launches,
+        list(launch ORDER BY launch) AS members,
         sum(r.duration_ns) AS total_ns,
         min(launch) AS first_launch,
         median(r.duration_ns) AS duration_ns,
