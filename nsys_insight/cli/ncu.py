@@ -12,6 +12,7 @@ import typer
 from nsys_insight import outputs
 from nsys_insight.cli import drawing, terminal
 from nsys_insight.cli.flags import Flags, FormatOption, checked_format
+from nsys_insight.cli.ncu_analyze import analyze
 from nsys_insight.cli.ncu_code import code_of
 from nsys_insight.cli.ncu_plan import plan
 from nsys_insight.cli.run import open_trace, show
@@ -45,6 +46,7 @@ def _root(context: typer.Context) -> None:
 
 
 app.command("plan")(plan)
+app.command("analyze")(analyze)
 
 
 @app.command("import")

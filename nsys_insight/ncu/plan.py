@@ -99,7 +99,7 @@ def make(  # noqa: PLR0913 - what can be asked for
         title="Launches that ncu will profile",
     )
     count = last - first + 1
-    sections = sections or ("full" if count <= _FULL_UP_TO else "detailed" if count <= _DETAILED_UP_TO else "basic")
+    sections = sections or sections_for(count)
     options, notes = _options(trace, scope, targets, sections)
     options += ["--launch-skip", str(first), "--launch-count", str(count)]
     options += ["--force-overwrite", "--export", report or re.sub(r"\.(nsys-rep|qdrep|sqlite)$", "", trace.path.name)]
@@ -116,6 +116,11 @@ def make(  # noqa: PLR0913 - what can be asked for
     if not app:
         notes.append("the trace does not say how the program was started: put its command line for YOUR_PROGRAM")
     return Plan(tuple(options), answer, sections, count, tuple(notes), app)
+
+
+def sections_for(count: int) -> str:
+    """The richest section set that so many launches allow."""
+    return "full" if count <= _FULL_UP_TO else "detailed" if count <= _DETAILED_UP_TO else "basic"
 
 
 def _options(trace: Session, scope: str, targets: list[dict[str, Any]], sections: str) -> tuple[list[str], list[str]]:

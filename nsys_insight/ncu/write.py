@@ -44,6 +44,22 @@ def text(report: NcuReport, stream: TextIO, width: int | None, detailed: int) ->
     page.rows(_to_do(report))
 
 
+def summary(report: NcuReport, stream: TextIO, width: int | None) -> None:
+    """Write all kernels in one table, what to do first, and the first strategy of each kernel."""
+    page = _Terminal(stream, width)
+    page.paragraph(phrases.headline(report))
+    stream.write("\n")
+    page.rows(_summary(report))
+    page.rows(_to_do(report))
+    for kernel in report.kernels:
+        name = fit(readable(kernel.row["kernel"]), 60)
+        if not kernel.strategies:
+            page.paragraph(f"{name}: no strategy follows from what was measured")
+            continue
+        first = kernel.strategies[0]
+        page.paragraph(f"{name}: {first.title}; {phrases.strategy(kernel, first)[0]}")
+
+
 @dataclass(frozen=True)
 class _Terminal:
     """A terminal, `width` columns wide; None is as wide as it takes."""
