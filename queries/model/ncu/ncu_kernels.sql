@@ -30,8 +30,7 @@ derived AS (
         100 * (1 - p.threads_per_instruction_ratio / 32) AS divergence_pct,
         p.dram_read_bytes + p.dram_write_bytes AS dram_bytes,
         (2 * p.fma_per_cycle + p.fadd_per_cycle + p.fmul_per_cycle) * p.sm_clock_hz AS fp32_flop_per_s,
-        100 * (2 * p.fma_per_cycle + p.fadd_per_cycle + p.fmul_per_cycle) / (p.sm_count * f.flops_per_cycle) AS fp32_pct,
-        regexp_extract(l.kernel, '(?:^|[^A-Za-z0-9])(?:sm|cutlass_)(\d{2,3})(?:[_a-z]|$)', 1) AS arch_of_name
+        100 * (2 * p.fma_per_cycle + p.fadd_per_cycle + p.fmul_per_cycle) / (p.sm_count * f.flops_per_cycle) AS fp32_pct
     FROM ncu_launches AS l
     LEFT JOIN _ncu_columns() AS p USING (launch)
     LEFT JOIN stalls AS s USING (launch)
@@ -70,9 +69,20 @@ SELECT
     divergence_pct, branch_uniform_pct, instructions_count,
     fma_per_cycle * cycles / 32 / nullif(global_loads_count + coalesce(async_loads_count, 0), 0) AS fma_per_load_ratio,
     fma_per_cycle * cycles / 32 / nullif(shared_wavefronts_count, 0) AS fma_per_shared_pass_ratio,
-    CASE length(arch_of_name) WHEN 0 THEN NULL ELSE arch_of_name::INTEGER END AS name_arch,
-    nullif(regexp_extract(kernel, '(?:_|tilesize)(\d+x\d+(?:x\d+)?)', 1), '') AS name_tile,
-    try_cast(nullif(regexp_extract(kernel, '(?:stages?_?(\d+)|_\d+x\d+_\d+x(\d+)(?:_|$))', 1) || regexp_extract(kernel, '(?:stages?_?(\d+)|_\d+x\d+_\d+x(\d+)(?:_|$))', 2), '') AS INTEGER) AS name_stages,
+    try_cast(coalesce(
+        nullif(regexp_extract(kernel, '(?:^|[^A-Za-z0-9]|Mainloop)(?:[sS]m|cutlass_|cutlass3x_sm)(\d{2,3})(?:[^0-9]|$)', 1), ''),
+        CASE regexp_extract(kernel, '^(volta|turing|ampere|ada|hopper|blackwell)_', 1)
+            WHEN 'volta' THEN '70' WHEN 'turing' THEN '75' WHEN 'ampere' THEN '80' WHEN 'ada' THEN '89' WHEN 'hopper' THEN '90' WHEN 'blackwell' THEN '100'
+        END) AS INTEGER) AS name_arch,
+    -- CUTLASS 3.x has stages and tile as numbers of a template: MainloopSm90TmaGmmaWarpSpecialized<4, cluster, schedule>, tile.
+    coalesce(
+        nullif(regexp_replace(regexp_extract(kernel_key(kernel), 'Mainloop\w*<\d+, .*?>, tuple<(C<\d+>, C<\d+>, C<\d+>)>', 1), 'C<(\d+)>, C<(\d+)>, C<(\d+)>', '\1x\2x\3'), ''),
+        nullif(regexp_extract(kernel, '(?:_|tilesize)(\d+x\d+(?:x\d+)?)', 1), '')) AS name_tile,
+    try_cast(coalesce(
+        nullif(regexp_extract(kernel_key(kernel), 'Mainloop\w*<(\d+),', 1), ''),
+        nullif(regexp_extract(kernel, 'stages_\d+x(\d+)', 1), ''),
+        nullif(regexp_extract(kernel, 'stages?_?(\d+)', 1), ''),
+        nullif(regexp_extract(kernel, '_\d+x\d+_\d+x(\d+)(?:_|$)', 1), '')) AS INTEGER) AS name_stages,
     try_cast(nullif(regexp_extract(kernel, 'align(?:ment)?_?(\d+)', 1), '') AS INTEGER) AS name_alignment,
     CASE
         WHEN regexp_matches(kernel, '(?i)warpspecialized_?cooperative|ws_?coop|_coop') THEN 'cooperative'
@@ -82,6 +92,7 @@ SELECT
         WHEN regexp_matches(kernel, '(?i)split_?k') THEN 'split-K'
     END AS name_schedule,
     CASE
+        WHEN regexp_matches(kernel, '_ffma_') THEN 'simt'
         WHEN regexp_matches(kernel, '(?i)tensorop|gmma|s\d{3,5}(?:gemm|fprop|dgrad|wgrad)|xmma') THEN 'tensorop'
         WHEN regexp_matches(kernel, '(?i)simt|_sgemm') THEN 'simt'
     END AS name_math
