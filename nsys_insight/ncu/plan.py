@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import TraceError, UsageError
-from nsys_insight.ncu import captured
+from nsys_insight.ncu import captured, types
 from nsys_insight.sql.quoting import literal
 from nsys_insight.text.secrets import MASK
 
@@ -138,6 +138,7 @@ def _options(trace: Session, scope: str, targets: list[dict[str, Any]], sections
             f"{', '.join(waiting)} communicates: replayed alone it waits for its peers forever (deadlock); profile it"
             " with --replay-mode application, or leave it out"
         )
+    notes += types.steps({target["provenance"] for target in targets})
     if any(target["graph_node_id"] for target in targets):
         options += ["--graph-profiling", "node"]
         notes.append("the kernels run in CUDA graphs: ncu profiles their nodes one by one")
@@ -171,7 +172,7 @@ def _targets(
     return trace.dicts(
         f"""
         WITH shared AS (
-            SELECT c.*, s.name, b.name AS short_name, f.family,
+            SELECT c.*, s.name, b.name AS short_name, f.family, f.provenance,
                 sum(total_ns) OVER (PARTITION BY process_id, c.name_id) AS name_ns,
                 sum(total_ns) OVER (PARTITION BY process_id) AS process_ns,
                 row_number() OVER (PARTITION BY process_id, c.name_id
