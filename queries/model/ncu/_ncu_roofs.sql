@@ -23,6 +23,8 @@ SELECT
         / nullif(coalesce(load_passes, 0) + coalesce(store_passes, 0) + coalesce(k.shared_wavefronts_count, 0), 0) AS scattered_pct,
     100 * k.bank_conflicts_count / nullif(k.shared_wavefronts_count, 0) AS conflicts_pct,
     100 * k.spill_sectors_count / nullif(k.spill_sectors_count + c.load_sectors_count + c.store_sectors_count, 0) AS local_pct,
+    least(c.shared_limit, c.warp_limit, c.block_limit) AS blocks_without_registers,
+    least(c.register_limit, c.warp_limit, c.block_limit) AS blocks_without_shared,
     k.shared_wavefronts_count > 0 AS uses_shared,
     CASE WHEN r.precision = 'fp32' THEN t.tensor_speedup END AS tensor_speedup,
     registers_for(k.blocks_per_sm::BIGINT + 1, a.registers_per_sm, warps_of(k.threads_per_block, 32), 32) AS next_registers,
