@@ -18,6 +18,10 @@ fix:
 docs:
     python docs/generate.py
 
+# Build the documents as a site, in build/site
+site:
+    NO_MKDOCS_2_WARNING=1 mkdocs build --quiet --site-dir build/site
+
 # Write the goldens that changed; review them with git diff
 golden:
     pytest -n 0 tests/test_goldens.py --golden

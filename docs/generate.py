@@ -49,18 +49,23 @@ def console(command: str, columns: int = 132) -> str:
     return done.stdout + done.stderr
 
 
-def refreshed(text: str) -> str:
-    """Return the README's text with its table of reports and the outputs of its console blocks as they are now."""
+def run_blocks(text: str, columns: int = 132) -> str:
+    """Return a page's text with the outputs of its console blocks as they are now."""
 
     def block(match: re.Match[str]) -> str:
         commands = re.findall(r"^\$ (.+)$", match[1], re.MULTILINE)
-        return "```console\n" + "\n".join(f"$ {command}\n{console(command)}" for command in commands) + "```"
+        return "```console\n" + "\n".join(f"$ {command}\n{console(command, columns)}" for command in commands) + "```"
 
+    return re.sub(r"```console\n(.*?)```", block, text, flags=re.DOTALL)
+
+
+def refreshed(text: str) -> str:
+    """Return the README's text with its table of reports and the outputs of its console blocks as they are now."""
     before, begin, rest = text.partition(REPORTS_BEGIN)
     _, end, after = rest.partition(REPORTS_END)
     if not (begin and end):
         raise RuntimeError(f"README.md lacks {REPORTS_BEGIN} or {REPORTS_END}")
-    return re.sub(r"```console\n(.*?)```", block, before + reports_table() + after, flags=re.DOTALL)
+    return run_blocks(before + reports_table() + after)
 
 
 def reports_table() -> str:
@@ -205,11 +210,17 @@ NCU_REPORTS = {
     "decode_eager": ("--trace", "decode_eager.sqlite", "--tokens", "32", "--limit", "6"),
 }
 
+# Pages with console blocks, and how wide a terminal these show.
+PAGES = {"tutorial": 100}
+
 DIAGNOSES = ("churn", "decode_eager", "decode_fresh", "decode_graph_node", "decode_graph_whole")
 
 if __name__ == "__main__":
     README.write_text(refreshed(README.read_text(encoding="utf-8")), encoding="utf-8")
     MODEL.write_text(model_page(), encoding="utf-8")
+    for name, columns in PAGES.items():
+        page = ROOT / "docs" / f"{name}.md"
+        page.write_text(run_blocks(page.read_text(encoding="utf-8"), columns), encoding="utf-8")
     (ROOT / "docs" / "facts.md").write_text(facts_page(), encoding="utf-8")
     (ROOT / "docs" / "ncu").mkdir(exist_ok=True)
     (ROOT / "docs" / "ncu" / "rules.md").write_text(rules_page(), encoding="utf-8")

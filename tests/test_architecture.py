@@ -31,7 +31,7 @@ FLOORS = """
     facts
     session
     render
-    diagnose compare convert kernel_code ncu scrub
+    diagnose compare convert fleet kernel_code ncu scrub
     page
     trace
     (package)

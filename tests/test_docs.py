@@ -21,6 +21,13 @@ def test_a_command_of_the_readme_prints_what_the_readme_says(command):
     assert f"$ {command}\n{GENERATE['console'](command)}" in README
 
 
+@pytest.mark.parametrize("name", GENERATE["PAGES"])
+def test_the_commands_of_a_page_print_what_it_says(name):
+    page = (REPOSITORY / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    assert GENERATE["run_blocks"](page, GENERATE["PAGES"][name]) == page
+    assert page.count("```console") >= 4
+
+
 def test_the_readme_has_commands():
     assert len(COMMANDS) >= 4
 

@@ -116,7 +116,7 @@ class TestSql:
 
     def test_that_is_not_utf_8(self, trace, tmp_path):
         (tmp_path / "x.sql").write_bytes(b"SELECT '\xff'")
-        done = run("sql", trace, "-f", tmp_path / "x.sql")
+        done = run("sql", trace, "--file", tmp_path / "x.sql")
         assert done.returncode == 1
         assert b"not UTF-8" in done.stderr
 

@@ -93,7 +93,7 @@ def test_facts_are_not_those_of_another_trace_in_the_same_place(sample, cache, t
 def test_facts_that_were_found_in_another_way_are_not_used(sample, cache, found, monkeypatch):
     ask(sample("decode_eager"), "idle")
     found.clear()
-    monkeypatch.setattr(file, "_definitions", lambda: "another version")
+    monkeypatch.setattr(file, "definitions", lambda: "another version")
     ask(sample("decode_eager"), "idle")
     assert found
 

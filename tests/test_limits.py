@@ -16,7 +16,7 @@ def machine(monkeypatch):
 
     def of(cores, gb):
         monkeypatch.setattr(limits, "_cores", lambda: cores)
-        monkeypatch.setattr(limits, "_ram", lambda: gb * 10**9)
+        monkeypatch.setattr(limits, "ram", lambda: gb * 10**9)
 
     return of
 

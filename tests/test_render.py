@@ -103,10 +103,64 @@ def test_details_are_left_out_of_a_table_that_is_too_narrow_which_says_so(answer
     wide = replace(wide, columns=tuple(replace(c, detail=c.name in ("min_ns", "family")) for c in wide.columns))
     assert "min" in table(wide).splitlines()[2] + table(wide).splitlines()[3]
     narrow = table(wide, width=80)
-    assert narrow.splitlines()[-2:] == ["2 rows", "left out for want of width; --format csv has them too: min, family"]
+    hidden = "columns hidden (terminal too narrow): min, family; --wide shows them"
+    assert narrow.splitlines()[-2:] == ["2 rows", hidden]
     assert "gemm" not in narrow
     assert "provenance" in narrow
     assert "min_ns" in written(wide, "csv", width=80)
+
+
+MAIN = ("name", "total_ns", "kernel_time_pct", "calls", "avg_ns", "family")
+
+
+def of_main(answer, select=TOP):
+    made = answer(select)
+    place = {name: at for at, name in enumerate(MAIN)}
+    return replace(made, columns=tuple(replace(column, place=place.get(column.name)) for column in made.columns))
+
+
+@pytest.mark.parametrize(("width", "least"), [(50, 3), (60, 4), (80, 6), (100, 6)])
+def test_a_row_is_a_line_of_the_columns_that_matter_most_and_that_fit(answer, width, least):
+    lines = table(of_main(answer), width=width).splitlines()
+    heading = " ".join(lines[2 : next(at for at, line in enumerate(lines) if line.startswith("─"))]).split()
+    labels = ["name", "total", "time", "calls", "avg", "family"]
+    shown = [label in heading for label in labels]
+    assert shown == sorted(shown, reverse=True)  # the last go first
+    assert sum(shown) >= least
+    assert max(map(cell_len, lines)) <= width
+    rows = lines[lines.index(next(line for line in lines if line.startswith("─"))) + 1 :]
+    assert rows[2] == ""  # two rows are two lines
+    assert "hidden (terminal too narrow)" in " ".join(lines)
+
+
+def test_what_matters_most_comes_first_in_a_table_and_other_formats_keep_the_order_of_the_query(answer):
+    assert table(of_main(answer), width=200).splitlines()[3].split()[:4] == ["name", "(ms)", "time", "%"]
+    assert written(of_main(answer), "csv").startswith("name,calls,total_ns,avg_ns,med_ns")
+
+
+def test_wide_hides_no_column(answer):
+    text = table(of_main(answer), width=80, wide=True)
+    assert "hidden" not in text
+    assert set(" ".join(NUMBERS).split()) <= set(text.split())
+
+
+def test_a_row_that_stands_alone_is_a_list_of_names_and_values_where_it_does_not_fit(answer):
+    one = of_main(answer, f"SELECT * FROM ({TOP}) WHERE calls = 70")
+    lines = table(one, width=80).splitlines()
+    assert "total        512.0 µs" in lines
+    assert "kernel time  2.5 %" in lines
+    assert "stddev       -" in lines
+    assert "hidden" not in "".join(lines)
+    assert table(one, width=300).splitlines()[2].startswith("name ")
+
+
+def test_columns_are_chosen_by_name_in_every_format(answer):
+    chosen = of_main(answer).of_columns(["calls", "name"])
+    assert written(chosen, "csv").splitlines()[0] == "calls,name"
+    assert table(chosen, width=80).splitlines()[2].split() == ["calls", "name"]
+    with pytest.raises(UsageError, match="no column 'call'") as error:
+        of_main(answer).of_columns(["call"])
+    assert "did you mean calls?" in error.value.hint
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 160, 200])

@@ -101,7 +101,7 @@ class TestCommand:
         (tmp_path / "q.sql").write_text(query)
         said = [
             run("sql", CHURN, query, "--format", "csv").stdout,
-            run("sql", CHURN, "-f", tmp_path / "q.sql", "--format", "csv").stdout,
+            run("sql", CHURN, "--file", tmp_path / "q.sql", "--format", "csv").stdout,
             run("sql", CHURN, "--format", "csv", stdin=query).stdout,
             run("sql", CHURN, "-", "--format", "csv", stdin=query).stdout,
         ]
@@ -119,7 +119,7 @@ class TestCommand:
 
     @pytest.mark.parametrize(
         "arguments",
-        [("-f", "missing.sql"), ("SELECT $a",), ("SELECT 1", "-p", "a"), (), ("CREATE TEMP TABLE a AS SELECT 1",)],
+        [("--file", "missing.sql"), ("SELECT $a",), ("SELECT 1", "-p", "a"), (), ("CREATE TEMP TABLE a AS SELECT 1",)],
     )
     def test_a_wrong_command_line_has_a_hint(self, arguments):
         result = run("sql", CHURN, *arguments)

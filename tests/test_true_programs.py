@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from opening import open_trace
 from synthetic import Trace
@@ -236,6 +238,39 @@ def test_what_the_host_does_with_managed_memory_is_not_logging(tmp_path):
     assert "logging" not in text
 
 
+def test_what_the_host_does_besides_managed_memory_is_not_called_that(tmp_path):
+    trace = Trace().gpu()
+    host = trace.thread()
+    host.launch("add(float *)", runs=5 * MS, grid=(4096, 1, 1)).sync("device")
+    for _ in range(40):
+        host.migrate("UM D2H", 64 << 10, at=host.now, runs=10_000, cause="Page fault").idle(500_000)
+    # A launch call is no work of the CPU, however long.
+    host.launch("add(float *)", api=12 * MS, runs=5 * MS, grid=(4096, 1, 1)).sync("device").idle(10 * MS)
+    host.launch("add(float *)", runs=5 * MS, grid=(4096, 1, 1))
+    text = said(trace, tmp_path)
+    assert re.search(r"outside of CUDA calls, 19\.\d ms of it touching managed memory", text)
+    assert "the longest gap, 10 ms, is between add and add" in text
+
+
+def test_pages_that_move_at_first_are_not_those_of_the_steps(tmp_path):
+    """At first one kernel has all of its pages moved; then steps of another one that few are moved for."""
+    trace = Trace().gpu()
+    host = trace.thread()
+    with host.nvtx("load"):
+        host.launch("fill(float *)", runs=50 * MS, grid=(4096, 1, 1))
+        for number in range(40):
+            host.migrate("UM H2D", 2 << 20, at=host.now + MS * (number + 1), runs=MS)
+        host.sync("device")
+    for _ in range(12):
+        with host.nvtx("step"):
+            host.launch("solve(float *)", runs=MS, grid=(4096, 1, 1))
+            host.migrate("UM H2D", 64 << 10, at=host.now + 200_000, runs=100_000).sync("device")
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
+        found = {one.name: one for one in opened.diagnose(step_range="step").findings}["unified-memory"]
+    assert found.place == "solve in step"
+    assert found.evidence == "1 migration to the GPU (64.0 KiB) a step take 100 µs; 100 µs of it while kernels run"
+
+
 # Stalls ---------------------------------------------------------------------------------------------------------------
 
 
@@ -270,6 +305,18 @@ def test_only_of_a_librarys_matrix_product_is_it_known_that_it_computes(name, to
     text = said(trace, tmp_path)
     assert ("compute-bound by its name" in text) is told
     assert ("A library's matrix product (cuBLAS, CUTLASS)" in text) is not told
+
+
+def test_one_kernel_that_holds_the_time_is_not_called_a_few_and_brings_no_others_along(tmp_path):
+    trace = Trace().gpu()
+    host = trace.thread()
+    for _ in range(8):
+        host.launch("solve(float *)", runs=5 * MS, grid=(4096, 1, 1), block=(256, 1, 1))
+        host.launch("count(int *)", runs=3_000)
+    text = said(trace, tmp_path)
+    assert "One kernel holds the time" in text
+    assert "How far from its roof was not measured" in text
+    assert "count: " not in text
 
 
 # Copies ---------------------------------------------------------------------------------------------------------------
@@ -309,6 +356,17 @@ def test_the_wait_that_is_named_is_one_of_the_steps(tmp_path):
     assert "in load" not in read_back
 
 
+def test_how_much_is_read_back_is_told_of_the_steps(tmp_path):
+    trace = Trace()
+    host = trace.thread()
+    host.copy("D2H", 500 << 20, runs=MS, blocking=True)
+    for _ in range(20):
+        for name in ("load", "solve", "store"):
+            host.launch(f"{name}(float *)", runs=30_000)
+        host.copy("D2H", 8, blocking=True)
+    assert "; 8 bytes each" in said(trace, tmp_path).split("The host waits to read data back")[1].split("do:")[0]
+
+
 @pytest.mark.parametrize("recorded_device", [2, 0])
 def test_a_wait_is_for_the_device_of_its_context_whatever_device_nsys_says(recorded_device, tmp_path):
     trace = Trace()
@@ -338,3 +396,15 @@ def test_a_step_that_outlasts_the_last_cuda_event_is_as_long_in_every_report(tmp
             (SELECT sum(time_ns)::BIGINT FROM step_budget) AS budget""").rows()
         )
         assert steps == budget
+
+
+def test_steps_are_no_more_than_the_trace(tmp_path):
+    """Their ranges begin before the first CUDA call and end after the last."""
+    trace = Trace()
+    host = trace.thread()
+    for _ in range(8):
+        with host.nvtx("step"):
+            host.idle(90_000).launch("work(float *)", runs=100_000).sync("device").idle(90_000)
+    assert re.search(
+        r"8 steady steps \(NVTX ranges step, confidence high\), 100\.0 % of the trace", said(trace, tmp_path)
+    )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 20
 _MOST_ROWS = 10**15
-_ID = {"min": 0, "max": 2**63 - 1}
+_ID = {"min": 0, "max": 2**63 - 1, "metavar": "N"}
 
 TraceArgument = Annotated[
     Path | None,
@@ -54,6 +54,8 @@ class Flags:
     output: Path | None = None
     limit: int | None = None
     full_names: bool = False
+    wide: bool = False
+    columns: str | None = None
     csv_safe: bool = False
     explain: bool = False
     no_color: bool = False
@@ -116,7 +118,12 @@ def checked_format(fmt: str) -> str:
         UsageError: There is none.
     """
     if fmt not in FORMATS:
-        raise UsageError(f"there is no format {fmt!r}", f"choose one of: {', '.join(FORMATS)}")
+        hint = (
+            f"a file of SQL is given by --file {fmt}"
+            if fmt.endswith(".sql")
+            else f"choose one of: {', '.join(FORMATS)}"
+        )
+        raise UsageError(f"there is no format {fmt!r}", hint)
     return fmt
 
 
@@ -177,7 +184,7 @@ def flag(name: str, kind: Any, *names: str, default: object = None, **option: An
 def flag_of(param: Param) -> inspect.Parameter:
     """The flag of a pack's parameter."""
     kind = str if param.has_unit else param.kind
-    text = param.help + (f" [{'|'.join(param.choices)}]" if param.choices else "")
+    text = param.help + (f"; one of: {', '.join(param.choices)}" if param.choices else "")
     default = None if param.default is None else kind(param.default)
     return flag(
         param.name,
@@ -248,6 +255,8 @@ def _output() -> list[inspect.Parameter]:
         flag("fmt", str | None, "--format", "-f", help=formats, autocompletion=lambda: list(FORMATS), **panel),
         flag("output", Path | None, "--output", "-o", help="Write to this file.", **panel),
         flag("limit", int | None, "--limit", "-n", help=limit, min=0, max=_MOST_ROWS, **panel),
+        flag("wide", bool, "--wide", help="Hide no column, however narrow the terminal.", **panel),
+        flag("columns", str | None, "--columns", help="Only these, in this order: total_ns,calls.", **panel),
         flag("full_names", bool, "--full-names", help="Show names exactly as the trace has them.", **panel),
         flag("csv_safe", bool, "--csv-safe", help=csv_safe, **panel),
         flag("explain", bool, "--explain", help="Print the SQL and the views it reads, and do not run it.", **panel),

@@ -43,7 +43,7 @@ def _print_version(wanted: bool) -> None:  # noqa: FBT001 - Typer passes the fla
 def _root(
     context: typer.Context,
     version: Annotated[  # noqa: ARG001, FBT002 - a flag, and its callback acts on it
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", "-V", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
     pack_dir: Annotated[  # noqa: ARG001 - `_take_pack_folder` has taken it, because it brings commands
         Path | None,

@@ -39,6 +39,7 @@ def page_command() -> Callable[..., None]:
         if flags.explain:
             raise UsageError("a report is made of many queries", "nsys-insight top --explain prints one of them")
         with open_traces([trace] if trace else [], flags) as opened:
+            opened.refuse_several("a page is of one trace", "name one of them, such as the rank that diagnose looks at")
             text = file.page_text(opened, kind, steps, limit=flags.limit, sizes=sizes)
         if flags.output is None:
             print(text, end="")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -128,6 +129,12 @@ def _convert() -> Command:
     return convert_command()
 
 
+def _fleet() -> Command:
+    from nsys_insight.cli.fleet import fleet
+
+    return fleet
+
+
 def _scrub() -> Command:
     from nsys_insight.cli.scrub import scrub
 
@@ -193,6 +200,8 @@ class Entry:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
+_MARKUP = re.compile(r"(\[[a-z#/@][^\[]*?\])")
+_NO_BOUND = 10**15
 _FIRST, _COMPARE, _EXPLORE, _NCU, _TRACES = "Start here", "Compare", "Explore", "Nsight Compute", "Traces"
 _CODE = "Compiled kernels"
 _NO_FLAGS_BEHIND = {"context_settings": {"allow_interspersed_args": False, **HELP}}
@@ -219,6 +228,7 @@ COMMANDS = {
     "sass": Entry(_CODE, "Read machine code: loops, instructions, loads per multiply-add, spills", _sass),
     "ptxas": Entry(_CODE, "Read registers, spills and shared memory from the compiler, and what fits on an SM", _ptxas),
     "convert": Entry(_TRACES, "Hand a trace over: a DuckDB file, a Parquet folder, a timeline for Perfetto", _convert),
+    "fleet": Entry(_TRACES, "Work out hundreds of traces once, by many workers, for all reports after it", _fleet),
     "scrub": Entry(_TRACES, "Write a copy to be given away: no environment, secrets, paths; the same numbers", _scrub),
     "export": Entry(_TRACES, "Export a report to SQLite with your nsys", _export),
     "cache": Entry(_TRACES, "List what the cache folder holds of which trace, or empty it", _cache),
@@ -262,6 +272,11 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Make the command that was typed."""
         name = args[0]
+        if name == "help":
+            if len(args) == 1:
+                print(ctx.get_help())
+                raise typer.Exit
+            return self.resolve_command(ctx, [args[1], "--help"])
         if command := _command(name):
             return name, command, args[1:]
         self.commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
@@ -293,6 +308,17 @@ def _made(name: str, what: Command, settings: dict[str, Any]) -> Any:
     holder = typer.Typer(add_completion=False, context_settings=HELP)
     if isinstance(what, typer.Typer):
         holder.add_typer(what, name=name)
-        return typer.main.get_group(holder).commands[name]
+        return _as_written(typer.main.get_group(holder).commands[name])
     holder.command(name=name, **settings)(what)
-    return typer.main.get_command(holder)
+    return _as_written(typer.main.get_command(holder))
+
+
+def _as_written(command: Any) -> Any:
+    """Keep rich from taking what stands in brackets, [max] or [a|b], for its markup: help texts have none."""
+    for part in (command, *command.params, *map(_as_written, getattr(command, "commands", {}).values())):
+        if getattr(part, "help", None):
+            part.help = _MARKUP.sub(r"\\\1", part.help)
+        kind: Any = getattr(part, "type", None)
+        if (getattr(kind, "max", None) or 0) >= _NO_BOUND:  # what only keeps a number within its type is no news
+            kind._describe_range = lambda: "x>=0"  # noqa: SLF001 - Click has no other way to say it
+    return command

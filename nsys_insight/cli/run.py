@@ -11,6 +11,7 @@ from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import DEFAULT_LIMIT, DEFAULTS, Flags, flag_of, traces_argument, with_flags
 from nsys_insight.cli.progress_line import progress_line
 from nsys_insight.ingest import cache_folder
+from nsys_insight.ingest.facts_folder import failed_of
 from nsys_insight.packs import step_options
 from nsys_insight.render import HUMAN_FORMATS, write
 from nsys_insight.session.session import is_of_run
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from nsys_insight.session.answer import Answer
     from nsys_insight.session.running_answer import RunningAnswer
     from nsys_insight.trace import Trace
+
+
+# So many files are named in a note.
+_NAMED = 3
 
 
 def pack_command(pack: Pack) -> Callable[..., None]:
@@ -61,12 +66,13 @@ def help_of(pack: Pack) -> str:
 def open_traces(traces: Sequence[Path], flags: Flags, *, folders: bool = False) -> Trace:
     """Open the traces that the user means, in the scope that the flags give; a single one is remembered in this folder.
 
-    With `folders`, a folder stands for all traces in it; else it stands for the only one.
+    With `folders`, a folder stands for all traces in it; else it stands for the only one, unless it is a fleet's.
     """
     from nsys_insight.cli.trace_argument import is_pattern, remember, resolve_all
 
     scope, timeout_s = flags.scope, flags.timeout_s
-    if len(traces) > 1 or (traces and (folders or is_pattern(traces[0]))):
+    fleets = {trace: failed for trace in traces if (failed := failed_of(trace)) is not None}
+    if len(traces) > 1 or (traces and (folders or fleets or is_pattern(traces[0]))):
         paths = resolve_all(traces)
     else:
         paths = [meant_trace(traces[0] if traces else None)]
@@ -85,6 +91,11 @@ def open_traces(traces: Sequence[Path], flags: Flags, *, folders: bool = False) 
         terminal.note(f"{not_used(why)}; name one of your own in ${cache_folder.FOLDER_VARIABLE}")
     if len(paths) == 1 and flags.cache is not False:
         remember(paths[0])
+    for folder, failed in fleets.items():
+        if failed:
+            names = ", ".join(list(failed)[:_NAMED]) + (" …" if len(failed) > _NAMED else "")
+            them = "1 trace is" if len(failed) == 1 else f"{len(failed):,} traces are"
+            terminal.note(f"{them} not in {folder}: fleet could not read {names}")
     return opened
 
 
@@ -128,6 +139,8 @@ def show(
     A table of more rows than `default_limit` is cut to that, unless only a few would be left out; 0 cuts none.
     """
     limit, output = flags.limit, flags.output
+    if flags.columns is not None:
+        answer = cast("Answer", answer).of_columns([name.strip() for name in flags.columns.split(",")])
     is_cut = fmt in HUMAN_FORMATS and not output and answer.row_count > 1.5 * default_limit
     if limit is None and default_limit and is_cut:
         limit = default_limit
@@ -140,6 +153,7 @@ def show(
             width=None if output else terminal.width(),
             color=terminal.color(wanted=not flags.no_color and not output),
             full_names=flags.full_names,
+            wide=flags.wide,
             csv_safe=flags.csv_safe,
         )
         sys.stdout.flush()

@@ -56,7 +56,7 @@ def sql_command() -> Callable[..., None]:
     return with_flags(
         run,
         _TEXT,
-        flag("file", Path | None, "--file", "-f", help="Read the SQL from this file; - is standard input."),
+        flag("file", Path | None, "--file", help="Read the SQL from this file; - is standard input."),
         flag("param", list[str] | None, "--param", "-p", help="name=value: written in place of $name."),
         flag("profile", bool, "--profile", help="Say how long it took and how much memory it held."),
         argument=argument("arguments", list[str] | None, "[TRACE]... [SQL]", "Traces, and the SQL."),

@@ -46,8 +46,10 @@ def resolve(argument: Path | None, folder: Path = Path()) -> tuple[Path, str]:
     raise _not_one(traces, "this folder")
 
 
-def resolve_all(arguments: Sequence[Path]) -> list[Path]:
+def resolve_all(arguments: Sequence[Path], *, unread: bool = False) -> list[Path]:
     """Return the traces that several arguments name; a folder stands for all traces in it, a pattern for what it fits.
+
+    With `unread`, also for files that are called as traces are, whatever is in them.
 
     Raises:
         UsageError: A folder holds none, or a pattern fits none.
@@ -61,7 +63,7 @@ def resolve_all(arguments: Sequence[Path]) -> list[Path]:
                 raise UsageError(f"no file is called {argument}", "quoted, * and ? match anything in a name")
             traces += found
         elif argument.is_dir() and not is_parquet_folder(argument):
-            found = candidates(argument)
+            found = candidates(argument, unread=unread)
             if not found:
                 raise _not_one(found, str(argument))
             traces += found
@@ -76,10 +78,10 @@ def is_pattern(argument: Path) -> bool:
     return has_magic(str(argument)) and not os.path.exists(argument)  # noqa: PTH110
 
 
-def candidates(folder: Path) -> list[Path]:
+def candidates(folder: Path, *, unread: bool = False) -> list[Path]:
     """Return the traces in `folder` by name: reports, nsys's SQLite exports, and folders of Parquet files.
 
-    A report stands for the exports of its name.
+    A report stands for the exports of its name. What a SQLite file is, is looked at, unless it is to be left `unread`.
 
     Raises:
         TraceError: The folder cannot be listed.
@@ -89,7 +91,7 @@ def candidates(folder: Path) -> list[Path]:
     except OSError as error:
         raise TraceError(f"{folder} cannot be listed: {error.strerror}", "name the trace itself") from error
     reports = [path for path in entries if path.suffix in REPORT_SUFFIXES and path.is_file()]
-    exports = [path for path in entries if path.suffix == ".sqlite" and is_export(path)]
+    exports = [path for path in entries if path.suffix == ".sqlite" and (unread or is_export(path))]
     # One that is hidden is on its way to become one: `convert` may have been killed.
     folders = [path for path in entries if not path.name.startswith(".") and path.is_dir() and is_parquet_folder(path)]
     traces: dict[str, Path] = {}

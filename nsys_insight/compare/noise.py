@@ -27,9 +27,20 @@ CONFIDENCE = 0.975
 # How many blocks there may be: more than 40 make the interval no better, and rows with as many share their weights.
 BLOCKS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 40)
 # However related the steps are, there are so many blocks, of two steps at least: with two of them a change of ten
-# standard deviations passed for noise. It has a price: of 40 comparisons of pure noise, five rows each, 3 to 5 raise a
-# false alarm where 8 to 12 steps have neighbors correlated by a half, and 10 where 12 have 0.7; with 20 steps and more
-# 2 to 4. Who must be sure compares several runs of each side.
+# standard deviations passed for noise. It has a price. Of 200 comparisons of pure noise, five rows each that share most
+# of what they deviate by, so many in a hundred raise a false alarm, by the correlation of neighboring steps:
+#
+#            0.0  0.3  0.5  0.7  0.9
+#  8 steps     0    4   12   26   74
+# 12 steps     2    3    8   20   60
+# 20 steps     1    4    8    9   34
+# 32 steps     0    1    2    8   23
+# 64 steps     0    0    0    4   10
+#
+# Widening the error by what an autoregressive series leaves between its blocks, estimated over all rows and at most
+# twofold, halves that; but of changes of five deviations in 8 steps three in four are seen then, not nearly all. A rate
+# of false discoveries (Benjamini and Hochberg 1995) bounds less than the largest deviation does. Who must be sure
+# compares several runs of each side.
 LEAST_BLOCKS = 4
 
 

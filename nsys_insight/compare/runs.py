@@ -80,9 +80,7 @@ def whole(trace: Session) -> Run:
 
 
 def _nothing(trace: Session) -> TraceError:
-    return TraceError(
-        f"nothing ran on a GPU in {trace.path.name}", "capture CUDA events with: nsys profile -t cuda,nvtx"
-    )
+    return TraceError(f"no GPU work is in {trace.path.name}", "capture CUDA events with: nsys profile -t cuda,nvtx")
 
 
 def _measure(trace: Session, steps: StepOptions, unit: str) -> Run | None:

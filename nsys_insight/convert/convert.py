@@ -12,6 +12,7 @@ from nsys_insight.ingest import cache_folder, private, raw
 from nsys_insight.ingest.limits import Limits
 from nsys_insight.model import views
 from nsys_insight.session.build import create_lasting
+from nsys_insight.session.handed_over import rows_handed_over
 from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.sql.statements import Statement
 
@@ -108,12 +109,5 @@ def _write_folder(trace: Session, output: Path) -> None:
 def _raw_tables(trace: Session, folder: Path) -> dict[str, Path]:
     files = {table: folder / f"{table}.parquet" for table in raw.contract()}
     for table, file in files.items():
-        trace.stream(Statement(_handed_over(table))).write_parquet(file)
+        trace.stream(Statement(rows_handed_over(table))).write_parquet(file)
     return files
-
-
-def _handed_over(table: str) -> str:
-    """SQL for the rows of a raw table that are given to others."""
-    if table in private.SETTINGS:
-        return f"SELECT name, value FROM facts.captured WHERE origin = {literal(table)}"
-    return f"SELECT * FROM raw.{identifier(table)}{private.handed_over(table, 'raw', raw.contract())}"

@@ -36,7 +36,9 @@ AT_MOST = 7
 FAILED = "failed"
 # A GPU that works less than this share of the wall is not healthy, whatever it waits for.
 HEALTHY_PCT = 80.0
-_LOST = "what ran on the GPU is not in the trace"
+NOTHING, LOST = "no GPU work is in the trace", text.LOST
+# What is said of a trace whose kernels are lost; all else would be said of a GPU that seems idle.
+_OF_LOST = (FAILED, "capture")
 
 
 class Diagnosis(DiagnosisResult):
@@ -111,6 +113,7 @@ def _diagnosed(trace: Session, steps: StepOptions, run: RunOfRanks | None = None
             answers.update(anew)
             return found_rows(sql)
 
+    lost = bool(trace.dicts("FROM _unrecorded WHERE what = 'kernels'"))
     (found_steps,) = rows(headline["steps"])
     told_by = found_steps.pop("told_by")
     per = "trace" if not found_steps["steady_count"] else "step" if found_steps["tokens_per_step"] == 1 else "token"
@@ -122,10 +125,13 @@ def _diagnosed(trace: Session, steps: StepOptions, run: RunOfRanks | None = None
     wall = parts.pop("wall", {"verdict": None, "time_ns": None})
     top = "SELECT name, sum(kernel_time_pct) AS pct FROM _steady_shapes GROUP BY name ORDER BY pct DESC, name LIMIT 1"
     kernel = next(iter(trace.dicts(top, steps)), None)
+    if lost:
+        wall, shares = {"verdict": None, "time_ns": None}, ()
+        found = [finding for finding in found if finding.family in _OF_LOST]
     findings = ranked(found, first="kernels" if wall["verdict"] == "GPU-bound" else None)
     return Diagnosis(
         status=_standing(wall["verdict"], sum(share.wall_pct for share in shares if share.is_busy), answers, findings),
-        verdict=wall["verdict"] or (_LOST if _launches(trace) else "nothing ran on a GPU"),
+        verdict=wall["verdict"] or (LOST if lost else NOTHING),
         per=per,
         wall_ns=wall["time_ns"],
         tokens_per_s=1e9 / wall["time_ns"] if wall["time_ns"] and per != "trace" else None,
@@ -206,14 +212,6 @@ def ranked(found: list[Finding], first: str | None = None) -> tuple[Finding, ...
         leader = next((member for member in members if not member.overlaps), members[0])
         leaders.append(replace(leader, also=tuple(member for member in members if member is not leader)))
     return tuple(sorted(leaders, key=weight))[:AT_MOST]
-
-
-def _launches(trace: Session) -> int:
-    """How many launch calls there are; those of a part of a trace may have launched what ran after it."""
-    if trace.about()["scope"]:
-        return 0
-    (found,) = trace.dicts("SELECT count(*) AS calls FROM api_calls WHERE call_group IN ('launch', 'graph launch')")
-    return int(found["calls"])
 
 
 def _standing(verdict: str | None, busy_pct: float, answers: dict[str, Answer], findings: Sequence[Finding]) -> str:

@@ -40,6 +40,8 @@ AT_LENGTH = 2
 # Of what Markdown says of a finding, what holds no name of the trace.
 _OURS = ("severity", "do", "unless")
 _JOIN = "\N{NO-BREAK SPACE}"
+# The verdict on a trace that has launch calls, and nothing of what they ran.
+LOST = "what ran on the GPU is not in the trace"
 _PARTS = {"copy": "copies", "communication": "communication"}
 _WAITS = {
     "launch": "late launches", "sync": "waits", "copy": "blocking copies", "allocation": "allocation",
@@ -185,14 +187,17 @@ def tenths(found: Sequence[Share], total: int) -> list[int]:
 
 def standing(diagnosis: DiagnosisResult) -> str:
     """Say how the run stands where no serious finding says it."""
-    busy = f"the GPU works {diagnosis.busy_pct:.1f} % of the wall"
-    if diagnosis.status == "empty" and diagnosis.verdict != "nothing ran on a GPU":
+    busy = f"the GPU works {diagnosis.busy_pct:.1f} % of {'the wall' if diagnosis.per == 'trace' else 'a step'}"
+    if diagnosis.status == "empty" and diagnosis.verdict == LOST:
         return (
             "Launch calls are recorded, but nothing of what they ran: the profiler lost the GPU's activity, or could"
-            " not record it (WSL2 without support for it, a driver older than nsys)."
+            " not record it (WSL2 without support for it, a driver older than nsys, a kernel that failed)."
         )
     if diagnosis.status == "empty":
-        return "Nothing ran on a GPU in this scope; if the program did use one, capture with: nsys profile -t cuda"
+        return (
+            "No kernel, copy or memset is in this scope; if the program did use a GPU then, capture with: nsys profile"
+            " -t cuda"
+        )
     if diagnosis.status == "unseen":
         return f"Not to be judged: {busy}, but in CUDA graphs whose kernels are not in the trace."
     if diagnosis.status == "healthy":

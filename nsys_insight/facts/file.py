@@ -38,7 +38,7 @@ class FactsFile:
         import duckdb
 
         self._export, self._lasting = export, lasting
-        self._key = cache_folder.key(export, duckdb.__version__, _definitions())
+        self._key = cache_folder.key(export, duckdb.__version__, definitions())
         self._files = ExitStack()
         try:
             self._make(lasting=lasting)
@@ -115,7 +115,7 @@ class FactsFile:
 
 
 @cache
-def _definitions() -> str:
+def definitions() -> str:
     """Stand for all that says what facts are: facts that were found otherwise are not to be used."""
     folders = [queries_folder() / name for name in ("catalog", "facts", "model")]
     files = [file for folder in folders for file in folder.rglob("*.*")]

@@ -12,7 +12,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from nsys_insight import progress
+from nsys_insight.facts.file import definitions
 from nsys_insight.ingest import several
+from nsys_insight.ingest.scope import WHOLE_TRACE
 from nsys_insight.model import views
 from nsys_insight.model.fact_tables import fact_tables
 from nsys_insight.packs.step_options import AUTO, StepOptions
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from nsys_insight.ingest.scope import Scope
-    from nsys_insight.ingest.source import Source
+    from nsys_insight.ingest.source import Source, Stored
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,16 @@ def every_table() -> AbstractSet[str]:
     return fact_tables().keys() | frozenset().union(*_KINDS.values())
 
 
+def tables_of_trace() -> AbstractSet[str]:
+    """The names of the facts that are of a trace by itself, whatever others are open."""
+    return every_table() - tables_of_run()
+
+
+def tables_of_run() -> AbstractSet[str]:
+    """The names of the facts that are of all traces together."""
+    return frozenset().union(*(_KINDS[kind] for kind in OF_RUN))
+
+
 def _tables_of(kind: str) -> AbstractSet[str]:
     return _KINDS.get(kind, frozenset({kind}))
 
@@ -111,6 +123,7 @@ class Facts:
         prepare: Creates the views that a statement names, in some catalogs or in all.
         kept: The facts that were found before, for the whole trace, and are shown by views in place of tables.
         labels: What the files are called.
+        of_run: The facts about all files together that are stored beside them.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - what facts are found in
@@ -121,10 +134,11 @@ class Facts:
         prepare: Callable[[str, Sequence[str] | None], None],
         kept: AbstractSet[str] = frozenset(),
         labels: Sequence[str] = ("",),
+        of_run: Stored | None = None,
     ) -> None:
         """Nothing has been found but what was kept."""
         self._connection, self._sources, self._scope, self._create_views = connection, sources, scope, prepare
-        self._labels = labels
+        self._labels, self._of_run = labels, of_run
         self._kept = set(kept)
         kinds = {_KIND_OF.get(table, table) for table in kept}
         self._found = {
@@ -193,9 +207,24 @@ class Facts:
                     create_tables(self._connection, tables)
                     self._connection.execute("; ".join(f"TRUNCATE facts.{table}" for table in tables))
             with progress.at(f"finding {_WORDS.get(kind, kind.replace('_', ' '))}"):
-                self._fill(kind, options, parts)
+                if left := [part for part in parts if not self._is_stored(kind, options, part)]:
+                    self._fill(kind, options, left)
         finally:
             self._under_way -= tables
+
+    def _is_stored(self, kind: str, options: FactOptions, part: str) -> bool:
+        """Tell whether facts of a kind were stored, and are those that are asked for; they are then taken."""
+        sources = self._sources if kind in OF_RUN else [self._sources[self._parts.index(part)]]
+        stored = self._of_run if kind in OF_RUN else sources[0].facts
+        is_part = self._scope != WHOLE_TRACE or any(source.screen.looked for source in sources)
+        if stored is None or is_part or self._said(kind, options) != self._said(kind, NOTHING_SAID):
+            return False
+        if stored.definitions != definitions():
+            return False
+        with several.inside(self._connection, part):
+            for table in _tables_of(kind) & stored.tables.keys():
+                self._connection.execute(f"INSERT INTO facts.{table} BY NAME FROM {stored.tables[table]}")
+        return True
 
     def _fill(self, kind: str, options: FactOptions, parts: Sequence[str]) -> None:
         """Fill the tables of a kind of facts; what takes Python is imported when it is needed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import TraceError
-from nsys_insight.ingest import extension, extents
+from nsys_insight.ingest import extension, extents, facts_folder
 from nsys_insight.ingest.database import tables
 from nsys_insight.ingest.identify import Kind
 from nsys_insight.ingest.ncu.store import attach as attach_ncu
@@ -105,17 +105,20 @@ def attach_database(
 
 
 def attach_parquet(connection: duckdb.DuckDBPyConnection, folder: Path) -> Source:
-    """Read a folder that ``nsys export --type parquetdir`` made, or ``convert``: one Parquet file a table."""
+    """Read a folder that ``nsys export --type parquetdir`` made, ``convert`` or ``fleet``: one Parquet file a table."""
     relations, columns = {}, {}
+    about = facts_folder.about(folder)
     for file in parquet_files(folder):
         relations[file.stem] = f"read_parquet({literal(str(file))})"
-        described = connection.execute(f"DESCRIBE FROM {relations[file.stem]}").fetchall()
-        columns[file.stem] = {name for name, *_ in described}
-    return Source(relations, columns)
+        known = about.columns.get(file.stem) if about else None
+        if known is None:
+            known = [name for name, *_ in connection.execute(f"DESCRIBE FROM {relations[file.stem]}").fetchall()]
+        columns[file.stem] = set(known)
+    return Source(relations, columns, facts=facts_folder.stored(folder, about) if about else None)
 
 
 def parquet_files(folder: Path) -> list[Path]:
-    """The files of such a folder: of one that ``convert`` made, those with the raw tables."""
+    """The files of such a folder: of one that ``convert`` or ``fleet`` made, those with the raw tables."""
     folder = folder.absolute()
     return sorted((folder / "raw" if (folder / "raw").is_dir() else folder).glob("*.parquet"))
 

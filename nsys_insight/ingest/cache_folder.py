@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import sys
+import threading
 import time
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -29,6 +30,9 @@ _DAY_S = 24 * 60 * 60
 # A process needs a moment between making its folder and the file in it that it locks.
 _GRACE_S = 60
 _MOST_WAIT_S = 2
+# Who is in a block that tidies up, and what was there before the first one of them.
+_TIDYING, _tidy = threading.Lock(), list[None]()
+_before = set[Path]()
 
 
 def location() -> Path:
@@ -94,6 +98,29 @@ def temporary() -> Path:
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     atexit.register(held.close)
     return path
+
+
+@contextmanager
+def tidied() -> Iterator[None]:
+    """Remove what the block put among the temporary files of this process, which may be as big as the trace.
+
+    Of blocks that are under way at a time, in several threads, the last one to end removes what all of them left.
+    """
+    with _TIDYING:
+        if not _tidy:
+            _before.clear()
+            _before.update(temporary().iterdir())
+        _tidy.append(None)
+    try:
+        yield
+    finally:
+        with _TIDYING:
+            _tidy.pop()
+            for left in set(temporary().iterdir()) - _before if not _tidy else ():
+                if left.is_dir() and not left.is_symlink():
+                    shutil.rmtree(left, ignore_errors=True)
+                else:
+                    left.unlink(missing_ok=True)
 
 
 def digest(*parts: str | bytes) -> str:

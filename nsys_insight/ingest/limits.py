@@ -41,9 +41,9 @@ class Limits:
             return self.memory, threads
         limit = _BASE + _EACH * max(0, threads - _INCLUDED)
         if self.widened:
-            return f"{min(4 * limit, max(limit, _ram() // 2)) // _MB}MB", min(threads, 2)
+            return f"{min(4 * limit, max(limit, ram() // 2)) // _MB}MB", min(threads, 2)
         # Where there is less, fewer threads share it: spilling is slow, and not to fit is worse.
-        return f"{max(min(limit, int(_SHARE * _ram())), _LEAST) // _MB}MB", threads
+        return f"{max(min(limit, int(_SHARE * ram())), _LEAST) // _MB}MB", threads
 
     def wider(self) -> Limits | None:
         """The limits for a query that did not fit: fewer threads and more memory; None where the user has set it."""
@@ -63,7 +63,7 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _ram() -> int:
+def ram() -> int:
     """The machine's memory in bytes; of a machine that does not say, 8 GB."""
     with suppress(AttributeError, ValueError, OSError):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import duckdb
+
+# The catalogs of each connection: its own, and those of the blocks that are under way, the innermost last.
+_blocks: WeakKeyDictionary[duckdb.DuckDBPyConnection, list[str]] = WeakKeyDictionary()
 
 
 def catalogs(count: int) -> list[str]:
@@ -25,9 +29,16 @@ def inside(connection: duckdb.DuckDBPyConnection, catalog: str) -> Iterator[None
     if not catalog:
         yield
         return
-    before = connection.execute("SELECT current_database()").fetchall()[0][0]
+    blocks = _blocks.get(connection)
+    if blocks is None:
+        blocks = _blocks[connection] = [connection.execute("SELECT current_database()").fetchall()[0][0]]
+    if blocks[-1] == catalog:
+        yield
+        return
     connection.execute(f"ATTACH IF NOT EXISTS ':memory:' AS {catalog}; USE {catalog}")
+    blocks.append(catalog)
     try:
         yield
     finally:
-        connection.execute(f"USE {before}")
+        blocks.pop()
+        connection.execute(f"USE {blocks[-1]}")

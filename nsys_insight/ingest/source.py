@@ -24,11 +24,22 @@ class Screen:
 
 
 @dataclass(frozen=True)
+class Stored:
+    """Facts that were found before and lie beside a trace: relations by table; tables without rows are left out.
+
+    `definitions` stands for what said then what facts are (`facts.file.definitions`).
+    """
+
+    definitions: str
+    tables: dict[str, str]
+
+
+@dataclass(frozen=True)
 class Source:
     """An opened trace: where each raw table's rows are, which columns they have, and where big tables begin and end.
 
     `file` is the SQLite export that is scanned in place; None where the rows are elsewhere. `screen` tells rows that
-    cannot be true.
+    cannot be true. `facts` are those that lie beside the rows.
     """
 
     relations: dict[str, str]
@@ -36,3 +47,4 @@ class Source:
     extents: Extents = field(default_factory=dict)
     file: Path | None = None
     screen: Screen = field(default_factory=Screen)
+    facts: Stored | None = None

@@ -87,7 +87,9 @@ class Pack:
         example: What to type behind its name in the README.
         page: Whether the page has it.
         agent: What a coding agent is shown of it: how many rows of which columns.
-        details: The columns that a table leaves out, and says so, where a row does not fit on one line.
+        main: The columns that matter most, in the order in which a terminal shows them; where it is too narrow, the
+            others are hidden first, then the last of these.
+        details: The columns that a terminal hides first, and pages, too, where nothing is known of them.
     """
 
     name: str
@@ -101,6 +103,7 @@ class Pack:
     columns: dict[str, str]
     aliases: tuple[str, ...] = ()
     notes: dict[str, str] = field(default_factory=dict)
+    main: tuple[str, ...] = ()
     details: tuple[str, ...] = ()
     topic: str = ""
     place: int = 0
@@ -108,6 +111,12 @@ class Pack:
     example: str = ""
     page: bool = True
     agent: AgentTable | None = None
+
+    def place_of(self, column: str) -> int | None:
+        """Where a terminal shows a column, among the main ones; of several traces, `trace` comes before all."""
+        if column == "trace" and self.main:
+            return -1
+        return self.main.index(column) if column in self.main else None
 
     def statement(self, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return the SQL with its parameters written in, and the parameters' values.
@@ -157,6 +166,7 @@ def parse(path: Path) -> Pack:
             columns=facts["columns"],
             aliases=tuple(facts.get("aliases", ())),
             notes=facts.get("notes", {}),
+            main=tuple(facts.get("main", ())),
             details=tuple(facts.get("details", ())),
             topic=facts.get("topic", ""),
             place=facts.get("place", 0),

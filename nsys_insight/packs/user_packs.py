@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 # The commands that are no packs; tests/test_architecture.py holds them against the command line's own list.
 COMMANDS = frozenset(
-    """baseline cache capture check convert demo diagnose diff explore export ncu packs ptxas report run sass schema
-    scrub shell sql""".split()  # noqa: SIM905 - easier to read than a list
+    """baseline cache capture check convert demo diagnose diff explore export fleet ncu packs ptxas report run sass
+    schema scrub shell sql""".split()  # noqa: SIM905 - easier to read than a list
 )
 _chosen: list[Path] = []
 

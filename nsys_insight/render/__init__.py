@@ -49,6 +49,7 @@ def write(  # noqa: PLR0913 - the one entry to all formats; what follows the sta
     width: int | None = None,
     color: bool = False,
     full_names: bool = False,
+    wide: bool = False,
     csv_safe: bool = False,
 ) -> None:
     """Write an answer to a text stream or a file.
@@ -61,6 +62,7 @@ def write(  # noqa: PLR0913 - the one entry to all formats; what follows the sta
         width: Cells in a line of a table; None means as many as it takes, and then nothing is shortened.
         color: Whether a table may contain ANSI escapes.
         full_names: Show names in a table or Markdown exactly as the trace has them, however long.
+        wide: Hide no column of a table; a row that does not fit takes several lines.
         csv_safe: Put an apostrophe before what a spreadsheet would take for a formula in CSV.
 
     Raises:
@@ -76,7 +78,7 @@ def write(  # noqa: PLR0913 - the one entry to all formats; what follows the sta
                 with made.open("w", encoding="utf-8", newline="") as stream:
                     write(
                         answer, stream, fmt,
-                        limit=limit, width=width, color=color, full_names=full_names, csv_safe=csv_safe,
+                        limit=limit, width=width, color=color, full_names=full_names, wide=wide, csv_safe=csv_safe,
                     )  # fmt: skip
         elif fmt == "parquet":
             from nsys_insight.render import parquet
@@ -85,7 +87,7 @@ def write(  # noqa: PLR0913 - the one entry to all formats; what follows the sta
         elif fmt == "table":
             from nsys_insight.render import table
 
-            table.write(table.lines(answer, limit, width, full_names=full_names), to, color=color)
+            table.write(table.lines(answer, limit, width, full_names=full_names, wide=wide), to, color=color)
         elif fmt == "markdown":
             from nsys_insight.render import markdown
 

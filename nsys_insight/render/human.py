@@ -28,7 +28,7 @@ class Field:
 
     A "number" is in the field's unit, a "value" carries its own; both stand on the right. A "name" may be
     shortened to fit unless it is to be `whole`; other "text" may only be wrapped. A `detail` is left out where a row
-    does not fit on one line, or nothing is known of it.
+    does not fit on one line, or nothing is known of it. A field with a `place` comes before those without.
     """
 
     label: str
@@ -37,6 +37,7 @@ class Field:
     cells: list[str]
     whole: bool = False
     detail: bool = False
+    place: int | None = None
 
     @cached_property
     def natural(self) -> int:
@@ -85,12 +86,20 @@ def fields_of(answer: Answer, limit: int | None, *, full_names: bool) -> list[Fi
             fields.append(Field(label, "", "name", _names(cells, full_names=full_names), whole=full_names))
         else:
             fields.append(Field(label, "", "text", [_text(value) for value in cells]))
-    return [replace(field, detail=column.detail) for field, column in zip(fields, answer.columns, strict=True)]
+    return [
+        replace(field, detail=column.detail, place=column.place)
+        for field, column in zip(fields, answer.columns, strict=True)
+    ]
 
 
 def known(fields: list[Field]) -> list[Field]:
     """Leave out the details of which nothing is known."""
     return [field for field in fields if not field.detail or set(field.cells) - {units.UNKNOWN}]
+
+
+def by_place(fields: Sequence[Field]) -> list[Field]:
+    """Put the columns that matter most first, in their order; the others stay in theirs."""
+    return sorted(fields, key=lambda field: (field.place is None, field.place or 0))
 
 
 def footer(answer: Answer, limit: int | None) -> str:

@@ -16,6 +16,7 @@ GAP = 2
 INDENT = 4
 # Cells in which a shortened name still shows its functor, and a sentence that is wrapped can be read.
 _READABLE = {"name": 32, "text": 24}
+_FEWEST = 3  # columns that a table is still a table with
 _COMFORTABLE = 40  # cells of a name that has no numbers beside it
 
 
@@ -39,6 +40,24 @@ class Line:
     def width(self) -> int:
         """How many cells the line takes."""
         return self.indent + sum(slot.width for slot in self.slots) + GAP * (len(self.slots) - 1)
+
+
+def fitting(fields: Sequence[Field], width: int | None) -> tuple[Sequence[Field], list[Line]]:
+    """Return the columns of which a row fits on one line, and their places.
+
+    Details are hidden first; then, if the table says which columns matter most, others from the last. Where not even
+    three fit, a row of all but the details takes several lines.
+    """
+    layout = lay_out(fields, width)
+    if len(layout) == 1:
+        return fields, layout
+    kept = [field for field in fields if not field.detail]
+    if any(field.place is not None for field in kept):
+        for count in range(len(kept), _FEWEST - 1, -1):
+            layout = lay_out(kept[:count], width)
+            if len(layout) == 1:
+                return kept[:count], layout
+    return kept, lay_out(kept, width)
 
 
 def lay_out(fields: Sequence[Field], width: int | None) -> list[Line]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO
 
-from nsys_insight.render.human import fields_of, footer, known
-from nsys_insight.render.layout import GAP, Line, Slot, lay_out
+from nsys_insight.render.human import by_place, fields_of, footer, known
+from nsys_insight.render.layout import GAP, Line, Slot, fitting, lay_out
 from nsys_insight.text.cells import printable, width_of, wrap
 from nsys_insight.text.kernel_names import fit_all
+from nsys_insight.text.units import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,21 +17,33 @@ if TYPE_CHECKING:
     from nsys_insight.render.human import Field
     from nsys_insight.session.answer import Answer
 
+_NAMED = 6  # hidden columns that are listed; all are in the report's help
 Segments = list[tuple[str, str]]  # texts and their styles, as rich names them
 
 
-def lines(answer: Answer, limit: int | None, width: int | None, *, full_names: bool) -> list[Segments]:
-    """Return the table's lines: the title, the headers, the rows, and how many there are."""
+def lines(
+    answer: Answer, limit: int | None, width: int | None, *, full_names: bool, wide: bool = False
+) -> list[Segments]:
+    """Return the table's lines: the title, the headers, the rows, and how many there are.
+
+    Where a row does not fit on one line, columns are hidden, and named below; with `wide` a row takes several lines.
+    """
     title = [[(line, "bold")] for line in _paragraph(printable(answer.title), width)] + [[]] if answer.title else []
     end = [[(line, "dim")] for line in _paragraph(footer(answer, limit), width)]
     if not answer.row_count:
         return [*title, *end]
-    fields = [_aligned(field) for field in known(fields_of(answer, limit, full_names=full_names))]
-    layout = lay_out(fields, width)
-    if len(layout) > 1 and (left_out := [field.label for field in fields if field.detail]):
-        fields = [field for field in fields if not field.detail]
-        layout = lay_out(fields, width)
-        also = f"left out for want of width; --format csv has them too: {', '.join(left_out)}"
+    every = by_place(known(fields_of(answer, limit, full_names=full_names)))
+    if answer.row_count == 1 and len(lay_out(every, width)) > 1:
+        return [*title, *_one_row(every, width), [], *end]
+    every = [_aligned(field) for field in every]
+    fields, layout = (every, lay_out(every, width)) if wide else fitting(every, width)
+    if hidden := [field.label for field in every if field not in fields]:
+        named = (
+            ", ".join(hidden)
+            if len(hidden) <= _NAMED
+            else f"{', '.join(hidden[:_NAMED])} and {len(hidden) - _NAMED} more"
+        )
+        also = f"columns hidden (terminal too narrow): {named}; --wide shows them"
         end += [[(line, "dim")] for line in _paragraph(also, width)]
     subject = next((field for field in fields if not field.right), None)
     header = [segments for line in layout for segments in _header(line)]
@@ -44,6 +57,17 @@ def lines(answer: Answer, limit: int | None, width: int | None, *, full_names: b
         for line, shown in blocks:
             rows += _row(line, [cells[at] for cells in shown], subject)
     return [*title, *header, rule, *rows, [], *end]
+
+
+def _one_row(fields: Sequence[Field], width: int | None) -> Iterator[Segments]:
+    """Yield the only row as a line for each column: its name and its value."""
+    widest = max(width_of(field.label) for field in fields)
+    for field in fields:
+        value = f"{field.cells[0]} {field.unit}".strip() if field.cells[0] != UNKNOWN else UNKNOWN
+        room = None if width is None else max(width - widest - GAP, 1)
+        for number, line in enumerate(_paragraph(value, room)):
+            label = field.label if number == 0 else ""
+            yield [(label + " " * (widest - width_of(label) + GAP), "bold"), (line, "")]
 
 
 def write(lines: Sequence[Segments], stream: TextIO, *, color: bool) -> None:

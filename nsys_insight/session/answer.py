@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight import progress
+from nsys_insight.errors import UsageError
 from nsys_insight.session.sandbox import handover
 from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.sql.rows import insert
+from nsys_insight.text.near import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,14 +29,16 @@ Batch = list[tuple[Any, ...]]
 class Column:
     """One column of an answer.
 
-    `type` is DuckDB's name of the type; the unit follows from the name's suffix (`text.units.unit_of`). A table that is
-    too narrow for a row leaves out the columns that are a `detail`.
+    `type` is DuckDB's name of the type; the unit follows from the name's suffix (`text.units.unit_of`). A terminal that
+    is too narrow for a row hides the columns that are a `detail`, then others from the last; those with a `place` come
+    first, in its order.
     """
 
     name: str
     type: str
     description: str = ""
     detail: bool = False
+    place: int | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,20 @@ class Answer:
     def notes_of(self, name: str) -> tuple[str, ...]:
         """The notes that a pack's header has under a name."""
         return tuple(text for of, text in zip(self.note_names, self.notes, strict=False) if of == name)
+
+    def of_columns(self, names: Sequence[str]) -> Answer:
+        """Return the answer with these columns alone, in this order.
+
+        Raises:
+            UsageError: It has no such column.
+        """
+        known = {column.name: column for column in self.columns}
+        for name in names:
+            if name not in known:
+                hint = did_you_mean(name, known) or f"there are: {', '.join(known)}"
+                raise UsageError(f"the answer of {self.report or 'this query'} has no column {name!r}", hint)
+        columns = (replace(known[name], detail=False, place=at) for at, name in enumerate(names))
+        return replace(self, columns=tuple(columns))
 
     def rows(self, limit: int | None = None) -> list[tuple[Any, ...]]:
         """Fetch the first `limit` rows, or all of them."""

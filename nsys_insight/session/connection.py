@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from nsys_insight.errors import MetLateError, QueryError
 from nsys_insight.facts.file import FactsFile
 from nsys_insight.facts.store import NOTHING_SAID, Facts, create_schemas
-from nsys_insight.ingest import bad_rows, database, raw
+from nsys_insight.ingest import bad_rows, database, facts_folder, raw
 from nsys_insight.ingest.attach import parquet_files
 from nsys_insight.ingest.identify import Kind
 from nsys_insight.ingest.scope import WHOLE_TRACE
@@ -198,9 +198,9 @@ class Connection:
         columns, first = self._run(query, start, line)
         return columns, self._batches(first, size)
 
-    def write_parquet(self, query: str, path: Path, *, line: int = 0) -> int:
+    def write_parquet(self, query: str, path: Path, *, line: int = 0, options: str = "") -> int:
         """Write a query's result while it runs as a Parquet file, to a `sandbox.handover`; return how many rows."""
-        copy = f"COPY (\n{as_select(query)}\n) TO {literal(str(path))} (FORMAT parquet)"
+        copy = f"COPY (\n{as_select(query)}\n) TO {literal(str(path))} (FORMAT parquet{options})"
         return int(self._run(query, lambda: self.duckdb.execute(copy).fetchall(), line - 1)[0][0])
 
     def define(self, statement: Statement) -> None:
@@ -299,7 +299,8 @@ class Connection:
                     self.duckdb.execute("SET disabled_optimizers = 'common_subplan'")
                 # Before anything is evaluated that may come from a file.
                 folders = [file.path for file in self.files if file.kind is Kind.PARQUET]
-                sandbox.lock(self.duckdb, files=[file for folder in folders for file in parquet_files(folder)])
+                files = [file for folder in folders for file in (*parquet_files(folder), *facts_folder.files(folder))]
+                sandbox.lock(self.duckdb, files=[*files, *facts_folder.files_of_run(folders)])
                 self._build(sources, kept)
                 for definition in self._definitions.values():
                     self._prepare(definition, NOTHING_SAID)
@@ -351,7 +352,8 @@ class Connection:
             for source, catalog in zip(sources, catalogs(len(sources)), strict=True)
         ]
         labels = [file.label for file in self.files]
-        self._facts = Facts(self.duckdb, sources, self.scope, self._create_model, kept, labels)
+        of_run = facts_folder.stored_of_run([file.path for file in self.files])
+        self._facts = Facts(self.duckdb, sources, self.scope, self._create_model, kept, labels, of_run)
 
     def _without_bad_rows(self, sources: Sequence[Source]) -> list[Source]:
         looked = [bad_rows.looked_at(self.duckdb, source, raw.contract()) for source in sources]

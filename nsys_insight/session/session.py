@@ -34,8 +34,13 @@ if TYPE_CHECKING:
 
 # The note of every report in a scope by --nvtx, and what it is answered by.
 SCOPE_NOTE = "scope"
+# The note of every report that a trace limits which has nothing of what calls in it show to have happened.
+UNRECORDED_NOTE = "unrecorded"
 _TRACE = "The trace that the row is of"
 _OF_SCOPE = "SELECT sentence FROM _left_out WHERE EXISTS (FROM answer)"
+_UNRECORDED = "SELECT sentence FROM _unrecorded"
+# Kernels are what they are, whatever called them and whatever was copied besides.
+_OF_KERNELS = f"{_UNRECORDED} WHERE what = 'kernels' AND NOT EXISTS (FROM answer)"
 
 
 class Session:
@@ -150,6 +155,8 @@ class Session:
         options = FactOptions(step_options.checked(given), values.get("min_gap_ns"))
         with progress.at(f"answering {pack.name}"):
             asked = pack.notes | ({SCOPE_NOTE: _OF_SCOPE} if self._scope.nvtx is not None else {})
+            if pack.topic and not is_of_run(pack):
+                asked |= {UNRECORDED_NOTE: _OF_KERNELS if pack.topic == "kernels" else _UNRECORDED}
             queries = [bind(chosen(note, values), values) for note in asked.values()]
             of_each = len(self.paths) > 1 and not is_of_run(pack)
             ask = self._connection.report_of_each if of_each else self._connection.report
@@ -158,10 +165,7 @@ class Session:
         return Answer(
             connection=self._connection.duckdb,
             table=table,
-            columns=tuple(
-                Column(name, kind, pack.columns.get(name, _TRACE if name == "trace" else ""), name in pack.details)
-                for name, kind in columns
-            ),
+            columns=tuple(_column(pack, name, kind) for name, kind in columns),
             report=pack.name,
             title=pack.title,
             params=values | given,
@@ -256,7 +260,7 @@ class Session:
         tables = [table for table in extents.EVENTS if table in WHOLE and table != "CUPTI_ACTIVITY_KIND_RUNTIME"]
         found = self._connection.duckdb.execute(extents.select({}, schema="whole", tables=tables)).fetchone()
         if not found or found[0] is None:
-            return "; nothing ran on a GPU in all of the trace"
+            return "; no GPU work is in all of the trace"
         return f"; the GPU works from {found[0] / 1e9:.6g} s to {found[1] / 1e9:.6g} s of this trace"
 
     def close(self) -> None:
@@ -293,3 +297,8 @@ def _file(
 
         return File(exported(path, note=note, progress=progress, lasting=lasting), Kind.SQLITE, label)
     return File(settled(path, note, lasting=lasting) if kind is Kind.SQLITE else path, kind, label)
+
+
+def _column(pack: Pack, name: str, kind: str) -> Column:
+    text = pack.columns.get(name, _TRACE if name == "trace" else "")
+    return Column(name, kind, text, name in pack.details, pack.place_of(name))

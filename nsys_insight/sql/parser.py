@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.errors import ToolError
 from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
@@ -71,4 +73,20 @@ def _cursor() -> duckdb.DuckDBPyConnection:
 def _new() -> duckdb.DuckDBPyConnection:
     import duckdb
 
+    if (reason := unfit(duckdb.__version__)) is not None:
+        raise ToolError(
+            f"DuckDB {duckdb.__version__} is installed: {reason}",
+            "python3 -m pip install --force-reinstall nsys-insight, best in an environment of its own (uv tool, pipx)",
+        )
     return duckdb.connect(config=CONFIG)
+
+
+def unfit(version: str) -> str | None:
+    """Tell why the answers of a DuckDB are not trusted: None for 1.5.2 to the last 1.5.
+
+    All reports were compared on 1.5.0, 1.5.2, 1.5.4, 1.5.5 and 1.5.6: those of 1.5.0 are wrong, the others are equal.
+    """
+    parts = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+    if parts < (1, 5, 2):
+        return "it gives wrong numbers here, or cannot run these queries"
+    return "nsys-insight was not tested with it" if parts >= (1, 6) else None

@@ -21,7 +21,7 @@ WITH longest AS (
         UNION ALL
         SELECT start_ns, end_ns FROM wall WHERE NOT EXISTS (FROM steps WHERE phase = 'steady')
     ) AS s ON s.step_ns <= g.start_ns
-    WHERE g.start_ns < s.step_end_ns AND g.cause = 'starved'
+    WHERE g.start_ns < s.step_end_ns AND g.cause = 'starved' AND (g.host IN ('CPU work', 'managed memory') OR g.host LIKE 'OS: %')
     ORDER BY g.duration_ns DESC, g.start_ns
     LIMIT 1
 ),
@@ -41,7 +41,8 @@ known AS (
 ),
 -- What the host does then is touching managed memory, of which pages move meanwhile, or anything else.
 work AS (
-    SELECT 2 * coalesce(sum(time_ns) FILTER (host = 'managed memory'), 0) > sum(time_ns) AS is_managed
+    SELECT
+        coalesce(sum(time_ns) FILTER (host = 'managed memory'), 0)::DOUBLE / sum(time_ns) AS managed_share, 2 * managed_share > 1 AS is_managed
     FROM step_budget WHERE part = 'launch' AND host IN ('CPU work', 'managed memory')
 )
 SELECT
@@ -52,7 +53,8 @@ SELECT
     (SELECT nvtx_path FROM longest) AS place,
     concat_ws('; ',
         'the GPU is idle ' || time_text(h.recoverable_ns)
-            || CASE WHEN w.is_managed THEN ' while the host touches managed memory, whose pages come and go' ELSE ' while the host is outside of CUDA calls' || coalesce(': ' || (SELECT parts FROM known WHERE known_ns <= 1.05 * h.recoverable_ns), '') END,
+            || CASE WHEN w.is_managed THEN CASE WHEN w.managed_share < 0.95 THEN ' while the host is outside of CUDA calls, ' || time_text(w.managed_share * h.recoverable_ns) || ' of it touching managed memory, whose pages come and go'
+                ELSE ' while the host touches managed memory, whose pages come and go' END ELSE ' while the host is outside of CUDA calls' || coalesce(': ' || (SELECT parts FROM known WHERE known_ns <= 1.05 * h.recoverable_ns), '') END,
         (SELECT 'the longest gap, ' || time_text(duration_ns) || ', is between ' || operation_text(before_name) || ' and ' || operation_text(after_name)
             || CASE WHEN host <> 'CPU work' THEN ' (' || host || ')' ELSE '' END FROM longest)
     ) AS evidence

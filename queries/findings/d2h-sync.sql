@@ -10,8 +10,17 @@ The next step cannot begin without the value on the host."""
 report = "host"
 */
 WITH places AS (
-    SELECT nvtx_path, name, calls, avg_bytes FROM syncs_report WHERE copy_kind = 'D2H' AND (steady_count > 0 OR steady_count IS NULL)
+    SELECT nvtx_path, name FROM syncs_report WHERE copy_kind = 'D2H' AND (steady_count > 0 OR steady_count IS NULL)
     ORDER BY coalesce(steady_idle_ns, gpu_idle_ns) DESC, host_wait_ns DESC, nvtx_path, name LIMIT 1
+),
+steady AS (
+    FROM steps WHERE phase = 'steady'
+),
+sizes AS (
+    SELECT format_bytes(min(w.copy_bytes)::BIGINT) AS least, format_bytes(max(w.copy_bytes)::BIGINT) AS most
+    FROM waits AS w
+    ASOF LEFT JOIN steady AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
+    WHERE w.copy_kind = 'D2H' AND (w.start_ns < s.host_end_ns OR NOT EXISTS (FROM steady))
 )
 SELECT
     h.recoverable_ns,
@@ -19,6 +28,6 @@ SELECT
     (SELECT concat_ws(' in ', name, nvtx_path) FROM places) AS place,
     counted_text(h.count, 'read') || ' ' || $per
         || '; the host waits ' || time_text(h.host_ns) || ', the GPU is idle ' || time_text(h.recoverable_ns) || ' for it'
-        || coalesce((SELECT '; ' || format_bytes(avg_bytes::BIGINT) || ' each' FROM places), '') AS evidence
+        || coalesce((SELECT '; ' || CASE WHEN least = most THEN '' ELSE least || ' to ' END || most || ' each' FROM sizes), '') AS evidence
 FROM host_report AS h
 WHERE h.code = 'd2h_sync'

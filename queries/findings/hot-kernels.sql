@@ -14,6 +14,10 @@ report = "classify-kernels"
 default = 10.0
 help = "Share of the wall from which on a kernel is named, and the first three of a GPU-bound run in any case (10: what a cause must hold to bound a step)"
 
+[params.little_pct]
+default = 1.0
+help = "Share of the wall below which a kernel does not hold the time (1: what runs differ by)"
+
 [params.short_ns]
 default = 10000
 help = "A shorter kernel that latency bounds has too little work (twice the launch cost of classify-kernels)"
@@ -52,7 +56,8 @@ kernels_ AS (
 hot AS (
     SELECT *, row_number() OVER (ORDER BY total_ns DESC, name) AS turn, kernel_base_name(name) AS short_name
     FROM kernels_
-    QUALIFY wall_pct >= $least_pct OR turn <= 3 AND EXISTS (FROM classify_report WHERE part = 'wall' AND verdict = 'GPU-bound')
+    -- The first one is named in any case.
+    QUALIFY wall_pct >= $least_pct OR (turn = 1 OR turn <= 3 AND wall_pct >= $little_pct) AND EXISTS (FROM classify_report WHERE part = 'wall' AND verdict = 'GPU-bound')
 ),
 said AS (
     SELECT
@@ -70,10 +75,11 @@ said AS (
 SELECT
     CASE WHEN w.known THEN sum(h.recoverable_ns) / any_value(w.gpu_tokens) END AS recoverable_ns,
     least(sum(CASE WHEN w.known THEN 100 * h.recoverable_ns / w.all_ns ELSE h.wall_pct END), 100) AS wall_pct,
+    CASE count(*) WHEN 1 THEN 'One kernel holds the time' END AS title,
     NULL AS place,
     (SELECT string_agg(sentence, '. ' ORDER BY turn) FROM said WHERE turn <= 3)
         || CASE WHEN count(*) > 3 THEN '. And ' || count(*) - 3 || ' more' ELSE '' END
-        || CASE WHEN bool_or(h.near_pct IS NOT NULL) THEN '' ELSE '. How far from their roof was not measured' END AS evidence,
+        || CASE WHEN bool_or(h.near_pct IS NOT NULL) THEN '' ELSE '. How far from ' || CASE count(*) WHEN 1 THEN 'its' ELSE 'their' END || ' roof was not measured' END AS evidence,
     -- What to do about the first of them.
     any_value((SELECT CASE
         WHEN near_pct >= $near_pct THEN short_name || ' is near its roof: only less work helps, such as lower precision, fewer bytes, or fusing it with its neighbors.'

@@ -25,15 +25,21 @@ walls AS (
         count(DISTINCT (step, gpu_id)) * any_value(CASE WHEN step IS NULL THEN 1 ELSE (SELECT tokens_per_step FROM step_method) END) AS gpu_tokens
     FROM step_budget
 ),
+happened AS MATERIALIZED (
+    SELECT u.* FROM _unified_memory_events AS u ASOF JOIN owners AS o ON o.start_ns <= u.start_ns
+    WHERE u.start_ns < o.end_ns
+),
 moved AS (
-    SELECT m.copy_kind, m.size_bytes, m.duration_ns, m.migration_cause = 'prefetch' AS is_asked_for
-    FROM memcpys AS m ASOF JOIN owners AS o ON o.start_ns <= m.start_ns
-    WHERE m.migration_cause IS NOT NULL AND m.start_ns < o.end_ns
+    SELECT event AS copy_kind, size_bytes, duration_ns, in_kernel_ns, name, nvtx_path, cause = 'prefetch' AS is_asked_for
+    FROM happened WHERE cause IS NOT NULL
 ),
 faults AS (
-    SELECT f.side, f.faults, f.duration_ns
-    FROM page_faults AS f ASOF JOIN owners AS o ON o.start_ns <= f.start_ns
-    WHERE f.start_ns < o.end_ns
+    SELECT split_part(event, ' ', 1) AS side, faults, duration_ns FROM happened WHERE cause IS NULL
+),
+-- The kernel and range whose migrations took most time.
+most AS (
+    SELECT name, nvtx_path FROM moved WHERE NOT is_asked_for
+    GROUP BY name, nvtx_path ORDER BY sum(duration_ns) DESC, count(*) DESC, name, nvtx_path LIMIT 1
 ),
 said AS (
     SELECT copy_kind, counted_text(count(*) / any_value(w.gpu_tokens), 'migration') || ' ' || CASE copy_kind WHEN 'UM H2D' THEN 'to the GPU' WHEN 'UM D2H' THEN 'to the host' ELSE 'between GPUs' END
@@ -48,14 +54,12 @@ cost AS (
 SELECT
     c.cost_ns / w.gpu_tokens AS recoverable_ns,
     least(100 * c.cost_ns / w.all_ns, 100) AS wall_pct,
-    (SELECT concat_ws(' in ', operation_text(name), nvtx_path) FROM unified_memory_report
-        WHERE event LIKE 'UM%' AND cause <> 'prefetch' ORDER BY total_ns DESC, calls DESC, event, cause, name, nvtx_path LIMIT 1) AS place,
+    (SELECT concat_ws(' in ', operation_text(name), nvtx_path) FROM most) AS place,
     concat_ws('; ',
         (SELECT string_agg(sentence, ', ' ORDER BY copy_kind DESC) FROM said) || ' ' || $per || ' take ' || time_text(c.moved_ns / w.gpu_tokens),
-        (SELECT time_text(sum(in_kernels_ns)) || ' of it while kernels run' || CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN ', in all' ELSE '' END
-            FROM unified_memory_report WHERE event LIKE 'UM%' AND cause <> 'prefetch' HAVING sum(in_kernels_ns) > 0),
-        (SELECT string_agg(counted_text(number, side || ' page fault'), ', ' ORDER BY side DESC) || ' in all'
-            FROM (SELECT side, sum(faults) AS number FROM faults GROUP BY side) HAVING count(*) > 0),
+        (SELECT time_text(sum(in_kernel_ns) / any_value(w.gpu_tokens)) || ' of it while kernels run' FROM moved, walls AS w WHERE NOT is_asked_for HAVING sum(in_kernel_ns) > 0),
+        (SELECT string_agg(counted_text(number, side || ' page fault'), ', ' ORDER BY side DESC) || ' ' || $per
+            FROM (SELECT side, sum(faults) / any_value(w.gpu_tokens) AS number FROM faults, walls AS w GROUP BY side) HAVING count(*) > 0),
         (SELECT format_bytes((bytes / w.gpu_tokens)::BIGINT) || ' besides are prefetched' FROM (SELECT sum(size_bytes) AS bytes FROM moved WHERE is_asked_for) WHERE bytes > 0)
     ) AS evidence
 FROM cost AS c, walls AS w

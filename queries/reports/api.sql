@@ -4,6 +4,7 @@ topic = "program"
 place = 3
 question = "Which CUDA API calls take the host's time?"
 aliases = ["cuda_api_sum"]
+main = ["name", "total_ns", "api_time_pct", "calls", "avg_ns", "med_ns", "max_ns", "wall_pct"]
 description = """
 Adds up the time that the host spent in CUDA API calls, runtime and driver, by function name. A call made inside another
 call is left out, so that no time counts twice. A call that begins in the window of --from and --to counts whole.
@@ -14,7 +15,7 @@ reading = """
 Time in sync calls (and in blocking cudaMemcpy) is waiting: if the GPU is busy meanwhile all is well, else see syncs. Time
 in launch calls close to the wall is launch-bound: fuse kernels or use a CUDA graph, see launches. Allocations after the
 start: see mallocs. A max far above the median is often the first call, which creates the context or loads a module."""
-empty = "No CUDA API calls in this scope; if the program did use CUDA, capture with: nsys profile -t cuda"
+empty = "No CUDA API calls are recorded in this scope; if the program did use CUDA, capture with: nsys profile -t cuda"
 
 [params.group_by]
 default = "call"

@@ -3,6 +3,7 @@ title = "What bounds each kernel"
 topic = "kernels"
 place = 3
 question = "Is a kernel bound by compute, memory or latency, and how sure is that?"
+main = ["name", "total_ns", "kernel_time_pct", "calls", "bound", "confidence", "evidence"]
 details = ["memory_level", "sms_active_pct"]
 description = """
 Says for each kernel and launch configuration whether compute, memory or latency bounds it, by the best evidence there is.
@@ -16,7 +17,7 @@ reading = """
 compute: fewer or cheaper operations, tensor cores, lower precision. memory: fewer bytes, fusion, better reuse and
 coalescing. latency: more parallelism or fewer launches; see occupancy and per-token. balanced: near the peak on both sides;
 change the algorithm or accept. What is inferred or unknown, and takes much time, is worth a look with ncu."""
-empty = "No kernels ran in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+empty = "No kernels are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.margin]
 default = 20.0

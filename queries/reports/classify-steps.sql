@@ -5,6 +5,7 @@ place = 5
 question = "What bounds each step, and which steps are not like the others?"
 page = false
 aliases = ["step-verdicts"]
+main = ["step", "verdict", "duration_ns", "gpu_pct", "launch_pct", "sync_pct", "copy_pct", "launch_calls"]
 description = """
 The verdict of classify for each steady step, with the shares of its wall that lead to it. The parts are those of classify;
 other_pct is what the profiler took, what lies before a GPU's first or after its last operation, and what cannot be told for

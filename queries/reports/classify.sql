@@ -3,6 +3,7 @@ title = "What bounds the steady state"
 topic = "steps"
 place = 2
 question = "What bounds a step: launches, syncs, copies, allocations, communication, or the GPU?"
+main = ["part", "time_ns", "wall_pct", "recoverable_ns", "verdict", "evidence"]
 details = ["see"]
 description = """
 Splits the wall of a steady step (see steps; of the whole scope where none are found) by what it would take to win the time
@@ -23,7 +24,7 @@ allocation-bound: see mallocs. copy-bound: pin memory, copy asynchronously on an
 GPU-bound: the host keeps up, so look at kernels: top and classify --kernels. recoverable_ns is the most that removing a
 cause can win, for another may take its place: change one thing and look again. All is of the profiled run, in which
 launches take about a third longer than alone. classify-steps gives the verdict of each step."""
-empty = "Nothing ran on a GPU in this scope; if the program did use one, capture with: nsys profile -t cuda"
+empty = "Nothing that ran on a GPU is recorded in this scope; if the program did use one, capture with: nsys profile -t cuda"
 
 [params.least_pct]
 default = 10.0
@@ -95,6 +96,9 @@ SELECT 'CUDA graphs ran as a whole: their time is gpu, with what is idle or copi
 FROM graph_launches HAVING count(*) > 0"""
 processes = """
 SELECT sentence FROM _other_processes WHERE EXISTS (FROM answer)"""
+unknown = """
+SELECT 'the launch calls of what ended ' || round(wall_pct, 1) || ' % of the wall are not in the trace: what the GPU waited for then is not known'
+FROM answer WHERE part = 'unknown' AND wall_pct >= 0.05 AND NOT EXISTS (FROM _unrecorded WHERE what = 'calls')"""
 */
 WITH budget AS MATERIALIZED (
     FROM step_budget

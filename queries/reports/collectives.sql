@@ -4,6 +4,7 @@ topic = "ranks"
 place = 1
 page = false
 question = "What do collectives cost: waiting for the last rank, or transfer?"
+main = ["operation", "bytes", "calls", "kernel_ns", "waiting_ns", "transfer_ns", "skew_ns", "bus_bytes_per_s"]
 details = ["communicator", "total_ns"]
 description = """
 Groups the collectives of NCCL by communicator, operation and size of the message. Collectives of several ranks are matched by
@@ -15,7 +16,7 @@ reading = """
 Much waiting and little transfer: see ranks for who is late; a faster link or overlap would not help. Much transfer at a low
 bus_bytes_per_s: compare it with what nccl-tests measures for that size between these GPUs. Small messages have a low one by nature:
 send fewer, larger ones."""
-empty = "No kernels of NCCL ran in this scope."
+empty = "No kernels of NCCL are recorded in this scope."
 
 [columns]
 operation = "AllReduce, AllGather, SendRecv …; NULL where the kernel's name does not say"

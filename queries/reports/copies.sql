@@ -4,6 +4,7 @@ topic = "waits"
 place = 2
 question = "What is copied, in which direction, from which kind of memory, how fast?"
 aliases = ["cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum", "cuda_memcpy_async", "cuda_memcpy_sync"]
+main = ["kind", "total_ns", "copy_time_pct", "calls", "size_bytes", "avg_bytes", "bandwidth_bytes_per_s", "source_memory", "target_memory"]
 description = """
 Adds up the copies and memsets that GPUs carried out, by the call that asked for them, the kind, and the memory that they
 read and wrote. A row of the trace counts once, also where it stands for a batch of copies. bandwidth is all bytes divided
@@ -15,7 +16,7 @@ blocks like any other: allocate it with cudaMallocHost (pin_memory=True). A band
 25 GB/s, PCIe 5: 50 GB/s) with a small avg_bytes is latency: send one large copy instead of many small ones, see --group-by
 size. H2D in a loop: keep the data on the GPU. D2H in a loop: see syncs. D2D: a fused kernel would not need it. UM: pages
 of unified memory, which no pinned memory speeds up: see unified-memory."""
-empty = "No copies or memsets ran in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+empty = "No copies or memsets are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.group_by]
 default = "call"
@@ -62,6 +63,7 @@ FROM answer WHERE name LIKE '%Async%' AND 'pageable' IN (source_memory, target_m
 batches = """
 SELECT count(*) || ' rows of the trace stand for ' || sum(copy_count) || ' copies in batches: each counts once here'
 FROM memcpys WHERE copy_count > 1 HAVING count(*) > 0"""
+graphs = "SELECT of_copies FROM _whole_graphs"
 [agent]
 rows = 4
 columns = ["kind", "source_memory", "target_memory", "name", "calls", "total_ns", "size_bytes"]

@@ -3,6 +3,7 @@ title = "What the CPU does while the GPU waits for it"
 topic = "idle"
 place = 6
 question = "What does the CPU do outside of CUDA calls while the GPU waits for it: which functions, which calls of the operating system?"
+main = ["nvtx_path", "what", "time_ns", "wall_pct", "samples", "function_name"]
 details = ["work_pct", "off_cpu_ns"]
 description = """
 Splits the CPU work of idle: time in which a GPU was idle and the thread that launched the next operation was outside of CUDA
@@ -42,6 +43,9 @@ WHERE w.counted_by = $group_by AND w.counted_by <> 'inclusive' AND w.is_told AND
 unsampled = """
 SELECT 'which functions that is was not recorded: capture with --sample=process-tree --cpuctxsw=process-tree' FROM answer
 WHERE what = 'outside of OS calls' LIMIT 1"""
+unscheduled = """
+SELECT 'when threads had no CPU was not recorded: what samples do not account for may be waiting; capture with --cpuctxsw=process-tree'
+FROM answer WHERE samples > 0 AND NOT EXISTS (FROM _scheduling) LIMIT 1"""
 [agent]
 rows = 6
 columns = ["nvtx_path", "what", "time_ns", "wall_pct", "samples", "function_name"]

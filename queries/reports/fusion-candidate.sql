@@ -4,6 +4,7 @@ topic = "kernels"
 place = 8
 question = "Which kernels are in one of the chains that fusion lists, and how is its gain calculated?"
 page = false
+main = ["position", "operation", "duration_ns", "gap_ns", "host_ns", "api_ns", "role", "name"]
 description = """
 The kernels of one candidate of the report fusion in their order, with means over the times that the chain comes in the typical
 step, and where the first of them is launched. The notes say how its gain is reckoned."""
@@ -39,7 +40,10 @@ SELECT 'candidate ' || candidate || ', ' || coalesce(pattern, 'novel') || ': ' |
 FROM fusion_candidates WHERE candidate = $candidate"""
 launches = """
 SELECT 'launch calls: (' || kernel_count || ' - 1) × ' || per_step || ' = ' || kernels_saved || ' kernels fewer, ' || launches_saved || ' launch calls; host time ' || round(host_low_ns / 1e3, 1) || ' to ' || round(host_high_ns / 1e3, 1) || ' µs a step'
-FROM fusion_candidates WHERE candidate = $candidate"""
+FROM fusion_candidates WHERE candidate = $candidate AND NOT EXISTS (FROM _unrecorded WHERE what = 'calls')
+UNION ALL
+SELECT 'launch calls: they are not in the trace, so what fewer of them save is not known' FROM fusion_candidates
+WHERE candidate = $candidate AND EXISTS (FROM _unrecorded WHERE what = 'calls')"""
 kernels = """
 SELECT 'GPU time: of ' || round(chain_ns / 1e3, 1) || ' µs a step, ' || round(kernel_low_ns / 1e3, 1) || ' to ' || round(kernel_high_ns / 1e3, 1) || ' µs; a kernel costs ' || round(fixed_ns / 1e3, 2) || ' µs at least; '
     || round(gap_ns / 1e3, 1) || ' µs between them'

@@ -3,6 +3,7 @@ title = "Which chains of kernels to fuse, and what it would save"
 topic = "kernels"
 place = 2
 question = "Which chains of kernels would be worth fusing, and what would that save?"
+main = ["candidate", "pattern", "saved_low_ns", "saved_high_ns", "saved_pct", "per_step", "kernel_count", "verdict", "complexity", "chosen", "chain"]
 description = """
 Finds chains of kernels that come back in order in the typical step (the mean of up to 32 steady steps with the same sequence of
 operations, from the middle), on one stream and with no wait, copy or communication in between: runs that cannot be longer

@@ -3,6 +3,7 @@ title = "Where in the program the GPU is idle for long"
 topic = "idle"
 place = 3
 question = "At which place of the program does the GPU stall: before which operation, in which range, behind which call?"
+main = ["after_name", "total_ns", "wall_pct", "gaps", "med_ns", "host", "nvtx_path"]
 details = ["idle_pct", "steps"]
 description = """
 Groups the gaps of the report gaps by the operation after them, the NVTX ranges that hold most of them (numbers as #), and what
@@ -51,6 +52,7 @@ FROM (
     UNION ALL
     SELECT sentence FROM _caller_sentence WHERE $group_by = 'stack'
 ) WHERE EXISTS (FROM answer)"""
+graphs = "SELECT of_idle FROM _whole_graphs"
 */
 WITH steady AS (
     SELECT step, start_ns, end_ns FROM steps WHERE phase = 'steady'

@@ -3,6 +3,7 @@ title = "Idle time of each GPU by the length of its gaps"
 topic = "idle"
 place = 4
 question = "How long are the gaps: many short ones or few long ones?"
+main = ["gpu_id", "length", "gaps", "total_ns", "idle_pct", "wall_pct", "avg_ns"]
 description = """
 Counts the gaps of each GPU by their length. A gap is the time from the end of all operations so far (kernels, copies,
 memsets, whole graphs) to the start of the next; under --nvtx gaps are cut to the ranges. Gaps and busy time add up to the
@@ -24,6 +25,9 @@ idle_pct = "total_ns as a share of the idle time of all gaps of this GPU"
 wall_pct = "total_ns as a share of the wall"
 avg_ns = "Mean length"
 max_ns = "Longest"
+
+[notes]
+graphs = "SELECT of_idle FROM _whole_graphs"
 */
 WITH classes(turn, length) AS (
     VALUES (0, 'under 1 µs'), (1, '1 to 2 µs'), (2, '2 to 5 µs'), (3, '5 to 10 µs'), (4, '10 to 20 µs'), (5, '20 to 50 µs'),

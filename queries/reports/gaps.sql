@@ -4,6 +4,7 @@ topic = "idle"
 place = 3
 question = "When is the GPU idle, and what was the host doing?"
 aliases = ["gpu_gaps"]
+main = ["start_ns", "duration_ns", "wall_pct", "cause", "host", "after_name", "nvtx_path"]
 details = ["idle_pct", "host_ns", "gpu_id", "process_id", "thread_id", "end_ns"]
 description = """
 A gap is the time on one GPU from the end of all operations so far (kernels, copies, memsets, whole graphs, on any stream
@@ -50,6 +51,7 @@ SELECT CASE WHEN $min_gap_ns IS NULL THEN 'the 1,000 longest gaps are listed; ' 
     || round(max(duration_ns * 100 / idle_pct) / 1e6 - sum(duration_ns) / 1e6, 3) || ' ms of idle time ('
     || round(100 - sum(idle_pct), 1) || ' %): list more with --min-gap, or count them all with gap-sizes'
 FROM answer WHERE idle_pct > 0 HAVING sum(idle_pct) < 99.95"""
+graphs = "SELECT of_idle FROM _whole_graphs"
 */
 SELECT
     start_ns, duration_ns, 100.0 * duration_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct, idle_pct, cause, host, host_ns,

@@ -132,6 +132,7 @@ SELECT
     END AS verdict,
     CASE
         WHEN s.single_launches < 2 AND s.graph_launches > 0 THEN 'the step is launched by CUDA graphs already'
+        WHEN s.single_launches < 1 AND EXISTS (FROM _unrecorded WHERE what = 'calls') THEN 'the launch calls are not in the trace'
         WHEN s.single_launches < 2 THEN 'a step has fewer than two launches'
         ELSE 'the GPU waits for launches ' || round(100 * s.waiting_ns / s.wall_ns, 1) || ' % of the step: '
             || counted_text(round(s.single_launches), 'call') || ' of ' || round(s.launch_call_ns / 1e3, 1) || ' µs'

@@ -3,6 +3,7 @@ title = "What kernels could give back"
 topic = "kernels"
 place = 7
 question = "What could kernels give back, by what Nsight Compute measured of them?"
+main = ["name", "recoverable_ns", "total_ns", "kernel_time_pct", "calls", "bound", "ceiling_used_pct", "ceiling"]
 description = """
 Lays what Nsight Compute measured (ncu import) beside the time that the same kernels take in the trace. ceiling_used_pct says
 how near a kernel is to what can be had of the busier of its two roofs: SM throughput of sm_ceiling, DRAM throughput of

@@ -3,6 +3,7 @@ title = "What the host does that keeps the GPU waiting"
 topic = "idle"
 place = 2
 question = "What does the host do that keeps the GPU waiting, and what may removing it win?"
+main = ["bottleneck", "recoverable_ns", "wall_pct", "count", "host_ns", "see"]
 details = ["code"]
 description = """
 Ranks what the host does in a steady step (see steps; in the whole scope where none are found) by what removing it may win
@@ -16,7 +17,7 @@ From the top, one at a time. D2H sync points: keep the value on the GPU, or read
 pool (see mallocs). CPU work (see cpu-work, gaps): do it later, on another thread, or take it out of the step with a CUDA graph. Launch calls: a
 CUDA graph or fusion (see graph-candidates). Pageable copies: pin the memory (see copies). Blocking memsets:
 cudaMemsetAsync. What takes host_ns but has nothing recoverable is hidden behind the GPU's work: leave it."""
-empty = "No CUDA calls in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+empty = "No CUDA calls are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [columns]
 bottleneck = "What the host does"

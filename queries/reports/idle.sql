@@ -3,6 +3,7 @@ title = "Where the wall of each GPU goes: busy, or idle and why"
 topic = "idle"
 place = 1
 question = "Where does the wall of each GPU go: busy, or idle for which cause? Adds up to 100 %."
+main = ["gpu_id", "cause", "host", "time_ns", "wall_pct"]
 description = """
 Splits the wall of each GPU into busy time (the union of kernels, copies, memsets and whole graphs) and idle time by its
 cause, so that the shares of a GPU add up to 100 %. A gap is put down to the operation that ends it. If that operation's
@@ -19,7 +20,7 @@ in a CUDA graph, which also removes launch calls and most launch latency; or fus
 GPU before it launched on: see syncs. allocation: use a memory pool, see mallocs. dependency: the next node of a graph, another
 stream, an event: see streams and gaps. profiler: not the program's doing. Much edge: the capture holds loading and warm-up,
 narrow it with --nvtx or --from and --to. Launches cost about a third more under the profiler than alone."""
-empty = "Nothing ran on a GPU in this scope; if the program did use one, capture with: nsys profile -t cuda"
+empty = "Nothing that ran on a GPU is recorded in this scope; if the program did use one, capture with: nsys profile -t cuda"
 
 [columns]
 gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
@@ -31,7 +32,8 @@ wall_pct = "Share of the wall; of one GPU they add up to 100"
 [notes]
 unknown = """
 SELECT 'the launch calls of what ended ' || round(sum(wall_pct), 1) || ' % of the wall are not in the trace'
-FROM answer WHERE cause = 'unknown' HAVING sum(wall_pct) >= 0.05"""
+FROM answer WHERE cause = 'unknown' AND NOT EXISTS (FROM _unrecorded WHERE what = 'calls') HAVING sum(wall_pct) >= 0.05"""
+graphs = "SELECT of_idle FROM _whole_graphs"
 [agent]
 rows = 8
 columns = ["gpu_id", "cause", "host", "time_ns", "wall_pct"]

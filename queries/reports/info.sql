@@ -24,6 +24,7 @@ detail = "The text, or more about the number; in section missing, how to capture
 next = """
 SELECT CASE
     WHEN count(*) FILTER (metric = 'gpu_busy_pct') = 0 THEN NULL
+    WHEN max(value) FILTER (metric = 'whole_graph_pct') >= 50 THEN 'next: most of what the GPU runs is hidden in CUDA graphs: capture with --cuda-graph-trace=node'
     WHEN min(value) FILTER (metric = 'gpu_busy_pct') < 90
         THEN 'next: ' || CASE count(*) FILTER (metric = 'gpu_busy_pct') WHEN 1 THEN 'the' ELSE 'a' END || ' GPU is idle ' || round(100 - min(value) FILTER (metric = 'gpu_busy_pct'), 1) || ' % of the wall: nsys-insight gaps says why'
     ELSE 'next: the GPU is nearly always busy: nsys-insight top says with what'
@@ -188,7 +189,8 @@ found(place, rank, section, metric, value, detail) AS (
     SELECT 70, place, 'missing', metric, NULL, detail
     FROM scope, LATERAL (
         VALUES
-            (0, 'kernels', 'nsys profile -t cuda; or the program did not use the GPU', NOT EXISTS (FROM ops)),
+            (0, 'kernels', 'nsys profile -t cuda; or the program did not use the GPU', NOT EXISTS (FROM ops) AND NOT EXISTS (FROM _unrecorded)),
+            (0, 'kernels', 'a newer nsys or driver, or less at a time; and let the program end by itself', EXISTS (FROM _unrecorded WHERE what = 'kernels')),
             (1, 'graph_kernels', '--cuda-graph-trace=node', EXISTS (FROM graphs WHERE wholes > 0)),
             (2, 'nvtx_ranges', '-t cuda,nvtx, and ranges around the program''s steps', NOT EXISTS (FROM nvtx_ranges)),
             (3, 'memory_events', '--cuda-memory-usage=true', NOT EXISTS (FROM memory_events)),

@@ -4,6 +4,7 @@ topic = "steps"
 place = 8
 question = "How many launch calls does a step make for each family of kernels, each kernel, or each caller?"
 example = "--group-by caller"
+main = ["name", "launch_calls", "launch_pct", "host_ns", "gpu_ns", "kernels", "gpu_pct"]
 details = ["kernels", "gpu_pct"]
 description = """
 Counts the launch calls that begin in a steady step (see steps; in the whole scope where none are found), per token, with what
@@ -14,7 +15,7 @@ may overlap."""
 reading = """
 What makes many launches of little gpu_ns is worth fusing (see fusion) or capturing in a CUDA graph (see graph-candidates): each launch
 costs the host about the same, however little it runs. By caller, a function at the top is where to do it."""
-empty = "No launch calls in the steady steps; if the program did use the GPU, capture with: nsys profile -t cuda"
+empty = "No launch calls are recorded in the steady steps; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.group_by]
 default = "family"

@@ -4,6 +4,7 @@ topic = "kernels"
 place = 4
 question = "With which grids, blocks, registers and shared memory do kernels run; do they fill the GPU?"
 aliases = ["cuda_gpu_kern_gb_sum"]
+main = ["name", "total_ns", "kernel_time_pct", "calls", "grid", "block", "registers_per_thread", "waves_per_sm", "flags"]
 description = """
 Adds up GPU time by kernel, grid, block, registers, shared and local memory. blocks_per_sm is how many such blocks fit on an
 SM at once, and waves_per_sm = blocks_count / (SMs * blocks_per_sm); occupancy says which resource limits them."""
@@ -12,7 +13,7 @@ waves_per_sm below 1: the grid does not fill the GPU; give it more blocks (small
 it beside another kernel. Just above a whole number: the last wave runs nearly empty. Local memory is spilled registers or
 arrays: lower the pressure (__launch_bounds__, smaller tiles). One kernel with very many grids: shapes vary, so a CUDA
 graph cannot be reused. What limits blocks_per_sm: see occupancy."""
-empty = "No kernels ran in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+empty = "No kernels are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 details = ["min_ns", "max_ns", "blocks_count", "threads_per_block", "static_shared_bytes", "local_per_thread_bytes", "cluster", "gpu", "sm_count"]
 

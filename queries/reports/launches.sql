@@ -4,6 +4,7 @@ topic = "idle"
 place = 5
 question = "How long do launch calls take, how long do kernels queue, is the step launch-bound?"
 aliases = ["cuda_kern_exec_sum"]
+main = ["name", "total_avg_ns", "calls", "api_avg_ns", "queue_avg_ns", "kernel_avg_ns", "api_kernel_ratio"]
 description = """
 Follows each kernel from its launch call over the queue to the GPU, by kernel and launching function: total = api + queue +
 kernel. api is the host's time in the call, queue from the call's return to the kernel's start, kernel its time on the
@@ -14,7 +15,7 @@ reading = """
 A long queue is health: the CPU is ahead and the GPU never waits. A queue of a few microseconds (the launch latency itself)
 with an api_kernel_ratio above 1 is launch-bound: the kernel runs shorter than its launch takes. Launch fewer kernels:
 fuse them, or capture the step in a CUDA graph. Rows are sorted by api_total_ns, what each kernel costs the CPU."""
-empty = "No kernels ran in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+empty = "No kernels are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.group_by]
 default = "kernel"

@@ -4,6 +4,7 @@ topic = "waits"
 place = 3
 question = "What is allocated and freed in the loop, and what does it stall?"
 aliases = ["allocations"]
+main = ["name", "total_ns", "calls", "steady_count", "avg_ns", "gpu_idle_ns", "size_bytes", "memory"]
 description = """
 Adds up the calls that allocate and free memory, of the runtime and the driver, by function; calls inside other calls are not
 counted. steady_count are those that began in a steady step (see steps), startup_count those that began before the first one.
@@ -16,7 +17,7 @@ steady_count should be 0. Hundreds per step are a framework's allocator at work:
 freed, unless memory is short, empty_cache is called or shapes grow from step to step. Allocate before the loop, reuse
 buffers, or use a pool (cudaMallocAsync, cudaFreeAsync), whose calls do not synchronise. Pinned host memory is slow to
 allocate: do it once. A first call of milliseconds creates the context; it is not the allocation."""
-empty = "No calls that allocate or free memory in this scope: what the program needs it had before, or took from its own pool"
+empty = "No calls that allocate or free memory are recorded in this scope: if all calls are, the program had what it needs before, or took it from its own pool"
 
 [params.group_by]
 default = "call"

@@ -4,6 +4,7 @@ topic = "program"
 place = 1
 question = "How much host and GPU time does each NVTX range take, nested and its own?"
 aliases = ["nvtx_sum", "nvtx-sum"]
+main = ["name", "host_ns", "wall_pct", "calls", "gpu_ns", "own_host_ns", "kernels", "avg_ns"]
 description = """
 Host time is from opening to closing a range on its thread, own_host_ns the part of it in no range further inside. GPU work
 belongs to the ranges that are open on the launching thread when its launch call begins, however late it runs: gpu_ns adds

@@ -3,6 +3,7 @@ title = "Theoretical occupancy of kernels, and what limits it"
 topic = "kernels"
 place = 5
 question = "How many warps fit on an SM, what limits them, what would one more block need?"
+main = ["name", "total_ns", "kernel_time_pct", "grid", "block", "occupancy_pct", "limited_by", "waves_per_sm"]
 details = ["ncu_occupancy_pct"]
 description = """
 For each kernel and launch configuration, how many of its blocks an SM can hold at once: the least that its warps, its block
@@ -15,7 +16,7 @@ Low occupancy is no fault in itself: matrix products run best at 10 to 20 %, wit
 says latency, or memory below 60 % of its peak. limited_by registers: __launch_bounds__ or smaller tiles; shared memory:
 fewer stages; warps: a block size that divides the SM's; blocks: larger blocks. next_step says what one more block would
 need. wave_fill far below 100: the last wave leaves SMs empty (tail effect)."""
-empty = "No kernels ran in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+empty = "No kernels are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [columns]
 name = "The kernel"

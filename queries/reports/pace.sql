@@ -3,6 +3,7 @@ title = "How kernels or ranges behave from step to step"
 topic = "steps"
 place = 4
 question = "How does a kernel's or a range's time change from step to step?"
+main = ["name", "pace", "median_ns", "first_ns", "last_ns", "slope_ns", "max_ns", "max_step"]
 description = """
 Adds up, for each step of the steady state, the time of each kernel that was launched in it, or with --by range the host time of
 each NVTX range that began in it on any thread, and follows that over the steps. The steps are those of the report steps. A

@@ -4,6 +4,7 @@ topic = "kernels"
 place = 9
 question = "What can the GPU do at most, in each precision?"
 page = false
+main = ["gpu", "precision", "tflop_per_s", "memory_bytes_per_s", "balance_ratio", "sm_count", "clock_hz"]
 description = """
 Peak operations per second of each GPU and precision: SMs x maximum clock (both as the trace says) x operations of one SM in
 one cycle (the catalog, by compute capability; dense, a multiply-add counted as two). fp64 and fp32 are ordinary arithmetic,

@@ -4,6 +4,7 @@ topic = "steps"
 place = 1
 question = "What does one token (or training step) cost: launches, kernels, busy, idle, syncs, copies?"
 aliases = ["per-step"]
+main = ["metric", "per_token", "wall_pct", "median", "p5", "p95", "stddev"]
 description = """
 The budget of a step of the steady state: what each step holds, as statistics over the steps, and per token. The steps are
 those of the report steps, which says how they are found, what their wall is, and what belongs to one; warm-up, prefill and

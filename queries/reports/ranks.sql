@@ -4,6 +4,7 @@ topic = "ranks"
 place = 0
 page = false
 question = "Which rank is late, by how much, and what is it doing meanwhile?"
+main = ["rank", "step_ns", "busy_ns", "waiting_ns", "transfer_ns", "idle_ns", "late_steps", "late_ns", "because"]
 details = ["nccl_kernels", "process_id", "gpu_id", "trace"]
 description = """
 Describes each rank: a process on a GPU that runs kernels of NCCL, be they in several traces or several processes of one. Times
@@ -16,7 +17,7 @@ reading = """
 host: look at the rank's trace alone (gaps, host, nvtx) where because says. gpu: a larger share of the work, or a slower clock: top
 on both ranks. Waiting that falls on all ranks in turn is jitter, or work that is dealt unevenly from step to step. transfer is what
 overlapping communication with work can hide; waiting is not."""
-empty = "No kernels of NCCL ran in this scope."
+empty = "No kernels of NCCL are recorded in this scope."
 
 [columns]
 rank = "Its number"

@@ -4,6 +4,7 @@ topic = "kernels"
 place = 6
 question = "How near the peak of the GPU does a kernel come?"
 example = "--gemm 8192,8192,8192"
+main = ["name", "total_ns", "calls", "precision", "tflop_per_s", "bytes_per_s", "roof_pct", "roof"]
 details = ["traffic_ratio", "work_ratio", "ncu_ns", "other_flop_count", "l2_bytes", "l1_bytes", "l2_intensity_ratio", "l1_intensity_ratio"]
 description = """
 Places kernels under the roofline: operations per byte of memory traffic against operations per second. Bytes are those of

@@ -3,6 +3,7 @@ title = "Steps, one by one"
 topic = "steps"
 place = 3
 question = "Which steps are there, how long is each, and which are not like the others?"
+main = ["step", "duration_ns", "phase", "gpu_busy_ns", "gpu_idle_ns", "kernels", "launch_calls", "sync_points", "outlier"]
 description = """
 Finds the repetitions of the work (decoded tokens, training iterations) in the process that is busiest, and counts what each
 holds. They are told by the first of these that convinces: an NVTX range that repeats and holds the GPU work, CUDA graphs, the

@@ -3,6 +3,7 @@ title = "CUDA streams: work and overlap"
 topic = "program"
 place = 2
 question = "Which streams are busy, and do they overlap?"
+main = ["device_id", "stream_id", "busy_ns", "wall_pct", "kernels", "copies", "overlap_pct", "stream_type"]
 description = """
 Describes each stream on which something ran. busy_ns is the union of its kernels, copies, memsets and whole graphs;
 overlap_ns the part of that in which another stream of the same GPU was busy too, of whatever process. span_ns is the time
@@ -13,7 +14,7 @@ One stream with an overlap of 0: everything runs in turn, so copies and independ
 their own. Many streams with little overlap: they wait for each other (events, the default stream) or each kernel fills the
 GPU. Copies on the stream of the kernels do not overlap with them: put them on another, from pinned memory. The default
 stream (null stream) waits for all other streams: use non-blocking ones or --default-stream per-thread."""
-empty = "No GPU operations in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+empty = "No GPU operations are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [columns]
 process_id = "Operating system's process id"

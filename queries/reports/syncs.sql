@@ -4,6 +4,7 @@ topic = "waits"
 place = 1
 question = "Where does the host wait for the GPU, and how much idle does that cause?"
 aliases = ["cuda_api_sync"]
+main = ["kind", "gpu_idle_ns", "steady_idle_ns", "calls", "host_wait_ns", "avg_ns", "name", "nvtx_path"]
 details = ["copy_kind", "is_copy"]
 description = """
 Counts the calls in which the host waits, by place: what it waits for, the NVTX path on the waiting thread, the call, and the
@@ -23,7 +24,7 @@ tensor in an if. Few bytes mean a scalar is read back: keep it on the GPU, read 
 asynchronously and look later. H2D copy + wait: a tensor made from a Python value (torch.tensor(…, device='cuda')): make it
 on the GPU, or once. wait: torch.cuda.synchronize, or a library's own. Removing a wait wins at most gpu_idle_ns. Much more
 gpu_idle_ns than steady_idle_ns: most of it is start-up, or between the steps."""
-empty = "No call in this scope made the host wait; if the program did use the GPU, capture with: nsys profile -t cuda"
+empty = "No call that makes the host wait is recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.group_by]
 default = "call"

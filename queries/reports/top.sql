@@ -4,6 +4,7 @@ topic = "kernels"
 place = 1
 question = "Which kernels take the time? By name, family, provenance, device, stream or NVTX range."
 aliases = ["cuda_gpu_kern_sum"]
+main = ["name", "total_ns", "kernel_time_pct", "calls", "avg_ns", "med_ns", "max_ns", "family"]
 description = """
 Adds up the GPU time of every kernel execution by name. kernel_time_pct is the share of all kernel time in scope, wall_pct
 the share of the wall. That may be more than 100 %: kernels overlap on several streams, and a scope counts a kernel that
@@ -12,7 +13,7 @@ end - start as CUPTI measured them on the GPU."""
 reading = """
 Look at the top three by time and the top by calls. Many calls with a moderate average: a per-layer kernel, so a candidate
 for fusion. Few calls with a high average: optimise inside the kernel. A small wall_pct all over: the GPU waits, see gaps."""
-empty = "No kernels ran in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+empty = "No kernels are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.group_by]
 default = "full"

@@ -7,10 +7,11 @@ known of who came first.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections import deque
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable
 
     import numpy as np
 
@@ -64,26 +65,29 @@ def fit(reference: Ints, other: Ints) -> Clock:
     return Clock(offset, 0.0, since, error)
 
 
-def aligned(ends: Mapping[tuple[int, int], tuple[Ints, Ints]], traces: Sequence[int]) -> dict[int, Clock]:
-    """Lead the clocks of traces to that of the first.
+class Links(Protocol):
+    """The collectives that traces share; of hundreds of traces not all pairs are looked at."""
 
-    Args:
-        ends: Of pairs of traces, the ends of the collectives that both took part in.
-        traces: Their numbers.
+    def of(self, trace: int) -> Iterable[int]:
+        """The traces that share any with this one."""
+
+    def ends(self, one: int, other: int) -> tuple[Ints, Ints]:
+        """The ends of those that both took part in, as each has them."""
+
+
+def aligned(links: Links, first: int) -> dict[int, Clock]:
+    """Lead the clocks of traces to that of the first.
 
     Returns:
         The clocks of those that are linked with the first by collectives, be it by way of others.
     """
-    links: dict[int, dict[int, tuple[Ints, Ints]]] = {}
-    for (one, other), (of_one, of_other) in ends.items():
-        links.setdefault(one, {})[other] = (of_one, of_other)
-        links.setdefault(other, {})[one] = (of_other, of_one)
-    found = {traces[0]: Clock()}
-    todo = [traces[0]]
+    found = {first: Clock()}
+    todo = deque([first])
     while todo:
-        known = todo.pop(0)
-        for other, (of_known, of_other) in sorted(links.get(known, {}).items()):
-            if other not in found:
+        known = todo.popleft()
+        for other in sorted(set(links.of(known)) - found.keys()):
+            of_known, of_other = links.ends(known, other)
+            if len(of_known):
                 found[other] = fit(of_known, of_other).after(found[known])
                 todo.append(other)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -20,19 +21,19 @@ if TYPE_CHECKING:
 _COLUMNS = ("process_id", "device_id", "gpu_id", "stream_id", "start_ns", "end_ns", "name_id")
 
 
-def fill(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], prepare: Callable[[str], None]) -> None:
+def fill(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], prepare: Callable[..., None]) -> None:
     """Fill `facts.nccl_kernels` and `facts.nccl_ranks`.
 
     Args:
         connection: Where the model is.
         parts: The catalogs in which the traces have theirs.
-        prepare: Creates the views and relations that a statement names.
+        prepare: Creates the views and relations that a statement names, in all of them or in those that are `among`.
     """
     for name in ("schemas", "payloads", "kernels"):
         prepare(query(f"facts/nccl/{name}"))
     for part in parts:
         with several.inside(connection, part):
-            _fill(connection, prepare)
+            _fill(connection, partial(prepare, among=[part]))
 
 
 def _fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None]) -> None:

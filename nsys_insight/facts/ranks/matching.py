@@ -179,13 +179,23 @@ def _worth_fitting(one: _Lane, other: _Lane, began_apart: int) -> list[int]:
     import numpy as np
 
     rough = []
+    what, other_what = _numbered(one, other)
+    is_all = bool((one.size >= 0).all() and (other.size >= 0).all())
+    # All that is done here is done thousands of times for each rank.
     for shift in range(max(_LEAST - len(other), -_FARTHEST), min(len(one) - _LEAST, _FARTHEST) + 1):
-        mine, its = _beside(one, other, shift)
-        if 2 * len(mine) < min(len(one), len(other)) or not _agree(mine, its):
+        begin = max(shift, 0)
+        end = min(len(one), shift + len(other))
+        here, there = slice(begin, end), slice(begin - shift, end - shift)
+        if 2 * (end - begin) < min(len(one), len(other)) or end - begin < _LEAST:
             continue
-        some = slice(None, None, max(1, len(mine) // _SOME))
-        at = (mine.end[some] - mine.end[0]).astype(float)
-        apart_ns = (its.end[some] - mine.end[some]).astype(float)
+        if not np.array_equal(what[here], other_what[there]):
+            continue
+        if not is_all and not _agree(one.part(here), other.part(there)):
+            continue
+        some = max(1, (end - begin) // _SOME)
+        mine, its = one.end[begin:end:some], other.end[begin - shift : end - shift : some]
+        at = (mine - mine[0]).astype(float)
+        apart_ns = (its - mine).astype(float)
         at -= at.mean()
         off = apart_ns.mean()
         slope = (at @ apart_ns) / max(at @ at, 1.0)
@@ -194,6 +204,18 @@ def _worth_fitting(one: _Lane, other: _Lane, began_apart: int) -> list[int]:
     best = min((left for left, _, _ in rough), default=0.0)
     near = [found for found in rough if found[0] <= _ROUGHLY * best + _ROUGHLY * _TICK_NS]
     return [shift for _, shift, _ in sorted(near, key=lambda found: found[2])[:_TRIED]]
+
+
+def _numbered(one: _Lane, other: _Lane) -> tuple[Ints, Ints]:
+    """Number what two ranks' collectives are: operation and size, or the operation alone where a size is not known."""
+    import numpy as np
+
+    sizes = np.concatenate((one.size, other.size))
+    pairs = np.column_stack(
+        (np.concatenate((one.operation, other.operation)), sizes if (sizes >= 0).all() else 0 * sizes)
+    )
+    numbers: Ints = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
+    return numbers[: len(one)], numbers[len(one) :]
 
 
 def _agree(one: _Lane, other: _Lane) -> bool:

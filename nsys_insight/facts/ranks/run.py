@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.facts.ranks.clocks import WITHIN, Clock, aligned
@@ -73,8 +74,7 @@ def run_of(ranks: Sequence[Rank], start_of: Sequence[int | None]) -> Run | None:
     found.sort(key=weight)
     if not found or not len(found[0].whole):
         return None
-    traces = list(dict.fromkeys(ranks[number].trace for number in found[0].ranks))
-    clocks = aligned(_ends(ranks, found), traces)
+    clocks = aligned(_Shared(ranks, found), ranks[found[0].ranks[0]].trace)
     # A group with a rank whose clock nobody knows is left out.
     found = [group for group in found if all(ranks[number].trace in clocks for number in group.ranks)]
     collectives = [_collectives(ranks, group, clocks) for group in found]
@@ -89,25 +89,50 @@ def _lasts(ranks: Sequence[Rank], group: Group) -> int:
     return int(rank.end[at[-1]] - rank.start[at[0]])
 
 
-def _ends(ranks: Sequence[Rank], found: Sequence[Group]) -> dict[tuple[int, int], tuple[Ints, Ints]]:
-    """The ends of the collectives that pairs of traces share; of those with most between two."""
+class _Shared:
+    """The collectives that pairs of traces share: of the group in which two have most."""
+
+    def __init__(self, ranks: Sequence[Rank], groups: Sequence[Group]) -> None:
+        self._ranks = ranks
+        self._together = [_together(ranks, group) for group in groups]
+        # Of each trace, the groups in which it is, by number, and the columns that are its ranks.
+        self._columns: dict[int, dict[int, list[int]]] = {}
+        for place, group in enumerate(groups):
+            for column, number in enumerate(group.ranks):
+                self._columns.setdefault(ranks[number].trace, {}).setdefault(place, []).append(column)
+        self._groups = groups
+
+    def of(self, trace: int) -> set[int]:
+        """The traces that share any with this one."""
+        numbers = (number for place in self._columns.get(trace, ()) for number in self._groups[place].ranks)
+        return {self._ranks[number].trace for number in numbers} - {trace}
+
+    def ends(self, one: int, other: int) -> tuple[Ints, Ints]:
+        """The ends of those that two have both, in the group in which these are most."""
+        import numpy as np
+
+        best: tuple[Ints, Ints] = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        mine, its = self._columns[one], self._columns[other]
+        for place in sorted(mine.keys() & its.keys()):
+            group = self._groups[place]
+            for column, other_column in product(mine[place], its[place]):
+                both = np.flatnonzero((group.at[:, column] >= 0) & (group.at[:, other_column] >= 0))
+                together = both[self._together[place][both]]
+                rows = together if len(together) else both
+                if len(rows) > len(best[0]):
+                    of_one, of_other = (self._ranks[group.ranks[at]].end for at in (column, other_column))
+                    best = of_one[group.at[rows, column]], of_other[group.at[rows, other_column]]
+        return best
+
+
+def _together(ranks: Sequence[Rank], group: Group) -> Whole:
+    """Which of a group's collectives everybody leaves together."""
     import numpy as np
 
-    ends: dict[tuple[int, int], tuple[Ints, Ints]] = {}
-    for group in found:
-        for column, number in enumerate(group.ranks):
-            for other_column, other in enumerate(group.ranks[:column]):
-                pair = ranks[other].trace, ranks[number].trace
-                if pair[0] == pair[1]:
-                    continue
-                both = np.flatnonzero((group.at[:, column] >= 0) & (group.at[:, other_column] >= 0))
-                of_one, of_other = group.at[both, other_column], group.at[both, column]
-                together = np.array([ranks[other].operation[at] in TOGETHER for at in of_one], dtype=bool)
-                if together.any():
-                    of_one, of_other = of_one[together], of_other[together]
-                if len(of_one) > len(ends.get(pair, ((), ()))[0]):
-                    ends[pair] = ranks[other].end[of_one], ranks[number].end[of_other]
-    return ends
+    seen = (group.at >= 0).argmax(axis=1)  # of a rank that has it
+    rows = range(len(group.at))
+    operations = (ranks[group.ranks[seen[row]]].operation[group.at[row, seen[row]]] for row in rows)
+    return np.fromiter((operation in TOGETHER for operation in operations), dtype=bool, count=len(group.at))
 
 
 def _collectives(ranks: Sequence[Rank], group: Group, clocks: dict[int, Clock]) -> Collectives:
@@ -129,9 +154,8 @@ def _error(ranks: Sequence[Rank], of: Collectives) -> float:
     """How far ends are apart that are the same."""
     import numpy as np
 
-    first = of.group.ranks[0]
     rows = np.flatnonzero(of.whole)
-    together = [row for row in rows if ranks[first].operation[of.group.at[row, 0]] in TOGETHER]
-    ends = of.end[together or rows]
+    together = rows[_together(ranks, of.group)[rows]]
+    ends = of.end[together if len(together) else rows]
     apart = np.abs(ends - np.median(ends, axis=1, keepdims=True)).max(axis=1)
     return float(np.quantile(apart, WITHIN))

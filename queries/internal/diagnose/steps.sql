@@ -7,6 +7,11 @@ SELECT
     w.wall_ns,
     f.in_brief AS told_by
 FROM (SELECT sum(duration_ns)::BIGINT AS wall_ns FROM wall) AS w
-CROSS JOIN (SELECT sum(duration_ns)::BIGINT AS wall_ns FROM steps WHERE phase = 'steady') AS s
+-- A range may begin before the first CUDA event, and end after the last.
+CROSS JOIN (
+    SELECT sum(least(s.end_ns, w.end_ns) - greatest(s.start_ns, w.start_ns))::BIGINT AS wall_ns
+    FROM steps AS s, (SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM wall) AS w
+    WHERE s.phase = 'steady'
+) AS s
 LEFT JOIN step_method AS m ON true
 LEFT JOIN _step_sentences AS f ON true

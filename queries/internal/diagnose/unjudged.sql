@@ -7,7 +7,7 @@ parts AS (
 )
 SELECT what, how
 FROM (
-    SELECT 0 AS turn, 'what the GPU does' AS what, detail AS how FROM missing WHERE metric = 'kernels' AND NOT EXISTS (FROM parts)
+    SELECT 0 AS turn, 'what the GPU does' AS what, detail AS how FROM missing WHERE metric = 'kernels' AND (NOT EXISTS (FROM parts) OR EXISTS (FROM _unrecorded WHERE what = 'kernels'))
     UNION ALL
     SELECT 1, 'kernels and idle time inside CUDA graphs, ' || share_text(value) || ' of GPU time', '--cuda-graph-trace=node'
     FROM info_report WHERE metric = 'whole_graph_pct'

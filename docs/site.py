@@ -1,0 +1,133 @@
+"""What the site has besides the files in docs: a page for each report, and the documents at the repository's root.
+
+MkDocs calls the functions whose names begin with `on_` (its hooks). Links among documents are written as they hold
+in the repository, and rewritten here.
+"""
+
+from __future__ import annotations
+
+import re
+import runpy
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mkdocs.structure.files import File
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+    from nsys_insight.packs.pack import Pack
+    from nsys_insight.packs.topics import Topic
+
+ROOT = Path(__file__).resolve().parent.parent
+# Documents of the repository's root, as the site calls them.
+_ROOT_PAGES = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+    "CHANGELOG.md": "changelog.md",
+    "CODE_OF_CONDUCT.md": "conduct.md",
+    "sample_traces/README.md": "samples.md",
+    "LICENSE": "license.md",
+}
+# Where the trace of the README's examples has nothing to say; seen from sample_traces.
+_TRACES = {
+    "ranks": "../tests/data/ranks/*rank*.sqlite",
+    "collectives": "../tests/data/ranks/*rank*.sqlite",
+    "cpu-work": "../tests/data/chains/decode_cpu.sqlite",
+    "mallocs": "churn.sqlite",
+    "copies": "churn.sqlite",
+}
+_COLUMNS = 100  # as wide as a page
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """List the reports by topic in the navigation."""
+    from nsys_insight.packs.topics import by_topic
+
+    topics = [{topic.title: [f"reports/{pack.name}.md" for pack in packs]} for topic, packs in by_topic().items()]
+    config.nav = [
+        {"Reports": ["reports/index.md", *topics]} if entry == {"Reports": "reports/index.md"} else entry
+        for entry in config.nav or []
+    ]
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are not files in docs."""
+    from nsys_insight.packs.topics import by_topic
+
+    console = partial(runpy.run_path(str(ROOT / "docs" / "generate.py"))["console"], columns=_COLUMNS)
+    for path, name in _ROOT_PAGES.items():
+        text = (ROOT / path).read_text(encoding="utf-8")
+        files.append(File.generated(config, name, content=_from_root(text, Path(path).parent)))
+    topics = by_topic()
+    files.append(File.generated(config, "reports/index.md", content=_index(topics)))
+    for packs in topics.values():
+        for pack in packs:
+            files.append(File.generated(config, f"reports/{pack.name}.md", content=_report(pack, console)))
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Let links of a document in docs to one at the root lead to its page."""
+    del config, files
+    up = "../" * (page.file.src_uri.count("/") + 1)
+    for path, name in _ROOT_PAGES.items():
+        markdown = markdown.replace(f"]({up}{path}", f"]({up[3:]}{name}")
+    return markdown
+
+
+def _from_root(text: str, folder: Path) -> str:
+    """Rewrite the links of a document at the root: to others there, and into docs."""
+
+    def target(match: re.Match[str]) -> str:
+        path, anchor = match[1], match[2] or ""
+        path = (folder / path).as_posix()
+        if path in _ROOT_PAGES:
+            return f"]({_ROOT_PAGES[path]}{anchor})"
+        if path == "docs/examples":
+            return "](findings.md)"
+        return f"]({path.removeprefix('docs/')}{anchor})"
+
+    return re.sub(r"\]\((?![a-z]+:|#)([^)#]+)(#[^)]*)?\)", target, text)
+
+
+def _index(topics: dict[Topic, list[Pack]]) -> str:
+    lines = ["# Reports", "", "Each report is one command and one SQL file.", ""]
+    for topic, packs in topics.items():
+        lines += [f"## {topic.title}", "", topic.about, "", "| report | question |", "|---|---|"]
+        lines += [f"| [`{pack.name}`]({pack.name}.md) | {pack.question} |" for pack in packs]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _report(pack: Pack, console: partial[str]) -> str:
+    lines = [f"# {pack.name}", "", f"**{pack.question}**", "", *_paragraphs(pack.description)]
+    words = [pack.name, _TRACES.get(pack.name, "decode_eager.sqlite"), pack.example, "--limit 8"]
+    command = " ".join(["nsys-insight", *filter(None, words)])
+    lines += ["## Example", "", "```console", f"$ {command}", console(command).rstrip(), "```", ""]
+    lines += ["## How to read it", "", *_paragraphs(pack.reading)]
+    if pack.params:
+        lines += ["## Options", "", "Besides those that all reports take:", ""]
+        lines += ["| option | what it does |", "|---|---|"]
+        lines += [f"| `{param.flag}` | {_cell(param.help)} |" for param in pack.params.values()]
+        lines.append("")
+    lines += ["## Columns", "", "| column | meaning |", "|---|---|"]
+    lines += [f"| `{name}` | {_cell(text)} |" for name, text in pack.columns.items()]
+    if pack.aliases:
+        names = ", ".join(f"`{alias}`" for alias in pack.aliases)
+        lines += ["", f"Known to `nsys stats` as {names}; these names work as well."]
+    lines += ["", "## SQL", "", f"`queries/reports/{pack.name}.sql`", "", "```sql", pack.sql.strip(), "```", ""]
+    return "\n".join(lines)
+
+
+def _paragraphs(text: str) -> list[str]:
+    return [" ".join(text.split()), ""] if text.strip() else []
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")

@@ -1,0 +1,106 @@
+"""The command ``fleet``: hundreds of traces worked out by many workers, once."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nsys_insight.cli import terminal
+from nsys_insight.cli.flags import Flags, checked_format
+from nsys_insight.cli.run import show
+from nsys_insight.errors import UsageError
+from nsys_insight.render import FORMATS
+
+# More than this a worker needs for no report (docs/performance.md); of a small machine, all share nine tenths.
+_MEMORY, _SHARE = 4 * 10**9, 0.9
+_LEAST = 500 * 10**6
+
+
+def fleet(  # noqa: PLR0913 - flags
+    traces: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FOLDER|TRACE...",
+            help="A folder with traces, or traces, or a pattern: 'run/*/rank*.nsys-rep'.",
+            show_default=False,
+        ),
+    ],
+    *,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The folder to write the facts to.")] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            help="Processes on this machine; by default one a core. 1 needs no Dask.",
+            min=1,
+            max=1024,
+            show_default=False,
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler",
+            help="The workers of this scheduler of Dask instead: tcp://HOST:8786. They see the same folders as this"
+            " machine, and have the same nsys-insight.",
+            show_default=False,
+        ),
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            help="What a worker may take in all, such as 2GB: queries spill beyond half of it. By default 4GB, or what"
+            " the machine has for each.",
+            show_default=False,
+        ),
+    ] = None,
+    fmt: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "table",
+) -> None:
+    """Work out the facts of many traces, once, where the files lie: fleet run/ -o facts/.
+
+    Then facts/ is asked as the traces are: ranks facts/, collectives facts/, diagnose facts/, top facts/,
+    sql facts/ "...", report facts/rank3.facts. The answers are the same.
+
+    Each trace gets a folder of Parquet files: the tables that reports read, without environment, host and user, and
+    what takes work to find in them. The traces themselves are needed no more.
+
+    Workers are processes of this machine, or those of a Dask cluster (--scheduler). A worker that dies is replaced, and
+    what it was at is begun again; a file that cannot be read is listed, and the others answer. Started again, it goes
+    on with what is not finished: a folder is written whole or not at all, and kept while neither the file nor
+    nsys-insight changes.
+    """
+    from nsys_insight.cli.trace_argument import resolve_all
+    from nsys_insight.fleet import pool
+    from nsys_insight.fleet.fleet import Means
+    from nsys_insight.fleet.fleet import fleet as work_out
+
+    checked_format(fmt)
+    if output is None:
+        raise UsageError("fleet needs a folder to write to", "nsys-insight fleet run/ -o facts/")
+    if scheduler and workers:
+        raise UsageError("--scheduler has workers of its own", "leave out --workers")
+    paths = resolve_all(traces, unread=True)
+    if workers is None and not scheduler:
+        workers = min(os.cpu_count() or 1, len(paths))
+        if workers > 1 and not pool.has_dask():
+            workers = 1
+            terminal.note(f"one trace after the other: several workers need Dask: {pool.INSTALL}")
+    answer = work_out(paths, output, Means(workers or 1, scheduler, _memory(memory, workers, scheduler)), terminal.note)
+    show(answer, fmt, Flags())
+
+
+def _memory(text: str | None, workers: int | None, scheduler: str | None) -> int | None:
+    """What a worker may take; None leaves it to those of a scheduler, and to a process that works alone."""
+    from nsys_insight.ingest.limits import ram
+    from nsys_insight.text.units import parse_bytes
+
+    if text is not None:
+        size = parse_bytes(text, flag="--memory")
+        if size < _LEAST:
+            raise UsageError(f"--memory {text} is too little for a worker", "give it 500MB or more")
+        return size
+    return min(_MEMORY, int(_SHARE * ram() / workers)) if workers and workers > 1 and not scheduler else None

@@ -1,0 +1,160 @@
+"""One file of a fleet worked out: its raw tables and its facts, written beside each other as Parquet files."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nsys_insight.errors import InsightError
+from nsys_insight.facts import store
+from nsys_insight.facts.file import definitions
+from nsys_insight.ingest import cache_folder, facts_folder, raw
+from nsys_insight.ingest.facts_folder import About
+from nsys_insight.paths import query
+from nsys_insight.session.handed_over import rows_handed_over
+from nsys_insight.session.session import Session
+from nsys_insight.sql.statements import Statement
+from nsys_insight.version import __version__
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# A folder is a trace if it has this table, with rows or without.
+_ALWAYS = "StringIds"
+_LAUNCHER = "META_DATA_CAPTURE"
+WORK = ".work"
+
+
+@dataclass(frozen=True)
+class Task:
+    """A file to be worked out: all that a worker is told.
+
+    Attributes:
+        file: The trace.
+        folder: Where its folder is to be.
+        identity: What tells later that the file is unchanged.
+        definitions: What has to say what facts are, on whichever machine they are found.
+        memory: What queries may hold, as DuckDB reads it; None leaves it to the machine.
+        threads: How many threads a query may use.
+    """
+
+    file: Path
+    folder: Path
+    identity: str
+    definitions: str
+    memory: str | None = None
+    threads: int | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a file: `state` is written, kept (it was there already), or failed, and `why`."""
+
+    state: str
+    size_bytes: int | None = None
+    time_ns: int | None = None
+    why: str | None = None
+
+
+def work_out(task: Task) -> Outcome:
+    """Work a file out, and put its folder in place of the one that was there, whole or not at all.
+
+    What goes wrong with a file is said in the outcome, for it must not end the others; what was worked out of it before
+    it changed is removed, for it would answer for the file as it was.
+    """
+    began = time.perf_counter_ns()
+    try:
+        _check_version(task)
+        with cache_folder.working(_on_its_way(task.folder)) as made, cache_folder.tidied():
+            made.mkdir()
+            _write(task, made)
+            size = facts_folder.size(made)
+            _put_aside(task.folder, made.with_name("before"))
+            made.rename(task.folder)
+    except InsightError as error:
+        why = error.message
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is this file's
+        why = f"{type(error).__name__}: {error}".partition("\n")[0]
+    else:
+        return Outcome("written", size, time.perf_counter_ns() - began)
+    forget(task.folder)
+    return Outcome("failed", None, time.perf_counter_ns() - began, why)
+
+
+def work_out_run(output: Path, task: Task) -> None:
+    """Find what is of all traces in a folder together, and write it beside them, unless it is there.
+
+    Nobody needs it to be there: where it is not, it is found when it is asked for.
+    """
+    folders = sorted(output.glob(f"*{facts_folder.SUFFIX}"))
+    stored = facts_folder.stored_of_run(folders)
+    if len(folders) < 2 or (stored and stored.definitions == task.definitions):
+        return
+    target = output / facts_folder.RUN
+    with suppress(InsightError, OSError), cache_folder.working(_on_its_way(target)) as made, cache_folder.tidied():
+        _put_aside(target, made.with_name("before"))
+        made.mkdir()
+        with Session(folders, memory=task.memory, threads=task.threads, use_cache=False) as traces:
+            for table in sorted(store.tables_of_run()):
+                _write_table(traces, f"FROM facts.{table}", made / f"{table}.parquet")
+        facts_folder.write_about_run(made, folders, task.definitions)
+        made.rename(target)
+
+
+def forget(folder: Path) -> None:
+    """Remove what was worked out before."""
+    with suppress(OSError), cache_folder.working(_on_its_way(folder)) as path:
+        _put_aside(folder, path)
+
+
+def _on_its_way(folder: Path) -> Path:
+    """Where a folder is made: beside the others, but not among them, where each would have to look at all."""
+    place = folder.parent / WORK
+    place.mkdir(exist_ok=True)
+    return place / folder.name
+
+
+def _put_aside(folder: Path, where: Path) -> None:
+    if os.path.lexists(folder):
+        folder.rename(where)
+
+
+def _check_version(task: Task) -> None:
+    if definitions() != task.definitions:
+        raise InsightError(f"the worker runs another version of nsys-insight ({__version__})")
+
+
+def _write(task: Task, folder: Path) -> None:
+    for name in ("raw", "facts"):
+        (folder / name).mkdir()
+    with Session(task.file, memory=task.memory, threads=task.threads, use_cache=False) as trace:
+        # Facts first: rows that cannot be true are met by them, and are then left out of the tables as well.
+        for table in sorted(store.tables_of_trace()):
+            _write_table(trace, f"FROM facts.{table}", folder / "facts" / f"{table}.parquet")
+        columns = {}
+        for table, kinds in raw.contract().items():
+            file = folder / "raw" / f"{table}.parquet"
+            if _write_table(trace, _rows(table), file, always=table == _ALWAYS):
+                columns[table] = list(kinds)
+        about = About(
+            task.file.name, task.identity, task.definitions, __version__, columns, trace.about().get("left_out", "")
+        )
+    about.write(folder)
+
+
+def _rows(table: str) -> str:
+    """SQL for the rows of a raw table: of the environment, which is left out, what says which rank this is."""
+    rows = rows_handed_over(table)
+    return f"{rows} UNION ALL {query('internal/fleet/launcher')}" if table == _LAUNCHER else rows
+
+
+def _write_table(trace: Session, sql: str, file: Path, *, always: bool = False) -> bool:
+    """Write the rows of a query to a file, if there are any; tell whether there is one."""
+    answer = trace.stream(Statement(sql))
+    answer.write_parquet(file, small=True)
+    if not answer.row_count and not always:
+        file.unlink()
+    return file.is_file()

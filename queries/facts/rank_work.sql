@@ -1,0 +1,9 @@
+-- What a process that communicates ran on its GPU beside the kernels of NCCL.
+CREATE TABLE IF NOT EXISTS facts.rank_work (process_id BIGINT, gpu_id BIGINT, start_ns BIGINT, end_ns BIGINT);
+
+INSERT INTO facts.rank_work BY NAME
+SELECT process_id, gpu_id, start_ns, end_ns
+FROM _gpu_work
+WHERE end_ns > start_ns
+    AND (name_id IS NULL OR name_id NOT IN (SELECT name_id FROM kernel_names WHERE provenance = 'NCCL'))
+    AND (process_id, gpu_id) IN (SELECT process_id, gpu_id FROM nccl_kernels)

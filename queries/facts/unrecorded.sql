@@ -1,0 +1,39 @@
+-- What calls prove that it happened, of which a trace has nothing at all; whatever the scope is. A call that failed proves nothing.
+CREATE TABLE IF NOT EXISTS facts.unrecorded (
+    what VARCHAR, sentence VARCHAR
+);
+
+INSERT INTO facts.unrecorded BY NAME
+WITH there AS MATERIALIZED (
+    SELECT
+        EXISTS (FROM whole.CUPTI_ACTIVITY_KIND_RUNTIME) AS calls,
+        EXISTS (FROM whole.CUPTI_ACTIVITY_KIND_KERNEL) OR EXISTS (FROM whole.CUPTI_ACTIVITY_KIND_GRAPH_TRACE) AS kernels,
+        EXISTS (FROM whole.CUPTI_ACTIVITY_KIND_MEMCPY) AS copies
+),
+-- No names where nothing is missing, and then no calls are read.
+names AS (
+    SELECT n.name_id, CASE n.call_group WHEN 'copy' THEN 'copies' ELSE 'kernels' END AS what
+    FROM _api_names AS n, there AS t
+    WHERE n.call_group IN ('launch', 'graph launch') AND NOT t.kernels
+        -- Copies of graphs that ran as a whole are not in a trace, nor are those that prefetch what is there.
+        OR n.call_group = 'copy' AND n.name NOT LIKE '%Prefetch%' AND NOT t.copies AND t.kernels
+            AND NOT EXISTS (FROM whole.CUPTI_ACTIVITY_KIND_GRAPH_TRACE)
+),
+asked AS (
+    SELECT n.what, count(*) AS calls
+    FROM whole.CUPTI_ACTIVITY_KIND_RUNTIME AS c
+    JOIN names AS n ON n.name_id = c.nameId
+    WHERE c.eventClass IS DISTINCT FROM 67 AND c.returnValue = 0
+    GROUP BY ALL
+)
+SELECT 'calls' AS what,
+    'the trace has no CUDA API calls: what the host did, and why the GPU waited, cannot be told; capture with -t cuda, and let the program end before the capture' AS sentence
+FROM there WHERE NOT calls AND (kernels OR copies)
+UNION ALL
+SELECT what, CASE what
+    WHEN 'kernels' THEN counted_text(calls, 'launch call') || CASE calls WHEN 1 THEN ' is' ELSE ' are' END
+        || ' in the trace, and no kernel: the profiler lost what ran on the GPU, or could not record it'
+    ELSE counted_text(calls, 'copy call') || CASE calls WHEN 1 THEN ' is' ELSE ' are' END
+        || ' in the trace, and no copy: what the GPU copied counts as idle time'
+END
+FROM asked;

@@ -1,0 +1,48 @@
+-- Where nothing happened, nothing is joined.
+CREATE VIEW _unified_memory_events AS
+WITH events AS (
+    SELECT copy_kind AS event, migration_cause AS cause, start_ns, duration_ns, device_id, process_id, NULL AS faults, size_bytes
+    FROM memcpys WHERE migration_cause IS NOT NULL
+    UNION ALL
+    SELECT side || ' page faults', NULL, start_ns, duration_ns, device_id, process_id, faults, NULL FROM page_faults
+),
+launched AS (
+    SELECT k.process_id, k.device_id, c.thread_id, c.start_ns AS api_start_ns, k.start_ns, k.end_ns, k.name_id
+    FROM (FROM kernel_events WHERE process_id IN (SELECT process_id FROM events)) AS k
+    LEFT JOIN (
+        FROM api_calls WHERE process_id IN (SELECT process_id FROM events) AND call_group IN ('launch', 'graph launch')
+    ) AS c ON c.process_id = k.process_id AND c.correlation_id = k.correlation_id
+),
+main_threads AS (
+    SELECT process_id, max_by(thread_id, (calls, -thread_id)) AS thread_id
+    FROM (SELECT process_id, thread_id, count(*) AS calls FROM launched WHERE thread_id IS NOT NULL GROUP BY ALL)
+    GROUP BY process_id
+),
+under AS (
+    SELECT
+        e.*, k.start_ns <= e.start_ns AND k.end_ns > e.start_ns AS in_kernel,
+        CASE WHEN in_kernel THEN k.name_id END AS name_id,
+        CASE WHEN in_kernel THEN least(e.duration_ns, k.end_ns - e.start_ns) ELSE 0 END AS in_kernel_ns,
+        CASE WHEN in_kernel AND k.thread_id IS NOT NULL THEN k.thread_id ELSE m.thread_id END AS thread_id,
+        CASE WHEN in_kernel THEN coalesce(k.api_start_ns, k.start_ns) ELSE e.start_ns END AS at_ns
+    FROM events AS e
+    ASOF LEFT JOIN launched AS k ON k.process_id = e.process_id AND k.device_id = e.device_id AND k.start_ns <= e.start_ns
+    LEFT JOIN main_threads AS m ON m.process_id = e.process_id
+)
+SELECT
+    u.event, u.cause, u.start_ns, u.duration_ns, u.faults, u.size_bytes, u.in_kernel_ns, s.name, r.path AS nvtx_path
+FROM under AS u
+LEFT JOIN strings AS s USING (name_id)
+ASOF LEFT JOIN nvtx_places AS p ON p.process_id = u.process_id AND p.thread_id = u.thread_id AND p.start_ns <= u.at_ns
+LEFT JOIN nvtx_nesting AS r ON r.range_id = p.range_id;
+
+COMMENT ON VIEW _unified_memory_events IS 'Migrations and page faults of unified memory, each with the kernel during which it began.';
+COMMENT ON COLUMN _unified_memory_events.event IS 'UM H2D, UM D2H, UM D2D, GPU page faults, CPU page faults';
+COMMENT ON COLUMN _unified_memory_events.cause IS 'Why it moved; NULL for page faults';
+COMMENT ON COLUMN _unified_memory_events.start_ns IS 'When it began';
+COMMENT ON COLUMN _unified_memory_events.duration_ns IS 'How long it took';
+COMMENT ON COLUMN _unified_memory_events.faults IS 'Page faults; NULL for migrations';
+COMMENT ON COLUMN _unified_memory_events.size_bytes IS 'What moved; NULL for page faults';
+COMMENT ON COLUMN _unified_memory_events.in_kernel_ns IS 'How long of it lay in that kernel';
+COMMENT ON COLUMN _unified_memory_events.name IS 'The kernel that had begun last and still ran; NULL for none';
+COMMENT ON COLUMN _unified_memory_events.nvtx_path IS 'The innermost range of its launch call, or of the thread that launches most';

@@ -1,0 +1,43 @@
+"""What is installed with the package: which DuckDB answers are trusted of, and that editors see types."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import nsys_insight
+from nsys_insight.errors import ToolError
+from nsys_insight.sql import parser
+
+PROJECT = Path(__file__).parents[1] / "pyproject.toml"
+
+
+@pytest.mark.parametrize("version", ["1.5.2", "1.5.5", "1.5.6", "1.5.10"])
+def test_a_duckdb_whose_answers_were_compared_is_used(version):
+    assert parser.unfit(version) is None
+
+
+@pytest.mark.parametrize("version", ["1.4.4", "1.5.0", "1.5.1", "1.6.0", "2.0.0"])
+def test_another_one_is_refused_with_what_to_do(version, monkeypatch):
+    monkeypatch.setattr(duckdb, "__version__", version)
+    with pytest.raises(ToolError, match=f"DuckDB {version} is installed") as error:
+        parser._new()
+    assert "environment of its own" in error.value.hint
+
+
+@pytest.mark.skipif(not PROJECT.is_file(), reason="the project's files are not beside the tests")
+def test_the_versions_that_are_installed_are_those_that_are_trusted():
+    wanted = {text.partition(";")[0] for text in tomllib.loads(PROJECT.read_text())["project"]["dependencies"]}
+    # The same of DuckDB and of its extension, which fits exactly one DuckDB.
+    (pair,) = {text[text.index(">=") :] for text in wanted if text.startswith("duckdb")}
+    lowest, highest = pair.split(",")
+    assert parser.unfit(lowest.lstrip(">=")) is None
+    assert parser.unfit(highest.lstrip("<=")) is None
+
+
+def test_editors_see_the_types():
+    assert files(nsys_insight).joinpath("py.typed").is_file()
