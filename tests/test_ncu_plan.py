@@ -236,6 +236,24 @@ def test_kernels_that_communicate_are_not_planned_unless_asked_for_and_then_with
         assert "waits for its peers forever (deadlock)" in " ".join(asked.notes)
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("_fwd_kernel_0d1d2d", "triton: clear the cache first, so that what runs is what was edited: rm -rf"),
+        ("triton_red_fused_sum_1", "inductor: clear the cache first: rm -rf ${TORCHINDUCTOR_CACHE_DIR"),
+        ("cutlass_80_tensorop_s16816gemm_f16_128x128_32x4_nn_align8", "cutlass: compile with -lineinfo"),
+        ("rowsum", "native: compile with -lineinfo (not -G)"),
+        ("nvjet_sm90_hsh_256x128_64x4_1x2_h_bz_coopA_NNT", None),
+    ],
+)
+def test_what_to_do_first_depends_on_who_made_the_kernel(tmp_path, name, said):
+    made = synthetic.Trace()
+    made.thread().launch(name, runs=1000)
+    with open_trace(made.write(tmp_path / "t.sqlite")) as trace:
+        notes = [note for note in plan.make(trace, nvtx="").notes if "all of the kind" in note]
+    assert [note[: len(said)] for note in notes] == [said] if said else not notes
+
+
 def test_a_trace_that_only_communicates_has_no_plan(tmp_path):
     path = reducing("ncclDevKernel_AllReduce_Sum_f16_RING_LL").write(tmp_path / "t.sqlite")
     with open_trace(path) as trace, pytest.raises(TraceError, match="communicate"):

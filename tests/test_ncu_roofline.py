@@ -12,8 +12,10 @@ import nsys_insight
 from nsys_insight.cli.main import _run
 from nsys_insight.errors import UsageError
 from nsys_insight.ingest.ncu import store
+from nsys_insight.ingest.ncu.pages import Launch, Metric
 from nsys_insight.ncu import roofline
 from nsys_insight.ncu.measured import Measured
+from nsys_insight.render import roofline as drawing
 
 # What ncu --set full counted of 14 operations of PyTorch on an H200, cut to the columns that are read here.
 DATA = Path(__file__).parent / "data" / "ncu" / "zoo_a.operations.csv"
@@ -116,6 +118,119 @@ def test_the_roof_is_the_lower_one(rows):
     for row in rows:
         if row["roof"]:
             assert row["roof_pct"] == row["compute_pct" if row["roof"] == "compute" else "bandwidth_pct"]
+
+
+@pytest.mark.parametrize(
+    ("file", "kernel", "precision", "flop"),
+    [
+        # Products of known M, N and K, by kernels of tune.cu and by libraries: ncu --set full on an H200.
+        ("tune", "gemm_0", "fp32", 2 * 2048**3),
+        ("tune", "gemm_2", "fp32", 2 * 2048**3),
+        ("tune", "gemm_4", "fp32", 2 * 2048**3),
+        ("tune", "gemm_wmma", "fp16", 2 * 2048**3),
+        ("library", "simt_sgemm", "fp32", 2 * 2048**3),
+        ("library", "tilesize256x128x8", "fp32", 2 * 4096**3),
+        ("library", "tf32f32", "tf32", 2 * 2048**3),
+        ("library", "hsh_256x128", "fp16", 2 * 4096 * 2048 * 1024),
+        ("library", "tst_256x128", "fp16", 2 * 2048 * 4096 * 1024),
+        ("library", "f64f64", "fp64_tensor", 2 * 1024**3),
+        ("library", "algo2_TNT", "fp8", 2 * 2048 * 2048 * 1024),
+        ("library", "gemm_s8", "int8", 2 * 2048 * 2048 * 1024),
+    ],
+)
+def test_operations_of_a_product_are_twice_m_n_k(products, file, kernel, precision, flop):
+    row = of(products[file], kernel)
+    assert row["precision"] == precision
+    assert row["flop_count"] == pytest.approx(flop, rel=0.01)
+
+
+def test_captures_of_several_sizes_make_one_table(products):
+    found = {row["grid"]: row["flop_count"] for row in products["sweep"]}
+    assert found == {f"{n // 128}x{n // 128}x1": pytest.approx(2 * n**3, rel=0.01) for n in (512, 1024, 2048, 4096)}
+
+
+@pytest.fixture(scope="module")
+def products(tmp_path_factory):
+    folder, found = tmp_path_factory.mktemp("products"), {}
+    for name in ("tune", "sweep", "library"):
+        path = store.write(store.read_all([DATA.parent / f"{name}.raw.csv"]), folder / f"{name}.ncu.duckdb")
+        with Measured(path) as measured:
+            found[name] = roofline.answer(measured).dicts()
+    return found
+
+
+# Ceilings of the caches
+
+
+def test_without_the_counters_of_the_caches_their_ceilings_are_unknown(rows):
+    """The columns of this file are few: the ceiling is the higher of the two that are known."""
+    for row in rows:
+        assert row["l2_bandwidth_pct"] is None
+        assert row["ceiling_pct"] == max(filter(None, (row["compute_pct"], row["bandwidth_pct"])))
+
+
+def test_shared_memory_and_scattered_access_are_seen_at_the_ceiling_of_l1(products):
+    """By construction: rows in 32 sectors, tiles in shared memory; and a copy that is coalesced."""
+    for kernel, least in (("gemm_0", 95), ("gemm_2", 90)):
+        row = of(products["tune"], kernel)
+        assert (row["ceiling"], row["ceiling_pct"]) == ("L1", row["l1_passes_pct"])
+        assert row["l1_passes_pct"] > least
+    assert of(products["tune"], "copy_vec4")["ceiling"] == "DRAM"
+
+
+@pytest.fixture(scope="module")
+def cached(tmp_path_factory):
+    """Three kernels on 132 SMs: 128 B a cycle and SM at L1, 6016 B a cycle at L2 (ncu's own peaks of an H200)."""
+    metrics = {
+        "gpu__time_duration.sum": 1000, "dram__bytes_read.sum": 1e6, "dram__bytes_write.sum": 0,
+        "dram__bytes.sum.peak_sustained": 2000, "dram__cycles_elapsed.avg.per_second": 2e9,
+        "derived__lts__lts2xbar_bytes.sum.peak_sustained": 6016, "lts__cycles_elapsed.avg.per_second": 1.7e9,
+        "derived__l1tex__lsu_writeback_bytes_mem_lgds.sum.peak_sustained": 16896,
+        "l1tex__cycles_elapsed.avg.per_second": 1.5e9, "launch__sm_count": 132,
+        "smsp__cycles_elapsed.avg.per_second": 1.5e9,
+        "smsp__cycles_elapsed.avg": 1500, "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active": 0,
+        "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed": 1000,
+        "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum.per_cycle_elapsed": 0,
+        "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum.per_cycle_elapsed": 0,
+    }  # fmt: skip
+    reads = {"at_l1": (1e12, 0.9 * 16896 * 1.5e9), "at_l2": (0.8 * 6016 * 1.7e9, 1e12), "at_dram": (1e12, 1e11)}
+    path = tmp_path_factory.mktemp("ncu") / "cached.ncu.duckdb"
+    launches = [
+        Launch(
+            "r", number, 1, None, name, 1, 7, 0, "9.0", (132, 1, 1), (256, 1, 1),
+            {
+                name: Metric(value, None)
+                for name, value in {
+                    **metrics, "derived__lts__lts2xbar_bytes.sum.per_second": l2,
+                    "derived__l1tex__lsu_writeback_bytes_mem_lgds.sum.per_second": l1,
+                }.items()
+            },
+        )
+        for number, (name, (l2, l1)) in enumerate(reads.items())
+    ]  # fmt: skip
+    return store.write(launches, path)
+
+
+def test_a_kernel_is_nearest_to_the_ceiling_of_which_it_uses_most(cached):
+    with Measured(cached) as measured:
+        found = {row["name"]: row for row in roofline.answer(measured).dicts()}
+    assert (found["at_l1"]["ceiling"], found["at_l2"]["ceiling"]) == ("L1", "L2")
+    assert found["at_l1"]["ceiling_pct"] == found["at_l1"]["l1_bandwidth_pct"] == pytest.approx(90)
+    assert found["at_l2"]["l2_bandwidth_pct"] == pytest.approx(80)
+    # 1 MB in 1 µs is a quarter of 4 TB/s; at L2 and L1 it uses less.
+    assert (found["at_dram"]["ceiling"], found["at_dram"]["ceiling_pct"]) == ("DRAM", pytest.approx(25))
+
+
+def test_the_picture_has_a_line_for_each_ceiling_and_a_point_where_the_cache_is_used(cached):
+    with Measured(cached) as measured:
+        made = roofline.answer(measured)
+    points = {point.name: point for point in drawing.points(made)}
+    assert dict(point[:2] for point in points["at_l1"].caches).keys() == {"L1", "L2"}
+    assert [level for level, *_ in points["at_dram"].caches] == ["L2"]  # half a percent of L1 has no place in it
+    picture = drawing.svg(list(points.values()))
+    assert picture.count(">L1</text>") == picture.count(">L2</text>") == 1
+    assert "at_l2 at L2" in picture
+    assert "/ DRAM  : L2  . L1" in drawing.plot(list(points.values()))
 
 
 # What was not counted

@@ -517,6 +517,51 @@ def test_without_samples_that_is_said():
     assert "no stall samples" in answer.notes[0]
 
 
+# A source page as ncu 2025.3 prints it (--print-source cuda,sass, of tune.cu on an H200), cut to four kernels
+
+PAGE = "tune.source.csv"
+
+
+def test_a_page_with_lines_of_the_source_has_each_kernel_once_and_whole():
+    """ncu prints each instruction twice, by lines and files of the source."""
+    assert sass.answer(DATA / PAGE, limits=Limits()).notes == ()
+    kernels = [row["name"].partition("(")[0] for row in rows(PAGE) if row["part"] == "kernel"]
+    assert kernels == ["gemm_2_tiled", "gemm_wmma", "transpose_1_shared", "copy_vec4"]
+    (loop,) = loops(PAGE, "gemm_2_tiled")
+    assert (loop["source"], loop["compute_per_load_ratio"], loop["barriers"]) == ("tune.cu:50-56", 16, 2)
+    assert loops(PAGE, "copy_vec4")[0]["load_bits"] == "128: 1"
+
+
+def test_what_was_executed_is_what_ncu_counted():
+    """The counters of ncu's raw page, and the size: 2048 cubed multiply-adds, 32 of them in 32 lanes for two loads."""
+    with (DATA.parent / "ncu" / "tune.raw.csv").open(newline="", encoding="utf-8") as file:
+        raw = {row["Kernel Name"].partition("(")[0]: row for row in csv.DictReader(file)}
+    for name in ("gemm_2_tiled", "transpose_1_shared", "copy_vec4", "gemm_wmma"):
+        assert whole(PAGE, name)["executed"] == float(raw[name]["smsp__inst_executed.sum"])
+    found = {row["class"]: row for row in rows(PAGE, by="class", kernel="gemm_2") if row["part"] == "kernel"}
+    assert found["fp32_fma"]["threads_executed"] == 2048**3
+    assert found["global_load"]["executed"] == 2 * 2048**3 // 32 // 32
+    tensor = {row["class"]: row for row in rows(PAGE, by="class", kernel="wmma") if row["part"] == "kernel"}
+    assert tensor["tensor"]["executed"] == 2048**3 // (16 * 8 * 16)  # HMMA.16816
+
+
+def test_lines_that_stall_are_lines_of_the_source():
+    first, second = rows(PAGE, by="line", kernel="gemm_2")[:2]
+    assert (first["instruction"], first["stall"], first["source"]) == (
+        "STS [R6], R29",
+        "long_sb",
+        "/srv/app/tune.cu:51",
+    )
+    assert (second["stall"], second["source"]) == ("barrier", "/srv/app/tune.cu:55")
+
+
+def test_two_launches_of_a_kernel_stay_two(tmp_path):
+    page = source_page(tmp_path / "k.csv", {"k()": [("EXIT", 10, 1, 0)]})
+    again = source_page(tmp_path / "again.csv", {"k()": [("EXIT", 20, 1, 0)]}).read_text()
+    page.write_text(page.read_text() * 2 + again)
+    assert [row["executed"] for row in rows(page)] == [10, 20]
+
+
 # Hostile input
 
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nsys_insight import outputs
 from nsys_insight.cli import drawing, terminal
 from nsys_insight.cli.flags import Flags, FormatOption, checked_format
-from nsys_insight.cli.run import meant_trace, open_trace, show
+from nsys_insight.cli.ncu_analyze import analyze
+from nsys_insight.cli.ncu_code import code_of
+from nsys_insight.cli.ncu_plan import plan
+from nsys_insight.cli.run import open_trace, show
 from nsys_insight.errors import TraceError, UsageError
-from nsys_insight.ingest.identify import REPORT_SUFFIXES, is_parquet_folder
 from nsys_insight.ingest.ncu import store
-from nsys_insight.render import FORMATS, HUMAN_FORMATS, format_for
-from nsys_insight.text.secrets import MASK
+from nsys_insight.render import FORMATS, format_for
 
 if TYPE_CHECKING:
     from nsys_insight.ncu.measured import Measured
@@ -45,104 +45,8 @@ def _root(context: typer.Context) -> None:
         print(context.get_help())
 
 
-@app.command()
-def plan(  # noqa: PLR0913 - flags
-    trace_and_program: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[TRACE] [-- PROGRAM...]",
-            help="The trace, and the program's command line where the trace does not know it, or another is to run.",
-            show_default=False,
-        ),
-    ] = None,
-    *,
-    kernel: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--kernel", "-k", help="Kernels whose name contains this, in place of the hottest.", show_default=False
-        ),
-    ] = None,
-    bound: Annotated[
-        str | None,
-        typer.Option(
-            "--bound",
-            help="Only kernels that classify --kernels calls compute, memory, latency, balanced or unknown.",
-            show_default=False,
-        ),
-    ] = None,
-    top: Annotated[int, typer.Option("--top", min=1, max=100, help="How many of the hottest kernels.")] = 3,
-    sections: Annotated[
-        str | None,
-        typer.Option("--set", help="ncu's section set: basic, detailed, full; by default what the number allows."),
-    ] = None,
-    nvtx: Annotated[
-        str | None,
-        typer.Option(
-            "--nvtx", help="Stay in push/pop ranges of this name; by default in the steps that repeat. '' is none."
-        ),
-    ] = None,
-    name: Annotated[str | None, typer.Option("--export", help="The report to write, without suffix.")] = None,
-    fmt: FormatOption = "table",
-    command_only: Annotated[bool, typer.Option("--command-only", help="Print the command and nothing else.")] = False,
-    run: Annotated[bool, typer.Option("--run", help="Run the command, with the program after --.")] = False,
-    trust: Annotated[
-        bool,
-        typer.Option("--trust-trace", help="Let --run run the program that the trace names; on a terminal only."),
-    ] = False,
-) -> None:
-    """Write the ncu command that profiles the hottest kernels, each at a launch of the steady state."""
-    from nsys_insight.cli.trace_argument import remember
-    from nsys_insight.ingest.ncu import tool
-    from nsys_insight.ncu import plan as plans
-
-    checked_format(fmt)
-    given, program = _split(trace_and_program or [])
-    path = meant_trace(given)
-    opened = open_trace(path)
-    remember(path)
-    with opened:
-        made = plans.make(
-            opened, kernels=tuple(kernel or ()), bound=bound, top=top, sections=sections, nvtx=nvtx, report=name
-        )
-        command = made.command("ncu", program)
-        if command_only:
-            print(plans.shell(command))
-        else:
-            if fmt in HUMAN_FORMATS:
-                print(f"{plans.shell(command)}\n", flush=True)
-            show(replace(made.answer, params={"command": command, "set": made.sections}), fmt)
-            for text in made.notes:
-                terminal.note(text)
-        if run:
-            _refuse_strangers(program, made.app, trust=trust)
-            tool.run(made.command(str(tool.newest_ncu()), program))
-
-
-def _refuse_strangers(given: tuple[str, ...], recorded: tuple[str, ...], *, trust: bool) -> None:
-    """Refuse to run what only the trace says, unless somebody at a terminal has said that they trust it.
-
-    Raises:
-        UsageError: No program is given, and the trace's own is not to be run, or unknown.
-    """
-    from nsys_insight.ncu.plan import shell
-
-    if given:
-        return
-    if not recorded:
-        raise UsageError(
-            "the trace does not say how the program was started", "nsys-insight ncu plan --run TRACE -- PROGRAM"
-        )
-    if any(MASK in word for word in recorded):
-        raise UsageError(
-            f"{MASK} stands for a secret in the program's command line, which cannot be run as it is shown",
-            f"put the secret in its place: nsys-insight ncu plan --run TRACE -- {shell(recorded)}",
-        )
-    if not trust or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        at = "" if not trust else "; --trust-trace holds on a terminal only"
-        raise UsageError(
-            f"the program to run is one that the trace names, and a trace may name any{at}",
-            f"look at it, and give it: nsys-insight ncu plan --run TRACE -- {shell(recorded)}",
-        )
+app.command("plan")(plan)
+app.command("analyze")(analyze)
 
 
 @app.command("import")
@@ -184,6 +88,18 @@ def report(  # noqa: PLR0913 - flags
         int | None,
         typer.Option("--tokens", min=1, help="Tokens or steps in the trace: savings are also given per token."),
     ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option("--against", help="What ncu measured of a baseline, such as cuBLAS: its longest kernel."),
+    ] = None,
+    against_kernel: Annotated[
+        str | None,
+        typer.Option("--against-kernel", help="The baseline's name, in --against or else in the same files."),
+    ] = None,
+    code: Annotated[
+        Path | None,
+        typer.Option("--sass", help="Machine code of the kernels: ncu's source page, a cubin, or a disassembly."),
+    ] = None,
     kernel: Annotated[str | None, typer.Option("--kernel", "-k", help="Only kernels whose name contains this.")] = None,
     implementation: Implementation = None,
     detailed: Annotated[
@@ -200,15 +116,17 @@ def report(  # noqa: PLR0913 - flags
     fmt = fmt or (format_for(output) if output else "table")
     if fmt not in _FORMATS:
         raise UsageError(f"a report cannot be written as {fmt!r}", f"choose one of: {', '.join(_FORMATS)}")
-    inputs = [*files, *([trace] if trace else [])]
+    inputs = [*files, *filter(None, (trace, against, code))]
     outputs.check(output, inputs)
     data = store_of(files, implementation)
     with Measured(data) as measured:
+        baseline = _baseline(measured, against, against_kernel)
         if kernel is not None:
             _keep_only(measured, kernel)
-        rows = None if trace is None else _headroom(trace, data, tokens)
+        rows, wall_ns = ([], None) if trace is None else _headroom(trace, data, tokens)
         names = [row["report"] for row in measured.rows("SELECT DISTINCT report FROM ncu_launches ORDER BY report")]
-        built = reports.build(measured, ", ".join(names), rows)
+        beside = reports.Beside(rows, wall_ns, baseline, {} if code is None else code_of(code))
+        built = reports.build(measured, ", ".join(names), beside)
         many = detailed or len(built.kernels)
         with ExitStack() as opened:
             stream = sys.stdout
@@ -305,18 +223,24 @@ def roofline(  # noqa: PLR0913 - flags
     outputs.check(output, [*files, *([against] if against else [])])
     picture = drawing.picture_of(output)
     fmt = checked_format(fmt or (format_for(output) if output and not picture else "table"))
-    baseline = None
     with Measured(store_of(files, None)) as measured:
-        if against is not None:
-            with Measured(store_of([against], None)) as other:
-                baseline = rooflines.baseline_of(other, against_kernel)
-        elif against_kernel is not None:
-            baseline = rooflines.baseline_of(measured, against_kernel)
+        baseline = _baseline(measured, against, against_kernel)
         made = rooflines.answer(measured, kernel=kernel, baseline=baseline)
     if not (plot or picture):
         show(made, fmt, Flags(output=output, limit=limit))
         return
     drawing.show(made, output, limit)
+
+
+def _baseline(measured: Measured, against: Path | None, kernel: str | None) -> dict[str, Any] | None:
+    """Return a baseline from another capture, or by its name from the same; None where none is asked for."""
+    from nsys_insight.ncu import roofline as rooflines
+    from nsys_insight.ncu.measured import Measured
+
+    if against is not None:
+        with Measured(store_of([against], None)) as other:
+            return rooflines.baseline_of(other, kernel)
+    return None if kernel is None else rooflines.baseline_of(measured, kernel)
 
 
 def store_of(files: list[Path], implementation: str | None) -> Path:
@@ -341,19 +265,13 @@ def _keep_only(measured: Measured, kernel: str) -> None:
     measured.connection.execute(f"DELETE FROM ncu_kernels WHERE {others}")
 
 
-def _headroom(trace: Path, data: Path, tokens: int | None) -> list[dict[str, object]]:
-    """What the report `headroom` says, under the names that ncu gives the kernels."""
+def _headroom(trace: Path, data: Path, tokens: int | None) -> tuple[list[dict[str, Any]], int | None]:
+    """What the report `headroom` says, under the names that ncu gives the kernels, and the trace's wall."""
     with open_trace(trace, ncu=data) as opened:
         answer = opened.answer("headroom", tokens=tokens)
         for text in answer.notes:
             terminal.note(text)
         if not answer.row_count:
             raise TraceError(f"{trace} has none of the kernels that ncu profiled", "is it a trace of the same program?")
-        return answer.dicts()
-
-
-def _split(words: list[str]) -> tuple[Path | None, tuple[str, ...]]:
-    """Tell the trace from the program's command line: a trace has its suffix, or is a folder that nsys wrote."""
-    if words and (Path(words[0]).suffix in (*REPORT_SUFFIXES, ".sqlite") or is_parquet_folder(Path(words[0]))):
-        return Path(words[0]), tuple(words[1:])
-    return None, tuple(words)
+        wall = opened.dicts("SELECT sum(duration_ns)::BIGINT AS duration_ns FROM wall")
+        return answer.dicts(), wall[0]["duration_ns"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from nsys_insight.ingest.ncu.cells import number
@@ -26,6 +26,8 @@ _COLUMNS = {
         "# Samples",
     ),
 }
+# What a kernel's name follows, and with lines of the source its file; the column of these lines' numbers.
+_NAMES, _FILE, _LINE = ("Kernel Name", "Function Name"), "File Path", "Line No"
 _MOST = 1e15  # more than a GPU executes in a day: damaged
 _NOT_ISSUED = re.compile(r"not.?issued", re.IGNORECASE)
 
@@ -33,35 +35,71 @@ _NOT_ISSUED = re.compile(r"not.?issued", re.IGNORECASE)
 def is_header(line: str) -> bool:
     """Tell whether a line is the header of a source page, or the line before that, which names a kernel."""
     cells = next(csv.reader([line]), [])
-    return ("Address" in cells and "Source" in cells) or cells[:1] == ["Kernel Name"]
+    return ("Address" in cells and "Source" in cells) or (cells[:1] != [] and cells[0] in (*_NAMES, _FILE))
 
 
 def kernels(lines: Iterable[str]) -> Iterator[Kernel]:
-    """Yield the kernels of a source page, their instructions with counts: those of `_COLUMNS`, and samples by stall."""
-    kernel: Kernel | None = None
-    header: list[str] = []
-    for row in csv.reader(line.replace("\0", "") for line in lines):
-        if row[:1] == ["Kernel Name"] and len(row) >= 2:
-            yield from _finished(kernel)
-            kernel, header = Kernel(row[1], ""), []
+    """Yield the kernels of a source page, their instructions with counts: those of `_COLUMNS`, and samples by stall.
+
+    With `--print-source cuda,sass` an instruction stands below its line of the source. ncu prints a kernel twice.
+    """
+    reader, last = _Reader(), None
+    for row in chain(csv.reader(line.replace("\0", "") for line in lines), [[_NAMES[0], ""]]):
+        for kernel in reader.read(row):
+            if kernel != last:
+                yield kernel
+            last = kernel
+
+
+class _Reader:
+    """What is known while rows are read: the kernel, the columns, and with lines of the source which one it is."""
+
+    def __init__(self) -> None:
+        self.kernel: Kernel | None = None
+        self.header: list[str] = []
+        self.file, self.line = "", 0
+        self.files: set[str] = set()
+        self.seen: set[int] = set()
+
+    def read(self, row: list[str]) -> Iterator[Kernel]:
+        """Read one row; yields the kernel that it ends."""
+        if row[:1] == [_FILE]:
+            self.file = "".join(row[1:2])
+        elif row and row[0] in _NAMES and len(row) >= 2:
+            if not (self.kernel and self.kernel.name == row[1] and self.file not in self.files):
+                yield from self._begin(row[1])
+            self.header = []
+            self.files.add(self.file)
         elif "Address" in row and "Source" in row:
-            if header:  # another kernel, of which ncu does not say the name
-                yield from _finished(kernel)
-                kernel = None
-            kernel, header = kernel or Kernel("", ""), row
-        elif kernel and header and len(row) >= len(header) - 1:
-            cells = dict(zip(header, row, strict=False))
-            try:
-                address = int(cells["Address"], 16)
-            except ValueError:
-                continue
-            one = instruction(address, cells["Source"].strip().rstrip(";").rstrip())
-            if one is None:
-                kernel.missing = "lines are missing in it"
-                continue
-            one.counts = _counts(cells)
-            kernel.instructions.append(one)
-    yield from _finished(kernel)
+            if self.header or not self.kernel:  # another kernel, of which ncu does not say the name
+                yield from self._begin("")
+            self.header, self.line = row, 0
+        elif self.kernel and self.header and len(row) >= len(self.header) - 1:
+            # Of two columns Source, the last is machine code.
+            self._row(dict(zip(self.header, row, strict=False)), self.kernel)
+
+    def _begin(self, name: str) -> Iterator[Kernel]:
+        if self.kernel and self.kernel.instructions:
+            yield _finished(self.kernel)
+        self.kernel, self.files, self.seen = Kernel(name, ""), set(), set()
+
+    def _row(self, cells: dict[str, str], kernel: Kernel) -> None:
+        if cells.get(_LINE, "").isdigit():
+            self.line = int(cells[_LINE])
+        try:
+            address = int(cells["Address"], 16)
+        except ValueError:
+            return
+        if _LINE in cells and address in self.seen:
+            return
+        self.seen.add(address)
+        one = instruction(address, cells["Source"].strip().rstrip(";").rstrip())
+        if one is None:
+            kernel.missing = "lines are missing in it"
+            return
+        one.line = (self.file, self.line) if self.line else None
+        one.counts = _counts(cells)
+        kernel.instructions.append(one)
 
 
 def _counts(cells: dict[str, str]) -> dict[str, float]:
@@ -76,10 +114,10 @@ def _counts(cells: dict[str, str]) -> dict[str, float]:
     return found
 
 
-def _finished(kernel: Kernel | None) -> Iterator[Kernel]:
-    """Yield a kernel, its addresses counted from its first instruction: ncu prints where it lay in memory."""
-    if kernel is None or not kernel.instructions:
-        return
+def _finished(kernel: Kernel) -> Kernel:
+    """Count addresses from the first instruction: ncu prints where it lay in memory, and with lines in their order."""
+    if any(one.line for one in kernel.instructions):
+        kernel.instructions.sort(key=lambda one: one.address)
     code = kernel.instructions
     base = code[0].address
     known = {one.address for one in code}
@@ -89,4 +127,4 @@ def _finished(kernel: Kernel | None) -> Iterator[Kernel]:
         one.address -= base
     if any(after.address - before.address != STEP for before, after in pairwise(code)):
         kernel.missing = "lines are missing in it"
-    yield kernel
+    return kernel

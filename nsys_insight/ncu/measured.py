@@ -36,7 +36,7 @@ class Measured:
         sandbox.lock(self.connection)
         views.create_macros(self.connection)
         Model(self.connection, source).create(
-            f"SELECT * FROM {VIEW}, ncu_stalls, ncu_metrics, ncu_rules, ncu_launches, ncu_roofline"
+            f"SELECT * FROM {VIEW}, ncu_stalls, ncu_metrics, ncu_rules, ncu_launches, ncu_roofline, _ncu_roofs()"
         )
         self.connection.execute(
             f"""CREATE TABLE worked_out AS FROM {VIEW};

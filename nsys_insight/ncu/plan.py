@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import TraceError, UsageError
-from nsys_insight.ncu import captured
+from nsys_insight.ncu import captured, types
 from nsys_insight.sql.quoting import literal
 from nsys_insight.text.secrets import MASK
 
@@ -99,7 +99,7 @@ def make(  # noqa: PLR0913 - what can be asked for
         title="Launches that ncu will profile",
     )
     count = last - first + 1
-    sections = sections or ("full" if count <= _FULL_UP_TO else "detailed" if count <= _DETAILED_UP_TO else "basic")
+    sections = sections or sections_for(count)
     options, notes = _options(trace, scope, targets, sections)
     options += ["--launch-skip", str(first), "--launch-count", str(count)]
     options += ["--force-overwrite", "--export", report or re.sub(r"\.(nsys-rep|qdrep|sqlite)$", "", trace.path.name)]
@@ -118,6 +118,11 @@ def make(  # noqa: PLR0913 - what can be asked for
     return Plan(tuple(options), answer, sections, count, tuple(notes), app)
 
 
+def sections_for(count: int) -> str:
+    """The richest section set that so many launches allow."""
+    return "full" if count <= _FULL_UP_TO else "detailed" if count <= _DETAILED_UP_TO else "basic"
+
+
 def _options(trace: Session, scope: str, targets: list[dict[str, Any]], sections: str) -> tuple[list[str], list[str]]:
     """The options that make ncu see the launches that the trace has, and notes about them."""
     notes = captured.doubts(trace, targets[0]["process_id"])
@@ -133,6 +138,7 @@ def _options(trace: Session, scope: str, targets: list[dict[str, Any]], sections
             f"{', '.join(waiting)} communicates: replayed alone it waits for its peers forever (deadlock); profile it"
             " with --replay-mode application, or leave it out"
         )
+    notes += types.steps({target["provenance"] for target in targets})
     if any(target["graph_node_id"] for target in targets):
         options += ["--graph-profiling", "node"]
         notes.append("the kernels run in CUDA graphs: ncu profiles their nodes one by one")
@@ -166,7 +172,7 @@ def _targets(
     return trace.dicts(
         f"""
         WITH shared AS (
-            SELECT c.*, s.name, b.name AS short_name, f.family,
+            SELECT c.*, s.name, b.name AS short_name, f.family, f.provenance,
                 sum(total_ns) OVER (PARTITION BY process_id, c.name_id) AS name_ns,
                 sum(total_ns) OVER (PARTITION BY process_id) AS process_ns,
                 row_number() OVER (PARTITION BY process_id, c.name_id

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.ncu.rules import KernelFinding, judge
+from nsys_insight.ncu.sections import Code, Seen, conclude, diagnose, next_measurement
+from nsys_insight.ncu.strategies import Strategy, strategies_of
 from nsys_insight.ncu.targets import Target, targets_of
 from nsys_insight.packs.rules import SEVERITIES
+from nsys_insight.paths import query
 from nsys_insight.sql.quoting import literal
-from nsys_insight.text.quantities import shown, value
+from nsys_insight.text.kernel_names import readable
 
 if TYPE_CHECKING:
     from nsys_insight.ncu.measured import Measured
@@ -19,10 +22,6 @@ if TYPE_CHECKING:
 _WORTH_PCT = 1.0
 # A remark of ncu's own stands for a kernel without other estimates from so much of its time, in %.
 _REMARK_PCT = 10.0
-# SM or DRAM throughput from which a kernel is near its roof, in %: where the loop of optimising stops.
-_NEAR_PCT = 80.0
-# SM and memory throughput below which neither is busy, in %.
-_BUSY_PCT = 40.0
 # Says of nearly every kernel that compressible memory might help: a remark about the allocation, not the kernel.
 _NO_REMARK = "MemoryL2Compression"
 
@@ -31,7 +30,8 @@ _NO_REMARK = "MemoryL2Compression"
 class KernelReport:
     """All about one kernel in one launch configuration; `launch` is the one of median duration that stands for all.
 
-    `trace` is its row of the report `headroom` where a trace is given, `remarks` what ncu's own rules said.
+    `trace` is its row of the report `headroom` where a trace is given, and `wall_pct` what it takes of that
+    trace's wall; `remarks` is what ncu's own rules said, `next` what to measure next.
     """
 
     row: dict[str, Any]
@@ -44,7 +44,10 @@ class KernelReport:
     remarks: list[dict[str, Any]]
     conclusion: dict[str, str]
     targets: list[Target]
+    strategies: list[Strategy]
+    next: list[str]
     trace: dict[str, Any] | None = None
+    wall_pct: float | None = None
 
     @property
     def worst(self) -> str:
@@ -77,10 +80,28 @@ class NcuReport:
     notes: list[str] = field(default_factory=list)
 
 
-def build(measured: Measured, name: str, trace_rows: list[dict[str, Any]] | None = None) -> NcuReport:
-    """Judge everything in a store; `trace_rows` are those of the report `headroom`, to rank by the trace's time."""
+@dataclass(frozen=True)
+class Beside:
+    """What is known besides what ncu measured.
+
+    `trace_rows` are those of the report `headroom`, to rank by the trace's time, `wall_ns` that trace's wall.
+    `baseline` is a row of `ncu roofline`. `code` is what machine code says, by the readable names of kernels.
+    """
+
+    trace_rows: list[dict[str, Any]] = field(default_factory=list)
+    wall_ns: int | None = None
+    baseline: dict[str, Any] | None = None
+    code: dict[str, Code] = field(default_factory=dict)
+
+
+def build(measured: Measured, name: str, beside: Beside | None = None) -> NcuReport:
+    """Judge everything in a store."""
+    beside = beside or Beside()
     findings, unjudged = judge(measured)
     targets = targets_of(measured)
+    strategies = strategies_of(measured, findings)
+    roofs = {launch: row for row in measured.rows(query("internal/ncu/roofline")) for launch in row["members"]}
+    shared = {row["launch"]: row for row in measured.rows(query("internal/ncu/shared_memory"))}
     rows = measured.rows("FROM ncu_kernels ORDER BY launch")
     stalls = measured.rows("FROM ncu_stalls WHERE stall_pct > 0 ORDER BY launch, stall_pct DESC, reason")
     remarks = measured.rows(
@@ -91,8 +112,8 @@ def build(measured: Measured, name: str, trace_rows: list[dict[str, Any]] | None
     for row in rows:
         groups.setdefault(_configuration(row), []).append(row)
     total = sum(row["duration_ns"] or 0 for row in rows)
-    keys = _keys(measured, {row["kernel"] for row in rows} | {row["name"] for row in trace_rows or []})
-    traced = {(keys[row["name"]], row["grid"], row["block"]): row for row in trace_rows or []}
+    keys = _keys(measured, {row["kernel"] for row in rows} | {row["name"] for row in beside.trace_rows})
+    traced = {(keys[row["name"]], row["grid"], row["block"]): row for row in beside.trace_rows}
     kernels = []
     for group in groups.values():
         row = sorted(group, key=lambda one: (one["duration_ns"] or 0, one["launch"]))[len(group) // 2]
@@ -103,19 +124,31 @@ def build(measured: Measured, name: str, trace_rows: list[dict[str, Any]] | None
             if one.launch == launch:
                 for metric in one.metrics:
                     lacking.setdefault(metric, []).append(one.rule)
+        seen = Seen(
+            [stall for stall in stalls if stall["launch"] == launch],
+            roofs.get(launch),
+            shared.get(launch),
+            beside.baseline,
+            beside.code.get(readable(row["kernel"])),
+        )
+        of_trace = traced.get((keys[row["kernel"]], dimensions(row, "grid"), dimensions(row, "block")))
+        possible = strategies.get(launch, [])
         kernels.append(
             KernelReport(
                 row=row,
                 launches=tuple(one["launch"] for one in group),
                 total_ns=spent,
                 share_pct=100 * spent / total if total else 0.0,
-                diagnostics=diagnose(row, [stall for stall in stalls if stall["launch"] == launch]),
+                diagnostics=diagnose(row, seen),
                 findings=[one for one in findings if one.launch == launch],
                 unjudged=lacking,
                 remarks=[one for one in remarks if one["launch"] == launch],
                 conclusion=conclude(row),
                 targets=targets.get(launch, []),
-                trace=traced.get((keys[row["kernel"]], dimensions(row, "grid"), dimensions(row, "block"))),
+                strategies=possible,
+                next=next_measurement(row, seen, possible, lacking),
+                trace=of_trace,
+                wall_pct=100 * of_trace["total_ns"] / beside.wall_ns if of_trace and beside.wall_ns else None,
             )
         )
     kernels.sort(key=lambda one: (-((one.trace or {}).get("total_ns") or 0), -one.total_ns, one.row["launch"]))
@@ -170,58 +203,6 @@ def _carried(kernel: KernelReport, remark: dict[str, Any], total: float) -> Prio
     return Priority(kernel, finding, pct, total * pct / 100, f"ncu: {name}")
 
 
-def diagnose(row: dict[str, Any], stalls: list[dict[str, Any]]) -> dict[str, str]:
-    """Write the diagnostics of one launch, a sentence each, with the figures that were collected."""
-    unknown = "not collected"
-
-    def text(*parts: tuple[str, str]) -> str:
-        return ", ".join(f"{label} {value(column, row[column])}" for label, column in parts if row[column] is not None)
-
-    waits = [stall for stall in stalls if stall["reason"] != "selected"]
-    issuing = next((stall["stall_pct"] for stall in stalls if stall["reason"] == "selected"), None)
-    waiting = ", ".join(f"{stall['reason']} {value('stall_pct', stall['stall_pct'])}" for stall in waits[:4])
-    limit = f", limited by {row['occupancy_limit']}" if row["occupancy_limit"] else ""
-    occupancy = text(
-        ("achieved", "occupancy_pct"), ("theoretical", "theoretical_occupancy_pct"), ("blocks per SM", "blocks_per_sm"),
-        ("waves", "waves_per_sm_ratio"), ("blocks", "blocks_count"), ("on SMs:", "sm_count"),
-    )  # fmt: skip
-    conflicts = text(("conflicts", "bank_conflicts_count"), ("in wavefronts:", "shared_wavefronts_count"))
-    return {
-        "roofline": _roofline(row) or unknown,
-        "memory": text(
-            ("L1 hits", "l1_hit_pct"), ("L2 hits", "l2_hit_pct"), ("DRAM", "dram_pct"), ("moving", "dram_bytes_per_s"),
-            ("sectors per load", "load_sectors_per_request_ratio"),
-            ("bytes used of 32:", "load_bytes_per_sector_ratio"),
-            ("sectors per store", "store_sectors_per_request_ratio"),
-        ) or unknown,
-        "warp stalls": f"{waiting}; issuing {value('stall_pct', issuing)}" if waiting else unknown,
-        "pipes": text(
-            ("tensor", "tensor_pct"), ("FMA", "fma_pct"), ("fp16 on FMA", "fma_half_pct"), ("ALU", "alu_pct"),
-            ("XU", "xu_pct"), ("LSU", "lsu_pct"), ("fp64", "fp64_pct"), ("IPC", "ipc_ratio"),
-        ) or unknown,
-        "occupancy": occupancy + limit if occupancy else unknown,
-        "bank conflicts": conflicts or unknown,
-        "spills": text(("sectors", "spill_sectors_count"), ("registers", "registers_per_thread")) or unknown,
-        "divergence": text(("idle lanes", "divergence_pct"), ("uniform branches", "branch_uniform_pct")) or unknown,
-    }  # fmt: skip
-
-
-def conclude(row: dict[str, Any]) -> dict[str, str]:
-    """Write the block that sums a kernel up."""
-    level = f" ({row['memory_level']})" if row["memory_level"] else ""
-    return {
-        "kernel": row["short_name"] or row["kernel"],
-        "implementation": _implementation(row),
-        "arch": f"sm_{(row['compute_capability'] or '?').replace('.', '')}",
-        "class": f"{row['bound']}-bound{level}" if row["bound"] not in ("balanced", "unknown") else row["bound"],
-        "duration": shown("duration_ns", row["duration_ns"]),
-        "roofline": _roofline(row) or "unknown",
-        "occupancy": shown("occupancy_pct", row["occupancy_pct"]),
-        "registers": shown("registers_per_thread", row["registers_per_thread"]),
-        "shared memory": shown("shared_per_block_bytes", row["shared_per_block_bytes"]),
-    }
-
-
 def dimensions(row: dict[str, Any], what: str) -> str:
     """Write a grid or block as 128x1x1."""
     return "x".join(str(row[f"{what}_{axis}"]) for axis in "xyz")
@@ -236,31 +217,3 @@ def _keys(measured: Measured, names: set[str]) -> dict[str, str]:
 
 def _configuration(row: dict[str, Any]) -> tuple[Any, ...]:
     return row["kernel"], dimensions(row, "grid"), dimensions(row, "block"), row["device_id"]
-
-
-def _implementation(row: dict[str, Any]) -> str:
-    named = [
-        f"{label} {row[column]}"
-        for label, column in (
-            ("sm", "name_arch"), ("", "name_math"), ("tile", "name_tile"), ("stages", "name_stages"),
-            ("alignment", "name_alignment"), ("", "name_schedule"),
-        )
-        if row[column] is not None
-    ]  # fmt: skip
-    known = named if row["implementation"] in ("cutlass", "library") else []
-    return str(row["implementation"]) + (f" ({', '.join(part.strip() for part in known)})" if known else "")
-
-
-def _roofline(row: dict[str, Any]) -> str:
-    """Say on which side of the roof a kernel is, peak compute against DRAM bandwidth, and how far below it."""
-    sm, dram = row["sm_pct"], row["dram_pct"] if row["dram_pct"] is not None else row["memory_pct"]
-    if sm is None or dram is None:
-        return ""
-    figures = f"SM {value('sm_pct', sm)}, DRAM {value('dram_pct', dram)} of peak"
-    if row["fp32_flop_per_byte_ratio"]:
-        figures += f", {value('ratio', row['fp32_flop_per_byte_ratio'])} fp32 FLOP per byte of DRAM"
-    if max(sm, row["memory_pct"] or 0) < _BUSY_PCT:
-        return f"far below both roofs: {figures}"
-    side = "compute" if sm >= dram else "memory"
-    near = ", near the roof" if max(sm, dram) > _NEAR_PCT else ", below the roof"
-    return f"{side} side{near}: {figures}"

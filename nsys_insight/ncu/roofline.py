@@ -32,6 +32,13 @@ _COLUMNS = (
     Column("bandwidth_pct", "DOUBLE", "Of its peak at the clock under ncu"),
     Column("roof", "VARCHAR", "The lower roof at this intensity: memory or compute"),
     Column("roof_pct", "DOUBLE", "Attained share of that roof"),
+    Column("l2_bytes_per_s", "DOUBLE", "What L2 sent to the SMs", detail=True),
+    Column("l2_bandwidth_pct", "DOUBLE", "Of its peak at the clock under ncu"),
+    Column("l1_bytes_per_s", "DOUBLE", "What L1 sent to registers, of global and local memory", detail=True),
+    Column("l1_bandwidth_pct", "DOUBLE", "Of its peak at the clock under ncu"),
+    Column("l1_passes_pct", "DOUBLE", "Passes of the data stage of L1 and shared memory, of their peak"),
+    Column("ceiling", "VARCHAR", "The ceiling that it is nearest to: compute, DRAM, L2, or L1 by bytes or passes"),
+    Column("ceiling_pct", "DOUBLE", "Attained share of that ceiling"),
 )  # fmt: skip
 _AGAINST = (
     Column("efficiency_pct", "DOUBLE", "The baseline's duration as a share of this one's: 100 is as quick"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, TextIO
 
+from nsys_insight.ncu.strategies import step_pct
 from nsys_insight.render.json_ import SCHEMA
 from nsys_insight.render.plain import plain
 
@@ -60,6 +61,24 @@ def _kernel(kernel: KernelReport) -> dict[str, Any]:
             }
             for one in kernel.findings
         ],
+        "strategies": [
+            {
+                "strategy": one.name,
+                "title": one.title,
+                "effort": one.effort,
+                "rules": [finding.rule for finding in one.findings],
+                "least_saving_pct": one.least_pct,
+                "most_saving_pct": one.most_pct,
+                "least_wall_pct": None if kernel.wall_pct is None else step_pct(kernel.wall_pct, one.least_pct),
+                "most_wall_pct": None if kernel.wall_pct is None else step_pct(kernel.wall_pct, one.most_pct),
+                "more_registers": one.more_registers,
+                "more_shared_bytes": one.more_shared_bytes,
+                "conflicts": one.conflicts,
+            }
+            for one in kernel.strategies
+        ],
+        "next": kernel.next,
+        "wall_pct": kernel.wall_pct,
         "unjudged": kernel.unjudged,
         "remarks": [{column: plain(given) for column, given in one.items()} for one in kernel.remarks],
         "conclusion": kernel.conclusion,

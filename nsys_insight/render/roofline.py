@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import UsageError
 from nsys_insight.text.kernel_names import fit, readable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nsys_insight.session.answer import Answer
 
 PICTURES = (".svg", ".png")
 _MARKS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 # Named one by one: what makes a PNG does not look for a font of its own, and few machines have them all.
 _FONTS = "Arial, 'Liberation Sans', 'DejaVu Sans', 'Noto Sans', sans-serif"
+# A cache that a kernel hardly uses has no place in its picture: what goes past L1 has next to no bytes there.
+_USED_PCT = 1.0
+_CACHE_LINES = {"L2": ":", "L1": "."}
+_CACHE_DASHES = {"L2": "6 3", "L1": "2 3"}
 _COLORS = ("#1b6ca8", "#c8553d", "#588157", "#7b2d8b", "#b8860b", "#2f4858", "#d1495b", "#00798c")
 
 
@@ -23,7 +29,8 @@ _COLORS = ("#1b6ca8", "#c8553d", "#588157", "#7b2d8b", "#b8860b", "#2f4858", "#d
 class Point:
     """A kernel: its name, operations per byte, 10^12 operations per second, and the peaks it is compared with.
 
-    `peak` is in 10^12 operations per second, `bandwidth` in bytes per second.
+    `peak` is in 10^12 operations per second, `bandwidth` in bytes per second. `caches` are the bytes per
+    second of L2 and L1, attained and at most, where they were measured and used.
     """
 
     name: str
@@ -32,6 +39,7 @@ class Point:
     rate: float
     peak: float
     bandwidth: float
+    caches: tuple[tuple[str, float, float], ...] = ()
 
 
 def draw(answer: Answer, suffix: str | None, *, limit: int | None, width: int | None) -> str | bytes:
@@ -72,17 +80,34 @@ def points(answer: Answer, limit: int | None = None) -> list[Point]:
                 row["tflop_per_s"],
                 peak,
                 bandwidth,
+                tuple(_caches(row)),
             )
         )
     return found
 
 
+def _caches(row: dict[str, Any]) -> Iterator[tuple[str, float, float]]:
+    """What a row of `ncu roofline` says of L2 and L1; that of a trace says nothing."""
+    for level in ("L2", "L1"):
+        attained, used = row.get(f"{level.lower()}_bytes_per_s"), row.get(f"{level.lower()}_bandwidth_pct")
+        if attained and used and used >= _USED_PCT:
+            yield level, attained, 100 * attained / used
+
+
 def plot(found: list[Point], width: int = 78, height: int = 20) -> str:
-    """Draw with characters, both axes logarithmic: a letter for each kernel, the roofs as / and lines."""
+    """Draw with characters, both axes logarithmic: a letter for each kernel, the roofs as / and lines.
+
+    The ceilings of L2 and L1 are lines of : and of dots.
+    """
     axes = _Axes(found)
     left, canvas = 9, [[" "] * (width - 9) for _ in range(height)]
+    highest = max(point.peak for point in found)
     for column in range(width - left):
         intensity = axes.intensity(column / (width - left - 1))
+        for level, bandwidth in _cache_roofs(found):
+            row = round((1 - axes.y(min(intensity * bandwidth / 1e12, highest))) * (height - 1))
+            if 0 <= row < height and intensity * bandwidth / 1e12 < highest:
+                canvas[row][column] = _CACHE_LINES[level]
         for peak, bandwidth in _roofs(found):
             roof = min(peak, intensity * bandwidth / 1e12)
             row = round((1 - axes.y(roof)) * (height - 1))
@@ -98,9 +123,9 @@ def plot(found: list[Point], width: int = 78, height: int = 20) -> str:
         text, at = f"{10.0**power:g}", left + round(axes.x(10.0**power) * (width - left - 1))
         at = min(at, width - len(text))
         scale[at : at + len(text)] = text
+    told = max(width - (64 if _cache_roofs(found) else 44), 20)
     legend = [
-        f"  {mark}  {fit(point.name, max(width - 44, 20))}: {_numbers(point)}"
-        for mark, point in zip(_MARKS, found, strict=False)
+        f"  {mark}  {fit(point.name, told)}: {_numbers(point)}" for mark, point in zip(_MARKS, found, strict=False)
     ]
     return "\n".join(
         [
@@ -108,18 +133,24 @@ def plot(found: list[Point], width: int = 78, height: int = 20) -> str:
             *lines,
             " " * 8 + "└" + "─" * (width - left),
             "".join(scale).rstrip(),
-            "flop/byte".rjust(width),
+            _under(found).ljust(width - 9) + "flop/byte",
             "",
             *legend,
         ]
     )
 
 
+def _under(found: list[Point]) -> str:
+    """What the lines are, where there are several kinds."""
+    levels = [level for level in _CACHE_LINES if any(level == name for name, _ in _cache_roofs(found))]
+    return "".join(["        / DRAM", *(f"  {_CACHE_LINES[level]} {level}" for level in levels)]) if levels else ""
+
+
 def svg(found: list[Point], width: int = 900, height: int = 560) -> str:
     """Draw as an SVG picture that stands alone."""
     from xml.sax.saxutils import escape
 
-    axes, left, top = _Axes(found), 70, 20
+    axes, left, top = _Axes(found, caches=True), 70, 20
     inner, tall = width - left - 30, height - top - 60 - 18 * len(found)
     tall, height = (tall, height) if tall >= 260 else (260, 260 + top + 60 + 18 * len(found))
 
@@ -146,13 +177,32 @@ def svg(found: list[Point], width: int = 900, height: int = 560) -> str:
         corners = ((at, min(peak, at * bandwidth / 1e12)) for at in (first, ridge, last))
         line = " ".join(place(*corner) for corner in corners)
         parts.append(f'<polyline points="{line}" fill="none" stroke="black" stroke-width="1.5"/>')
+    highest = max(point.peak for point in found)
+    for level, bandwidth in _cache_roofs(found):
+        first, last = axes.intensity(0), axes.intensity(1)
+        begin, end = max(first, 10.0**axes.low * 1e12 / bandwidth), min(highest * 1e12 / bandwidth, last)
+        line = " ".join(place(at, at * bandwidth / 1e12) for at in (begin, end))
+        parts.append(f'<polyline points="{line}" fill="none" stroke="gray" stroke-dasharray="{_CACHE_DASHES[level]}"/>')
+        x, y = place(end, end * bandwidth / 1e12).split(",")
+        parts.append(
+            f'<text x="{float(x) - 6:.1f}" y="{float(y) - 6:.1f}" text-anchor="end" fill="gray">{level}</text>'
+        )
     parts.append(f'<text x="{left + inner / 2}" y="{top + tall + 34}" text-anchor="middle">flop/byte</text>')
     parts.append(f'<text x="14" y="{top + tall / 2}" transform="rotate(-90 14 {top + tall / 2})">tflop/s</text>')
     for number, point in enumerate(found):
         color = _COLORS[number % len(_COLORS)]
         x, y = place(point.intensity, point.rate).split(",")
         below = top + tall + 56 + 18 * number
-        text = f"{point.name}: {_numbers(point)}"
+        text = f"{fit(point.name, 64 if _cache_roofs(found) else 80)}: {_numbers(point)}"
+        for level, attained, _ in point.caches:
+            at, height_of = place(1e12 * point.rate / attained, point.rate).split(",")
+            parts.append(
+                f'<line x1="{x}" y1="{y}" x2="{at}" y2="{height_of}" stroke="{color}" stroke-dasharray="1 3"/>'
+            )
+            told = escape(f"{point.name} at {level}: {1e12 * point.rate / attained:,.3g} flop/byte")
+            parts.append(
+                f'<circle cx="{at}" cy="{height_of}" r="3" fill="white" stroke="{color}"><title>{told}</title></circle>'
+            )
         parts.append(f'<circle cx="{x}" cy="{y}" r="5" fill="{color}"><title>{escape(text)}</title></circle>')
         parts.append(f'<circle cx="{left}" cy="{below - 4}" r="5" fill="{color}"/>')
         parts.append(f'<text x="{left + 12}" y="{below}">{escape(text)}</text>')
@@ -180,19 +230,30 @@ def png(picture: str) -> bytes:
 
 
 def _numbers(point: Point) -> str:
-    return f"{point.precision}, {point.intensity:,.3g} flop/byte, {point.rate:,.3g} tflop/s"
+    used = "".join(f", {level} {100 * attained / most:.2g} %" for level, attained, most in point.caches)
+    return f"{point.precision}, {point.intensity:,.3g} flop/byte, {point.rate:,.3g} tflop/s{used}"
 
 
 def _roofs(found: list[Point]) -> list[tuple[float, float]]:
     return sorted({(point.peak, point.bandwidth) for point in found})
 
 
+def _cache_roofs(found: list[Point]) -> list[tuple[str, float]]:
+    """The ceilings of L2 and L1: of kernels that ran at other clocks, the highest."""
+    highest: dict[str, float] = {}
+    for point in found:
+        for level, _, most in point.caches:
+            highest[level] = max(most, highest.get(level, 0))
+    return sorted(highest.items())
+
+
 class _Axes:
     """Both axes from 0 to 1, logarithmic, wide enough for all points and the ridge of each roof."""
 
-    def __init__(self, found: list[Point]) -> None:
+    def __init__(self, found: list[Point], *, caches: bool = False) -> None:
         ridges = [peak * 1e12 / bandwidth for peak, bandwidth in _roofs(found)]
         x = [point.intensity for point in found] + ridges
+        x += [1e12 * point.rate / attained for point in found for _, attained, _ in point.caches] if caches else []
         y = [point.rate for point in found] + [point.peak for point in found]
         self.left, self.right = math.floor(math.log10(min(x)) - 0.3), math.ceil(math.log10(max(x)) + 0.3)
         self.low, self.high = math.floor(math.log10(min(y)) - 0.1), math.ceil(math.log10(max(y)) + 0.1)

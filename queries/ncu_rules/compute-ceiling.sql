@@ -1,7 +1,7 @@
 /*
 title = "The SM is near its ceiling"
 severity = "info"
-evidence = ["sm_pct", "tensor_pct", "fma_pct"]
+evidence = ["sm_pct", "tensor_pct", "fma_pct", "alu_pct", "xu_pct", "fp64_pct", "issue_pct", "lsu_pct"]
 
 [actions]
 native = """
@@ -21,7 +21,9 @@ Near the peak of the busiest pipe: accept it."""
 default = 80.0
 help = "SM throughput at which the loop stops, in %: common practice"
 */
-SELECT launch, sm_pct, tensor_pct, fma_pct
+SELECT launch, sm_pct, tensor_pct, fma_pct, alu_pct, xu_pct, fp64_pct, issue_pct, lsu_pct
 FROM ncu_kernels
 WHERE sm_pct > $above
+    -- The SM is also busy when its load and store pipe is, and computes nothing.
+    AND coalesce(greatest(tensor_pct, fma_pct, alu_pct, xu_pct, fp64_pct, issue_pct) >= lsu_pct, true)
 ORDER BY launch

@@ -64,7 +64,7 @@ def pages(report: Path) -> list[Launch]:
     launches: dict[tuple[object, ...], Launch] = {}
     ncu = newest_ncu()
     for page in ("raw", "details"):
-        merge(launches, parse(_printed(ncu, report, page), report.name))
+        merge(launches, parse(printed(ncu, report, page), report.name))
     return list(launches.values())
 
 
@@ -107,16 +107,21 @@ def permission() -> ToolError:
     )
 
 
-def _printed(ncu: Path, report: Path, page: str) -> str:
+def printed(ncu: Path, report: Path, page: str, *options: str) -> str:
+    """Return what ncu prints of a report as CSV.
+
+    Raises:
+        ToolError: It cannot read it.
+    """
     import subprocess
 
-    command = [str(ncu), "--import", str(report), "--csv", "--page", page, "--print-units", "base"]
+    command = [str(ncu), "--import", str(report), "--csv", "--page", page, "--print-units", "base", *options]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603 - the user's own ncu
     except OSError as error:
         raise ToolError(f"{ncu} does not run: {error.strerror}", f"set ${NCU_VARIABLE} to an ncu") from None
     output = done.stdout.decode("utf-8", "backslashreplace")
-    if done.returncode or '"Kernel Name"' not in output:
+    if done.returncode or not any(word in output for word in ('"Kernel Name"', '"Function Name"')):
         said = output + done.stderr.decode("utf-8", "replace")
         raise ToolError(
             f"ncu cannot read {report}: {_last_error(said) or 'it printed nothing'}",

@@ -1,103 +1,16 @@
 -- One value a column, each from the metrics that its comment names: the first that was collected counts. Shares of stalls and
 -- the class are worked out here, so that a rule is one condition on one row.
 CREATE VIEW ncu_kernels AS
-WITH pivoted AS (
-    SELECT
-        launch,
-        max(value) FILTER (metric = 'gpu__time_duration.sum') AS duration_ns,
-        max(value) FILTER (metric = 'sm__throughput.avg.pct_of_peak_sustained_elapsed') AS sm_pct,
-        max(value) FILTER (metric = 'gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed') AS memory_pct,
-        coalesce(
-            max(value) FILTER (metric = 'gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed'),
-            max(value) FILTER (metric = 'dram__throughput.avg.pct_of_peak_sustained_elapsed')) AS dram_pct,
-        max(value) FILTER (metric = 'l1tex__throughput.avg.pct_of_peak_sustained_active') AS l1_pct,
-        max(value) FILTER (metric = 'lts__throughput.avg.pct_of_peak_sustained_elapsed') AS l2_pct,
-        max(value) FILTER (metric = 'l1tex__t_sector_hit_rate.pct') AS l1_hit_pct,
-        max(value) FILTER (metric = 'lts__t_sector_hit_rate.pct') AS l2_hit_pct,
-        max(value) FILTER (metric = 'dram__bytes.sum.per_second') AS dram_bytes_per_s,
-        max(value) FILTER (metric = 'dram__bytes_read.sum') AS dram_read_bytes,
-        max(value) FILTER (metric = 'dram__bytes_write.sum') AS dram_write_bytes,
-        max(value) FILTER (metric = 'l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum') AS load_sectors_count,
-        max(value) FILTER (metric = 'l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum') AS load_requests_count,
-        max(value) FILTER (metric = 'l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum') AS store_sectors_count,
-        max(value) FILTER (metric = 'l1tex__t_requests_pipe_lsu_mem_global_op_st.sum') AS store_requests_count,
-        max(value) FILTER (metric = 'smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio') AS load_bytes_per_sector_ratio,
-        max(value) FILTER (metric = 'smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio') AS store_bytes_per_sector_ratio,
-        max(value) FILTER (metric = 'l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum') AS bank_conflicts_count,
-        max(value) FILTER (metric = 'l1tex__data_pipe_lsu_wavefronts_mem_shared.sum') AS shared_wavefronts_count,
-        max(value) FILTER (metric = 'l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum') AS spill_store_sectors_count,
-        max(value) FILTER (metric = 'l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum') AS spill_load_sectors_count,
-        max(value) FILTER (metric = 'launch__registers_per_thread') AS registers_per_thread,
-        coalesce(
-            max(value) FILTER (metric = 'launch__shared_mem_per_block_allocated'),
-            max(value) FILTER (metric = 'launch__shared_mem_per_block')) AS shared_per_block_bytes,
-        max(value) FILTER (metric = 'launch__shared_mem_per_block_dynamic') AS dynamic_shared_bytes,
-        max(value) FILTER (metric = 'launch__shared_mem_per_block_static') AS static_shared_bytes,
-        max(value) FILTER (metric = 'launch__shared_mem_per_block_driver') AS driver_shared_bytes,
-        max(value) FILTER (metric = 'device__attribute_max_shared_memory_per_multiprocessor') AS shared_per_sm_bytes,
-        coalesce(
-            max(value) FILTER (metric = 'launch__sm_count'),
-            max(value) FILTER (metric = 'device__attribute_multiprocessor_count')) AS sm_count,
-        max(value) FILTER (metric = 'launch__waves_per_multiprocessor') AS waves_per_sm_ratio,
-        max(value) FILTER (metric = 'sm__maximum_warps_per_active_cycle_pct') AS theoretical_occupancy_pct,
-        max(value) FILTER (metric = 'sm__warps_active.avg.pct_of_peak_sustained_active') AS occupancy_pct,
-        max(value) FILTER (metric = 'sm__warps_active.avg.per_cycle_active') AS active_warps_ratio,
-        max(value) FILTER (metric = 'smsp__warps_eligible.avg.per_cycle_active') AS eligible_warps_ratio,
-        max(value) FILTER (metric = 'launch__occupancy_limit_registers') AS register_limit,
-        max(value) FILTER (metric = 'launch__occupancy_limit_shared_mem') AS shared_limit,
-        max(value) FILTER (metric = 'launch__occupancy_limit_warps') AS warp_limit,
-        max(value) FILTER (metric = 'launch__occupancy_limit_blocks') AS block_limit,
-        max(value) FILTER (metric = 'smsp__issue_active.avg.pct_of_peak_sustained_active') AS issue_pct,
-        max(value) FILTER (metric = 'sm__inst_executed.avg.per_cycle_active') AS ipc_ratio,
-        coalesce(
-            max(value) FILTER (metric = 'sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active'),
-            max(value) FILTER (metric = 'sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active'),
-            max(value) FILTER (metric = 'sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active')) AS tensor_pct,
-        coalesce(
-            max(value) FILTER (metric = 'sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active'),
-            max(value) FILTER (metric = 'sm__inst_executed_pipe_tensor_op_hmma.avg.pct_of_peak_sustained_active')) AS tensor_half_pct,
-        coalesce(
-            max(value) FILTER (metric = 'sm__pipe_tensor_op_imma_cycles_active.avg.pct_of_peak_sustained_active'),
-            max(value) FILTER (metric = 'sm__inst_executed_pipe_tensor_op_imma.avg.pct_of_peak_sustained_active')) AS tensor_int_pct,
-        coalesce(
-            max(value) FILTER (metric = 'sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active'),
-            max(value) FILTER (metric = 'sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active')) AS fma_pct,
-        coalesce(
-            max(value) FILTER (metric = 'sm__inst_executed_pipe_fma_type_fp16.avg.pct_of_peak_sustained_active'),
-            max(value) FILTER (metric = 'sm__inst_executed_pipe_fp16.avg.pct_of_peak_sustained_active')) AS fma_half_pct,
-        coalesce(
-            max(value) FILTER (metric = 'sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_active'),
-            max(value) FILTER (metric = 'sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_active')) AS alu_pct,
-        max(value) FILTER (metric = 'sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active') AS xu_pct,
-        max(value) FILTER (metric = 'sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active') AS lsu_pct,
-        coalesce(
-            max(value) FILTER (metric = 'sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_active'),
-            max(value) FILTER (metric = 'sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_active')) AS fp64_pct,
-        max(value) FILTER (metric = 'smsp__inst_executed.sum') AS instructions_count,
-        max(value) FILTER (metric = 'smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed') AS fma_per_cycle,
-        max(value) FILTER (metric = 'smsp__sass_thread_inst_executed_op_fadd_pred_on.sum.per_cycle_elapsed') AS fadd_per_cycle,
-        max(value) FILTER (metric = 'smsp__sass_thread_inst_executed_op_fmul_pred_on.sum.per_cycle_elapsed') AS fmul_per_cycle,
-        coalesce(
-            max(value) FILTER (metric = 'smsp__sass_inst_executed_op_global_ld.sum'),
-            max(value) FILTER (metric = 'sass__inst_executed_global_loads')) AS global_loads_count,
-        max(value) FILTER (metric = 'smsp__inst_executed_op_ldgsts.sum') AS async_loads_count,
-        max(value) FILTER (metric = 'smsp__cycles_elapsed.avg') AS cycles,
-        max(value) FILTER (metric = 'smsp__thread_inst_executed_per_inst_executed.ratio') AS threads_per_instruction_ratio,
-        max(value) FILTER (metric = 'smsp__sass_average_branch_targets_threads_uniform.pct') AS branch_uniform_pct,
-        coalesce(
-            max(value) FILTER (metric = 'smsp__cycles_elapsed.avg.per_second'),
-            max(value) FILTER (metric = 'gpc__cycles_elapsed.avg.per_second')) AS sm_clock_hz,
-        max(text) FILTER (metric = 'device__attribute_display_name') AS gpu
-    FROM ncu_metrics
-    GROUP BY launch
-),
-stalls AS (
+WITH stalls AS (
     SELECT
         launch,
         sum(stall_pct) FILTER (reason = 'long_scoreboard') AS stall_long_scoreboard_pct,
         sum(stall_pct) FILTER (reason = 'barrier') AS stall_barrier_pct,
         sum(stall_pct) FILTER (reason = 'wait') AS stall_wait_pct,
         sum(stall_pct) FILTER (reason = 'math_pipe_throttle') AS stall_math_pipe_pct,
+        coalesce(sum(stall_pct) FILTER (reason IN ('long_scoreboard', 'lg_throttle', 'drain', 'tex_throttle')), 0) AS stall_memory_pct,
+        coalesce(sum(stall_pct) FILTER (reason IN ('short_scoreboard', 'mio_throttle')), 0) AS stall_shared_pct,
+        stall_shared_pct + coalesce(sum(stall_pct) FILTER (reason IN ('barrier', 'membar')), 0) AS stall_exchange_pct,
         arg_max(reason, stall_pct) FILTER (reason <> 'selected') AS top_stall,
         max(stall_pct) FILTER (reason <> 'selected') AS top_stall_pct
     FROM (FROM ncu_stalls ORDER BY launch, reason)
@@ -117,10 +30,11 @@ derived AS (
         100 * (1 - p.threads_per_instruction_ratio / 32) AS divergence_pct,
         p.dram_read_bytes + p.dram_write_bytes AS dram_bytes,
         (2 * p.fma_per_cycle + p.fadd_per_cycle + p.fmul_per_cycle) * p.sm_clock_hz AS fp32_flop_per_s,
-        regexp_extract(l.kernel, '(?:^|[^A-Za-z0-9])(?:sm|cutlass_)(\d{2,3})(?:[_a-z]|$)', 1) AS arch_of_name
+        100 * (2 * p.fma_per_cycle + p.fadd_per_cycle + p.fmul_per_cycle) / (p.sm_count * f.flops_per_cycle) AS fp32_pct
     FROM ncu_launches AS l
-    LEFT JOIN pivoted AS p USING (launch)
+    LEFT JOIN _ncu_columns() AS p USING (launch)
     LEFT JOIN stalls AS s USING (launch)
+    LEFT JOIN peak_rates() AS f ON f.compute_capability = l.compute_capability AND f.precision = 'fp32'
 )
 SELECT
     launch, report, ncu_id, kernel, short_name, implementation, family, process_id, device_id, gpu, compute_capability,
@@ -132,10 +46,11 @@ SELECT
         memory_level_of(avg(dram_pct) OVER alike, avg(l2_hit_pct) OVER alike, avg(l1_hit_pct) OVER alike)
     END AS memory_level,
     sm_pct, memory_pct, dram_pct, l1_pct, l2_pct, l1_hit_pct, l2_hit_pct, dram_bytes, dram_bytes_per_s,
-    fp32_flop_per_s, fp32_flop_per_s / nullif(dram_bytes_per_s, 0) AS fp32_flop_per_byte_ratio,
+    fp32_flop_per_s, fp32_pct, fp32_flop_per_s / nullif(dram_bytes_per_s, 0) AS fp32_flop_per_byte_ratio,
     load_sectors_per_request_ratio, nullif(load_bytes_per_sector_ratio, 0) AS load_bytes_per_sector_ratio,
     load_sectors_per_request_ratio * load_bytes_per_sector_ratio / 32 AS load_bytes_per_thread_ratio,
     store_sectors_per_request_ratio, nullif(store_bytes_per_sector_ratio, 0) AS store_bytes_per_sector_ratio,
+    32 * load_sectors_count / nullif(dram_read_bytes, 0) AS reread_ratio, l1_passes_pct,
     bank_conflicts_count, shared_wavefronts_count, spill_sectors_count,
     registers_per_thread, shared_bytes AS shared_per_block_bytes, shared_per_sm_bytes,
     sm_count, waves_per_sm_ratio, theoretical_occupancy_pct, occupancy_pct,
@@ -149,12 +64,25 @@ SELECT
     limit_blocks AS blocks_per_sm,
     active_warps_ratio, eligible_warps_ratio, issue_pct, ipc_ratio,
     tensor_pct, tensor_half_pct, tensor_int_pct, fma_pct, fma_half_pct, alu_pct, xu_pct, lsu_pct, fp64_pct,
-    stall_long_scoreboard_pct, stall_barrier_pct, stall_wait_pct, stall_math_pipe_pct, top_stall, top_stall_pct,
+    stall_long_scoreboard_pct, stall_barrier_pct, stall_wait_pct, stall_math_pipe_pct, stall_memory_pct, stall_shared_pct,
+    stall_exchange_pct, top_stall, top_stall_pct,
     divergence_pct, branch_uniform_pct, instructions_count,
     fma_per_cycle * cycles / 32 / nullif(global_loads_count + coalesce(async_loads_count, 0), 0) AS fma_per_load_ratio,
-    CASE length(arch_of_name) WHEN 0 THEN NULL ELSE arch_of_name::INTEGER END AS name_arch,
-    nullif(regexp_extract(kernel, '(?:_|tilesize)(\d+x\d+(?:x\d+)?)', 1), '') AS name_tile,
-    try_cast(nullif(regexp_extract(kernel, '(?:stages?_?(\d+)|_\d+x\d+_\d+x(\d+)(?:_|$))', 1) || regexp_extract(kernel, '(?:stages?_?(\d+)|_\d+x\d+_\d+x(\d+)(?:_|$))', 2), '') AS INTEGER) AS name_stages,
+    fma_per_cycle * cycles / 32 / nullif(shared_wavefronts_count, 0) AS fma_per_shared_pass_ratio,
+    try_cast(coalesce(
+        nullif(regexp_extract(kernel, '(?:^|[^A-Za-z0-9]|Mainloop)(?:[sS]m|cutlass_|cutlass3x_sm)(\d{2,3})(?:[^0-9]|$)', 1), ''),
+        CASE regexp_extract(kernel, '^(volta|turing|ampere|ada|hopper|blackwell)_', 1)
+            WHEN 'volta' THEN '70' WHEN 'turing' THEN '75' WHEN 'ampere' THEN '80' WHEN 'ada' THEN '89' WHEN 'hopper' THEN '90' WHEN 'blackwell' THEN '100'
+        END) AS INTEGER) AS name_arch,
+    -- CUTLASS 3.x has stages and tile as numbers of a template: MainloopSm90TmaGmmaWarpSpecialized<4, cluster, schedule>, tile.
+    coalesce(
+        nullif(regexp_replace(regexp_extract(kernel_key(kernel), 'Mainloop\w*<\d+, .*?>, tuple<(C<\d+>, C<\d+>, C<\d+>)>', 1), 'C<(\d+)>, C<(\d+)>, C<(\d+)>', '\1x\2x\3'), ''),
+        nullif(regexp_extract(kernel, '(?:_|tilesize)(\d+x\d+(?:x\d+)?)', 1), '')) AS name_tile,
+    try_cast(coalesce(
+        nullif(regexp_extract(kernel_key(kernel), 'Mainloop\w*<(\d+),', 1), ''),
+        nullif(regexp_extract(kernel, 'stages_\d+x(\d+)', 1), ''),
+        nullif(regexp_extract(kernel, 'stages?_?(\d+)', 1), ''),
+        nullif(regexp_extract(kernel, '_\d+x\d+_\d+x(\d+)(?:_|$)', 1), '')) AS INTEGER) AS name_stages,
     try_cast(nullif(regexp_extract(kernel, 'align(?:ment)?_?(\d+)', 1), '') AS INTEGER) AS name_alignment,
     CASE
         WHEN regexp_matches(kernel, '(?i)warpspecialized_?cooperative|ws_?coop|_coop') THEN 'cooperative'
@@ -164,6 +92,7 @@ SELECT
         WHEN regexp_matches(kernel, '(?i)split_?k') THEN 'split-K'
     END AS name_schedule,
     CASE
+        WHEN regexp_matches(kernel, '_ffma_') THEN 'simt'
         WHEN regexp_matches(kernel, '(?i)tensorop|gmma|s\d{3,5}(?:gemm|fprop|dgrad|wgrad)|xmma') THEN 'tensorop'
         WHEN regexp_matches(kernel, '(?i)simt|_sgemm') THEN 'simt'
     END AS name_math
@@ -206,12 +135,15 @@ COMMENT ON COLUMN ncu_kernels.l2_hit_pct IS 'Sectors that L2 had: `lts__t_sector
 COMMENT ON COLUMN ncu_kernels.dram_bytes IS 'Read from and written to DRAM: `dram__bytes_read.sum`, `dram__bytes_write.sum`';
 COMMENT ON COLUMN ncu_kernels.dram_bytes_per_s IS 'DRAM traffic: `dram__bytes.sum.per_second`';
 COMMENT ON COLUMN ncu_kernels.fp32_flop_per_s IS 'fp32 operations outside the tensor cores, a multiply-add as two: `smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed`, `smsp__sass_thread_inst_executed_op_fadd_pred_on.sum.per_cycle_elapsed`, `smsp__sass_thread_inst_executed_op_fmul_pred_on.sum.per_cycle_elapsed`';
+COMMENT ON COLUMN ncu_kernels.fp32_pct IS 'The same as a share of what the SMs can do in a cycle: `smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed`';
 COMMENT ON COLUMN ncu_kernels.fp32_flop_per_byte_ratio IS 'Arithmetic intensity: fp32 operations outside the tensor cores per byte of DRAM traffic';
 COMMENT ON COLUMN ncu_kernels.load_sectors_per_request_ratio IS 'Sectors of 32 bytes per request of a warp for global loads: 4 where 32 threads load neighbouring 4-byte values, 16 with 16-byte values: `l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum`, `l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum`';
 COMMENT ON COLUMN ncu_kernels.load_bytes_per_sector_ratio IS 'Bytes that threads use of the 32 of a loaded sector; NULL without loads: `smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio`';
 COMMENT ON COLUMN ncu_kernels.load_bytes_per_thread_ratio IS 'Bytes that a thread loads at once: 4 is a scalar float, 16 a 128-bit vector';
 COMMENT ON COLUMN ncu_kernels.store_sectors_per_request_ratio IS 'The same for global stores: `l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum`, `l1tex__t_requests_pipe_lsu_mem_global_op_st.sum`';
 COMMENT ON COLUMN ncu_kernels.store_bytes_per_sector_ratio IS 'Bytes that threads write of the 32 of a stored sector; NULL without stores: `smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio`';
+COMMENT ON COLUMN ncu_kernels.reread_ratio IS 'Bytes of the sectors that loads looked up in L1 as a multiple of what was read from DRAM: `dram__bytes_read.sum`';
+COMMENT ON COLUMN ncu_kernels.l1_passes_pct IS 'Passes of the data stage that L1 and shared memory have in common, share of its peak: `l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed`';
 COMMENT ON COLUMN ncu_kernels.bank_conflicts_count IS 'Bank conflicts in shared memory: `l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum`';
 COMMENT ON COLUMN ncu_kernels.shared_wavefronts_count IS 'Passes that shared memory needed for all its requests: `l1tex__data_pipe_lsu_wavefronts_mem_shared.sum`';
 COMMENT ON COLUMN ncu_kernels.spill_sectors_count IS 'Sectors of local memory traffic: `l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum`, `l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum`';
@@ -241,12 +173,16 @@ COMMENT ON COLUMN ncu_kernels.stall_long_scoreboard_pct IS 'Share of a warp''s t
 COMMENT ON COLUMN ncu_kernels.stall_barrier_pct IS 'Share of a warp''s time in which it waited at a barrier: `smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio`';
 COMMENT ON COLUMN ncu_kernels.stall_wait_pct IS 'Share of a warp''s time in which it waited for a fixed latency: `smsp__average_warps_issue_stalled_wait_per_issue_active.ratio`';
 COMMENT ON COLUMN ncu_kernels.stall_math_pipe_pct IS 'Share of a warp''s time in which it waited for a busy pipe: `smsp__average_warps_issue_stalled_math_pipe_throttle_per_issue_active.ratio`';
+COMMENT ON COLUMN ncu_kernels.stall_memory_pct IS 'Share of a warp''s time in which it waited for global or local memory, or a place in its queue: long_scoreboard, lg_throttle, drain, tex_throttle: `smsp__average_warps_issue_stalled_lg_throttle_per_issue_active.ratio`';
+COMMENT ON COLUMN ncu_kernels.stall_shared_pct IS 'The same of shared memory: short_scoreboard, mio_throttle: `smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio`';
+COMMENT ON COLUMN ncu_kernels.stall_exchange_pct IS 'The same of shared memory and barriers: what threads wait for that exchange values';
 COMMENT ON COLUMN ncu_kernels.top_stall IS 'The reason for which warps waited longest';
 COMMENT ON COLUMN ncu_kernels.top_stall_pct IS 'Its share of a warp''s time';
 COMMENT ON COLUMN ncu_kernels.divergence_pct IS 'Threads of a warp that do not take part in an instruction, on average: `smsp__thread_inst_executed_per_inst_executed.ratio`';
 COMMENT ON COLUMN ncu_kernels.branch_uniform_pct IS 'Branches on which a warp agreed: `smsp__sass_average_branch_targets_threads_uniform.pct`';
 COMMENT ON COLUMN ncu_kernels.instructions_count IS 'Instructions of warps: `smsp__inst_executed.sum`';
 COMMENT ON COLUMN ncu_kernels.fma_per_load_ratio IS 'fp32 multiply-adds of warps per global load, asynchronous ones included: `smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed`, `smsp__cycles_elapsed.avg`, `smsp__sass_inst_executed_op_global_ld.sum` or `sass__inst_executed_global_loads`';
+COMMENT ON COLUMN ncu_kernels.fma_per_shared_pass_ratio IS 'fp32 multiply-adds of warps per pass of shared memory: `l1tex__data_pipe_lsu_wavefronts_mem_shared.sum`';
 COMMENT ON COLUMN ncu_kernels.name_arch IS 'Architecture in the name of a library kernel: 80, 90';
 COMMENT ON COLUMN ncu_kernels.name_tile IS 'Tile in the name, M x N (x K)';
 COMMENT ON COLUMN ncu_kernels.name_stages IS 'Pipeline stages in the name';

@@ -8,7 +8,7 @@ SELECT
     launch, report, ncu_id, process_id, process_name, kernel,
     kernel_base_name(kernel) AS short_name,
     coalesce(implementation, CASE
-        WHEN regexp_matches(kernel, 'cublas|cudnn|^nvjet_') THEN 'library'
+        WHEN regexp_matches(kernel, 'cublas|cudnn|cusparse|cusolver|^nvjet_|^(?:void )?(?:regular|vector)_fft|^conv2d_c1_k1_') THEN 'library'
         WHEN regexp_matches(kernel, '(?:^|[^a-z_])cutlass_\d|sm\d+_xmma_|tensorop') THEN 'cutlass'
         WHEN provenance = 'CuTe' THEN 'cute'
         WHEN provenance = 'CUTLASS' THEN 'cutlass'

@@ -1,36 +1,7 @@
 -- The precision with most operations stands for the kernel. Operations are unknown where nobody counted what tensor cores did,
 -- and where the most of them may be moves.
 CREATE VIEW ncu_roofline AS
-WITH pivoted AS (
-    SELECT
-        launch,
-        max(value) FILTER (metric = 'gpu__time_duration.sum') AS duration_ns,
-        max(value) FILTER (metric = 'dram__bytes_read.sum') + max(value) FILTER (metric = 'dram__bytes_write.sum') AS dram_sum_bytes,
-        max(value) FILTER (metric = 'dram__bytes.sum.per_second') AS dram_bytes_per_s,
-        max(value) FILTER (metric = 'l1tex__m_xbar2l1tex_read_bytes.sum') + max(value) FILTER (metric = 'l1tex__m_l1tex2xbar_write_bytes.sum') AS xbar_bytes,
-        max(value) FILTER (metric = 'lts__t_bytes.sum') AS lts_bytes,
-        max(value) FILTER (metric = 'lts__t_sectors.sum') * 32 AS lts_sectors_bytes,
-        max(value) FILTER (metric = 'l1tex__t_bytes.sum') AS l1_sum_bytes,
-        sum(value) FILTER (metric IN (
-            'l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum', 'l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum',
-            'l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum', 'l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum')) * 32 AS l1_sectors_bytes,
-        max(value) FILTER (metric = 'dram__bytes.sum.peak_sustained') * max(value) FILTER (metric = 'dram__cycles_elapsed.avg.per_second')
-            AS peak_bytes_per_s,
-        coalesce(
-            max(value) FILTER (metric = 'launch__sm_count'),
-            max(value) FILTER (metric = 'device__attribute_multiprocessor_count')) AS sm_count,
-        coalesce(
-            max(value) FILTER (metric = 'smsp__cycles_elapsed.avg.per_second'),
-            max(value) FILTER (metric = 'gpc__cycles_elapsed.avg.per_second')) AS sm_clock_hz,
-        coalesce(
-            max(value) FILTER (metric = 'sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active'),
-            max(value) FILTER (metric = 'sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active'),
-            max(value) FILTER (metric = 'sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active')) AS tensor_pct,
-        bool_or(metric LIKE 'sm\_\_ops\_path\_tensor\_src\_%.sum' ESCAPE '\') AS tensor_counted
-    FROM raw.ncu_metrics
-    GROUP BY launch
-),
-operations AS (
+WITH operations AS (
     SELECT
         launch,
         arg_max(precision, (flop_count, precision)) FILTER (flop_count > 0 AND NOT may_be_moves) AS precision,
@@ -47,13 +18,18 @@ SELECT
     CASE WHEN is_known AND o.flop_count > 0 THEN o.precision END AS precision,
     CASE WHEN is_known THEN o.flop_count END AS flop_count,
     CASE WHEN is_known THEN o.other_flop_count END AS other_flop_count,
-    coalesce(p.dram_sum_bytes, p.dram_bytes_per_s * p.duration_ns / 1e9) AS dram_bytes,
+    coalesce(p.dram_read_bytes + p.dram_write_bytes, p.dram_bytes_per_s * p.duration_ns / 1e9) AS dram_bytes,
     coalesce(p.xbar_bytes, p.lts_bytes, p.lts_sectors_bytes) AS l2_bytes,
     coalesce(p.l1_sum_bytes, p.l1_sectors_bytes) AS l1_bytes,
     p.sm_count * p.sm_clock_hz * r.flops_per_cycle AS peak_flop_per_s,
-    p.peak_bytes_per_s
+    p.peak_bytes_per_s,
+    p.l2_read_bytes_per_s,
+    p.l2_peak_bytes_per_s,
+    p.l1_read_bytes_per_s,
+    coalesce(p.l1_peak_bytes_per_s, 128 * p.sm_count * p.sm_clock_hz) AS l1_peak_bytes_per_s,
+    p.l1_passes_pct
 FROM raw.ncu_launches AS l
-LEFT JOIN pivoted AS p USING (launch)
+LEFT JOIN _ncu_columns() AS p USING (launch)
 LEFT JOIN operations AS o USING (launch)
 LEFT JOIN peak_rates() AS r ON r.compute_capability = l.compute_capability AND r.precision = o.precision;
 
@@ -69,3 +45,8 @@ COMMENT ON COLUMN ncu_roofline.l2_bytes IS 'Bytes between L1 and L2, else all th
 COMMENT ON COLUMN ncu_roofline.l1_bytes IS 'Bytes of global and local access at L1; the tensor memory accelerator goes past it';
 COMMENT ON COLUMN ncu_roofline.peak_flop_per_s IS 'Peak of that precision at the SM clock under ncu: SMs x clock x the catalog''s operations per cycle';
 COMMENT ON COLUMN ncu_roofline.peak_bytes_per_s IS 'Peak of DRAM at its clock under ncu';
+COMMENT ON COLUMN ncu_roofline.l2_read_bytes_per_s IS 'What L2 sent to the SMs (ncu: lts2xbar)';
+COMMENT ON COLUMN ncu_roofline.l2_peak_bytes_per_s IS 'Its peak at the clock of L2 under ncu';
+COMMENT ON COLUMN ncu_roofline.l1_read_bytes_per_s IS 'What L1 sent to registers: of global and local memory (ncu: lsu_writeback of lgds)';
+COMMENT ON COLUMN ncu_roofline.l1_peak_bytes_per_s IS 'Its peak at the clock of L1 under ncu, else 128 B x SMs x their clock';
+COMMENT ON COLUMN ncu_roofline.l1_passes_pct IS 'Passes of the data stage that L1 and shared memory have in common, of their peak: access that is not coalesced and bank conflicts need several';

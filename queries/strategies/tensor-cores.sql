@@ -1,0 +1,16 @@
+/*
+title = "Multiply on the tensor cores"
+effort = "high"
+rules = ["tensor-idle", "tensor-idle-half", "compute-ffma", "cutlass-simt", "cutlass-tensorop-idle"]
+gain = """
+Arithmetic takes the share of its time that its rate is lower than that of the tensor cores; nothing is gained where it is not arithmetic that
+takes the time. fp32 becomes TF32, with 10 bits of mantissa."""
+*/
+SELECT
+    launch,
+    0 AS waiting_pct,
+    100 - greatest(compute_pct / tensor_speedup, l2_pct, dram_pct) AS most_pct,
+    0 AS more_registers,
+    0 AS more_shared_bytes
+FROM _ncu_roofs()
+WHERE compute_pct >= 40 AND tensor_speedup > 1

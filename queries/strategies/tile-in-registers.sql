@@ -1,0 +1,15 @@
+/*
+title = "Compute several results per thread"
+effort = "high"
+rules = ["shared-passes"]
+gain = """
+Values of shared memory are used several times from registers: waiting for it goes, until arithmetic or DRAM is busy all the
+time. 8 x 8 results a thread are taken as needed."""
+*/
+SELECT
+    launch,
+    stall_shared_pct AS waiting_pct,
+    100 - greatest(compute_pct, dram_pct) AS most_pct,
+    64 AS more_registers,
+    0 AS more_shared_bytes
+FROM _ncu_roofs()
