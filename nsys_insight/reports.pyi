@@ -886,6 +886,48 @@ class Reports:
         """
         ...
 
+    def latency(
+        self,
+        *,
+        group_by: Literal['request', 'all'] = 'request',
+    ) -> pl.DataFrame:
+        """Time to first token and between tokens: How long do requests wait for their first token, and between
+        tokens: min, p50, p90, p95, p99, max?
+
+        Follows the requests that NVTX ranges of prefill and decode name (prefill req=3, decode req=1,2,3;
+        or a range request 3 around them). A token is there when the step that makes it is done: its range
+        is closed, and so is all that was launched in it. The first token is that of the last prefill before
+        the first decode of the request; each decode makes one more. ttft is the time to the first token,
+        from where a range or a mark names the request and no phase (its arrival), else from its first
+        prefill, which leaves out the time in the queue. itl is the time from a token to the next one, e2e
+        from the begin to the last token. Where no range names requests, but one sequence is decoded at a
+        time, each prefill begins a request. Percentiles are values that were measured (nearest rank); one
+        is NULL where no value lies above it.
+
+        A p99 of itl far above its median: steps that also prefill, see phases; or outliers, see steps
+        --phase decode. A ttft far above the wall of a prefill is time in the queue, or a prefill in several
+        chunks. Figures are those of the profiled run: a host that is the limit is slower under the
+        profiler.
+
+        Args:
+            group_by: All requests together and each of them, or only all together
+
+        Columns:
+            request: The request, as ranges name it, else its number; NULL for all together
+            metric: ttft: time to first token; itl: inter-token latency; e2e: from the begin to the last
+                token in the trace
+            values_count: How many values: of ttft and e2e one per request, of itl one per token after the
+                first
+            min_ns: The least
+            p50_ns: Half of the values are no greater
+            p90_ns: Nine tenths are no greater; NULL where none is greater
+            p95_ns: Likewise
+            p99_ns: Likewise
+            max_ns: The greatest
+            mean_ns: The mean
+        """
+        ...
+
     def launch_census(
         self,
         *,
@@ -1261,6 +1303,29 @@ class Reports:
         """
         ...
 
+    def per_phase(
+        self,
+    ) -> pl.DataFrame:
+        """Cost of a step, one column a phase: What does a prefill cost, what a decode step, and what a step
+        that does both?
+
+        The budget of per-token for the steps of each phase apart, as means over its steps: what they hold,
+        where their time goes, and why the GPU was idle in them. The steps are those of the report phases,
+        which says how phases are told. gpu_busy_ns + gpu_idle_ns is wall_ns, and the idle_ rows add up to
+        gpu_idle_ns. This is also per-token --by-phase; other phases, or batch sizes apart, are in phases.
+
+        Prefill works on many tokens at once, so the GPU should be its limit; decode is bound by memory or
+        by launches. A change that helps one and costs the other is seen here, and told by diff. More launch
+        calls in mixed than in decode: the prefill runs eagerly, beside a graph for decode.
+
+        Columns:
+            metric: What was counted or measured; steps is how many there are
+            prefill: Mean over the steps that only prefill
+            mixed: Mean over the steps that prefill and decode
+            decode: Mean over the steps that only decode
+        """
+        ...
+
     def per_token(
         self,
         *,
@@ -1315,6 +1380,53 @@ class Reports:
             mean: Mean over the steps
             stddev: Sample standard deviation; NULL for a single step
             total: Sum over the steps; NULL for times of one kernel, rates and shares
+        """
+        ...
+
+    def phases(
+        self,
+        *,
+        group_by: Literal['batch', 'phase'] = 'batch',
+    ) -> pl.DataFrame:
+        """Prefill, decode and other phases: What does a step of each phase cost: prefill, decode by batch size
+        and CUDA graph, steps that do both?
+
+        Counts the steps of the phases that NVTX ranges name, in the busiest process: prefill and decode, by
+        word or as vLLM, TensorRT-LLM and SGLang write their steps; else forward, backward and optimizer. A
+        range around them that is called a step, an iteration and so on, and holds no more than one decode,
+        is the step; one with both is mixed, which is what continuous batching does. Rows are per phase,
+        batch size (as the range's name says) and CUDA graph. The wall of a step is its range's own time
+        where the work launched in it also runs in it; else it is on the GPU's timeline, from the step's
+        first operation to the next one's. --phase NAME narrows any report to one of them.
+
+        A decode step of the same model should cost about the same at every batch size that memory bounds: a
+        jump from one batch size to the next, or between rows with and without a graph, is the host's (idle
+        time) or a kernel's (busy time). Mixed steps make those that decode wait for a prefill: see latency
+        for what that does to the time between tokens. The budget of one phase is per-token --phase decode.
+
+        Args:
+            group_by: One row per phase, batch size and graph, or one per phase
+
+        Columns:
+            phase: prefill, decode, mixed (a step that does both), forward, backward or optimizer, as the
+                ranges are called
+            batch_size: Sequences that a step decodes, or prompts that it prefills, as its name says; NULL
+                where it does not, or of several
+            graph: The CUDA graph that the steps launch, by the number of its instantiation; NULL for none,
+                or of several
+            steps: How many steps
+            wall_pct: Share of the trace's wall
+            mean_ns: Mean wall of a step
+            median_ns: Median of it
+            p5_ns: 5th percentile; NULL for a single step
+            p95_ns: 95th percentile, likewise
+            max_ns: The longest
+            gpu_busy_ns: How much of it the GPU was busy, on average
+            gpu_idle_ns: The rest
+            prompt_tokens: Tokens of the prompts that a step prefills, on average, as its name says
+            kernels: Kernels of a step, on average; NULL where a CUDA graph ran as a whole
+            launch_calls: Calls that put kernels on the GPU, on average
+            sync_points: Times that the host waited for the GPU, on average
         """
         ...
 
