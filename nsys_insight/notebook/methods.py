@@ -12,7 +12,8 @@ from nsys_insight.packs.built_in import built_in
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nsys_insight.packs.pack import Pack, Param
+    from nsys_insight.packs.pack import Pack
+    from nsys_insight.packs.params import Param
 
 _HEAD = '''"""The reports as methods of `Trace`, for editors and type checkers.
 
