@@ -1,7 +1,7 @@
 /*
 title = "What a step waits for, one thing after another"
 topic = "steps"
-place = 12
+place = 10
 question = "What would shorten a step if it were faster, and by how much?"
 main = ["kind", "name", "path_ns", "path_pct", "saved_ns", "takes_over", "nvtx_path"]
 details = ["half_saved_ns", "total_ns"]
