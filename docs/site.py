@@ -89,10 +89,13 @@ def _from_root(text: str, folder: Path) -> str:
         path = (folder / path).as_posix()
         if path in _ROOT_PAGES:
             return f"]({_ROOT_PAGES[path]}{anchor})"
+        if path == "docs/reports.md":
+            return f"](reports/index.md{anchor})"
         if path == "docs/examples":
             return "](findings.md)"
         return f"]({path.removeprefix('docs/')}{anchor})"
 
+    text = text.replace('="docs/images/', '="images/')
     return re.sub(r"\]\((?![a-z]+:|#)([^)#]+)(#[^)]*)?\)", target, text)
 
 

@@ -267,12 +267,14 @@ class Reports:
         long all ranks are in one, waiting_ns how long a rank is there before the last one comes. Sizes and
         communicators are those of NCCL's NVTX payloads. Bandwidths are those of nccl-tests, over
         transfer_ns: size / time, and the same times 2(n-1)/n for AllReduce, (n-1)/n for AllGather and
-        ReduceScatter, whose size is that of all ranks together, and 1 for Broadcast and Reduce. Of one rank
-        alone nobody knows what of its time is waiting.
+        ReduceScatter, whose size is that of all ranks together, and 1 for Broadcast, Reduce and SendRecv.
+        What the NVLinks carry is in queries/catalog/links.toml. Of one rank alone nobody knows what of its
+        time is waiting.
 
         Much waiting and little transfer: see ranks for who is late; a faster link or overlap would not
-        help. Much transfer at a low bus_bytes_per_s: compare it with what nccl-tests measures for that size
-        between these GPUs. Small messages have a low one by nature: send fewer, larger ones.
+        help. Much transfer at a low bus_bytes_per_s, or of nvlink_pct: compare it with what nccl-tests
+        measures for that size between these GPUs. Small messages have a low one by nature: send fewer,
+        larger ones. More than 100 % of the NVLinks is NVLink SHARP, whose switches add up.
 
         Args:
             step_method: How steps are told
@@ -285,7 +287,8 @@ class Reports:
             operation: AllReduce, AllGather, SendRecv …; NULL where the kernel's name does not say
             bytes: Size of the message as NCCL states it: what a rank gives, of a ReduceScatter what it
                 gets; NULL without NCCL's NVTX payloads
-            calls: How many there were; of one rank where they are not matched
+            calls: How many there were; of SendRecv messages; kernels of all ranks where they are not
+                matched
             ranks: Ranks that took part, of those whose traces are there; NULL where they are not matched
             kernel_ns: How long the kernel runs on a rank; a mean
             transfer_ns: How long all ranks are in it; a median
@@ -294,6 +297,8 @@ class Reports:
             max_skew_ns: The largest
             algorithm_bytes_per_s: Size / transfer_ns, as nccl-tests defines it
             bus_bytes_per_s: The bandwidth of each link that this takes, as nccl-tests defines it
+            nvlink_pct: bus_bytes_per_s as a share of what all NVLinks of such a GPU carry in one direction;
+                NULL unless all ranks are known to be on one host, with GPUs whose NVLinks are known
             total_ns: Sum over all kernels of all ranks
             communicator: NCCL's id of the communicator; NULL where it is not known
         """
@@ -352,7 +357,7 @@ class Reports:
     def cpu_work(
         self,
         *,
-        group_by: Literal['activity', 'function', 'inclusive'] = 'activity',
+        group_by: Literal['activity', 'function', 'inclusive', 'stack'] = 'activity',
         step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
         step_range: str | None = None,
         tokens: int | None = None,
@@ -379,8 +384,9 @@ class Reports:
         names the functions, --group-by inclusive counts a function with all that it calls.
 
         Args:
-            group_by: What samples are counted by: what they are at, the function that they are in, or every
-                function of their call chains
+            group_by: What samples are counted by: what they are at, the function that they are in, every
+                function of their call chains, or the whole chain, its frames from the outermost with ;
+                between them, as programs for flame graphs take it
             step_method: How steps are told
             step_range: Steps are the NVTX ranges of this name (* and ? match anything)
             tokens: How many tokens (steps, frames) the trace or scope holds in all
@@ -399,6 +405,55 @@ class Reports:
             function_name: The function that most of them are told by: the innermost one that is known for
                 the activity, or has a name
             off_cpu_ns: Of time_ns, that in which the thread had no CPU; NULL where that was not recorded
+        """
+        ...
+
+    def critical_path(
+        self,
+        *,
+        step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
+        step_range: str | None = None,
+        tokens: int | None = None,
+        tokens_per_step: int | None = None,
+        batch: int | None = None,
+    ) -> pl.DataFrame:
+        """What a step waits for, one thing after another: What would shorten a step if it were faster, and by
+        how much?
+
+        Goes back from the first GPU operation of a step to that of the step before, always along what was
+        waited for last: an operation waits for its launch call or for the one before it on its stream, the
+        host for its own work or, in calls that wait, for operations. What lies on this path adds up to the
+        step; all else is hidden behind it. Then the steps are played again without each part of it:
+        saved_ns is what that saves, until another path takes over, which takes_over names. These are some
+        steady steps in a row (see steps), played by the rules of one host thread and of streams that run in
+        order; what an operation waits for on another stream is told by its start. There is no answer where
+        calls of several threads overlap, or where the steps played as recorded do not take as long as they
+        did.
+
+        The first rows with a saved_ns are worth making faster; a kernel with much total_ns and little
+        path_ns is not, nor is host time hidden behind the GPU. saved_ns much smaller than path_ns: work on
+        what takes over as well. Savings of two rows do not add up. All of it is of the profiled run, in
+        which calls take longer than alone.
+
+        Args:
+            step_method: How steps are told
+            step_range: Steps are the NVTX ranges of this name (* and ? match anything)
+            tokens: How many tokens (steps, frames) the trace or scope holds in all
+            tokens_per_step: How many tokens a step makes for each sequence, if not one
+            batch: How many sequences a step works on, if not one
+
+        Columns:
+            kind: CPU work, API call, launch latency, kernel, copy, memset, graph, communication, between
+                operations, return of waits
+            name: The call, the kernel or the copy; NULL for the others
+            nvtx_path: Of CPU work, the NVTX ranges around it
+            path_ns: Time on the critical path, per step
+            path_pct: Share of the step
+            saved_ns: What the step would be shorter without it; NULL for communication, which is up to
+                other ranks too, and where it is little
+            takes_over: What then has more of the critical path
+            half_saved_ns: What the step would be shorter if it took half of its time
+            total_ns: Its time per step, on the critical path or not; NULL for delays
         """
         ...
 
@@ -548,9 +603,9 @@ class Reports:
 
         Args:
             min_gap_ns: Group all gaps at least this long, such as 5us; by default the 1,000 longest
-            group_by: What after_name is: the operation after the gaps, the caller that launched it (the
-                innermost frame of Python, else the operator, else the program's own function), or the
-                caller with the frames around it
+            group_by: What after_name is: the operation after the gaps, the caller (the innermost frame of
+                Python, else the operator, else the program's own function), or the caller with the frames
+                around it
             stack: With --group-by stack: how many frames, from the caller outwards
             step_method: How steps are told
             step_range: Steps are the NVTX ranges of this name (* and ? match anything)
@@ -607,6 +662,8 @@ class Reports:
         self,
         *,
         min_gap_ns: int | str | None = None,
+        group_by: Literal['gap', 'caller', 'stack'] = 'gap',
+        stack: int = 5,
     ) -> pl.DataFrame:
         """The longest times in which the GPU was idle: When is the GPU idle, and what was the host doing?
 
@@ -622,7 +679,9 @@ class Reports:
         operation waited on the GPU (for another stream, or for the next node of its graph); 'launch call
         under way' if the call had begun before the gap and not returned; 'managed memory' if pages of
         unified memory were moved next, which no call asks for: the host touched them; and 'profiler: …' if
-        the profiler itself held the thread up for half of the gap.
+        the profiler itself held the thread up for half of the gap. With --group-by caller, a row is the
+        gaps before operations that one caller launched, while the host did the same; columns in which they
+        differ are empty. gap-places adds up by operation and NVTX range.
 
         CPU work: the program does something else before it launches (sampling, tokenising, Python): do it
         later, on another thread, or with a CUDA graph. sync: the host waited and launched nothing
@@ -632,10 +691,14 @@ class Reports:
 
         Args:
             min_gap_ns: List all gaps at least this long, such as 5us; by default the 1,000 longest
+            group_by: What one row stands for: the gap, or all gaps with one host and one after_name, which
+                is then, the caller (the innermost frame of Python, else the operator, else the program's
+                own function), or the caller with the frames around it
+            stack: With --group-by stack: how many frames, from the caller outwards
 
         Columns:
-            start_ns: When the GPU became idle
-            duration_ns: How long it was idle
+            start_ns: When the GPU became idle; of several gaps, the first time
+            duration_ns: How long it was idle; of several gaps, together
             wall_pct: Share of the wall
             idle_pct: Share of the idle time of all gaps in scope
             cause: What most of the gap is owed to, in the words of idle: starved, blocked, allocation,
@@ -643,13 +706,14 @@ class Reports:
             host: What the host did for most of the gap; NULL when the trace does not have the launch call
             host_ns: How much of the gap that was
             before_name: The operation before the gap
-            after_name: The operation after the gap
+            after_name: The operation after the gap, or what --group-by asks for
             nvtx_path: The NVTX ranges of that thread that hold most of the gap, or of the launch call if
                 that was before; NULL outside all
             gpu_id: The machine's GPU where the trace says which, else the CUDA device number
             process_id: Process that launched the operation
             thread_id: Thread that launched it
-            end_ns: When the next operation started
+            end_ns: When the next operation started; of several gaps, the last time
+            gaps: How many gaps the row stands for
         """
         ...
 
@@ -954,8 +1018,9 @@ class Reports:
         caller, a function at the top is where to do it.
 
         Args:
-            group_by: What one row stands for: the family of the kernel, the kernel, the caller, or the
-                caller with the functions around it
+            group_by: What one row stands for: the family of the kernel, the kernel, the caller (the
+                innermost frame of Python, else the operator, else the program's own function), or the
+                caller with the frames around it
             stack: With --group-by stack: how many frames, from the caller outwards
             step_method: How steps are told
             step_range: Steps are the NVTX ranges of this name (* and ? match anything)

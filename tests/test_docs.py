@@ -18,7 +18,7 @@ COMMANDS = re.findall(r"^\$ (.+)$", README, re.MULTILINE)
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_of_the_readme_prints_what_the_readme_says(command):
-    assert f"$ {command}\n{GENERATE['console'](command)}" in README
+    assert f"$ {command}\n{GENERATE['console'](command, GENERATE['README_COLUMNS'])}" in README
 
 
 @pytest.mark.parametrize("name", GENERATE["PAGES"])
@@ -28,8 +28,16 @@ def test_the_commands_of_a_page_print_what_it_says(name):
     assert page.count("```console") >= 4
 
 
-def test_the_readme_has_commands():
-    assert len(COMMANDS) >= 4
+def test_the_readme_is_short_and_has_commands():
+    assert len(COMMANDS) >= 3
+    assert README.count("\n") <= 180
+    assert all(len(line) <= 130 for line in README.splitlines() if not line.startswith(("|", "$", "  <", "    <")))
+
+
+def test_the_pictures_of_the_readme_are_there():
+    pictures = re.findall(r'(?:src|srcset)="(docs/[^"]+)"', README)
+    assert len(pictures) == 2
+    assert all((REPOSITORY / picture).is_file() for picture in pictures)
 
 
 def test_python_in_the_readme_runs(monkeypatch):
@@ -40,11 +48,26 @@ def test_python_in_the_readme_runs(monkeypatch):
     assert isinstance(names["trace"], nsys_insight.trace.Trace)
 
 
-def test_every_report_is_in_the_readme_and_every_report_of_the_readme_exists():
+def test_the_page_of_reports_is_what_their_headers_say():
     from nsys_insight.packs.built_in import built_in
 
-    table = README.partition("## What it answers")[2].partition("nsys's own names")[0]
-    assert {name.partition(" ")[0] for name in re.findall(r"^\| `([^`]+)`", table, re.MULTILINE)} == set(built_in())
+    page = (REPOSITORY / "docs" / "reports.md").read_text(encoding="utf-8")
+    assert page == GENERATE["reports_page"]()
+    assert {name.partition(" ")[0] for name in re.findall(r"^\| `([^`]+)`", page, re.MULTILINE)} == set(built_in())
+
+
+def test_every_command_that_the_readme_names_is_there():
+    from nsys_insight.cli.registry import COMMANDS as OTHERS
+    from nsys_insight.packs.built_in import built_in
+
+    table = README.partition("## What it answers")[2].partition("\n\n[All")[0]
+    named = {
+        name.partition(" ")[0]
+        for cell in re.findall(r"\| (`.*`)[^`]*\|", table)
+        for name in re.findall(r"`([^`]+)`", cell)
+    }
+    assert len(named) > 20
+    assert named <= set(OTHERS) | set(built_in())
 
 
 def test_the_page_about_the_views_is_what_the_model_says():

@@ -3,6 +3,7 @@ title = "Time to first token and between tokens"
 topic = "steps"
 place = 7
 question = "How long do requests wait for their first token, and between tokens: min, p50, p90, p95, p99, max?"
+main = ["request", "metric", "p50_ns", "p90_ns", "p99_ns", "mean_ns", "max_ns", "values_count"]
 description = """
 Follows the requests that NVTX ranges of prefill and decode name (prefill req=3, decode req=1,2,3; or a range request 3 around
 them). A token is there when the step that makes it is done: its range is closed, and so is all that was launched in it. The first

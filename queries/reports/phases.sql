@@ -3,6 +3,7 @@ title = "Prefill, decode and other phases"
 topic = "steps"
 place = 6
 question = "What does a step of each phase cost: prefill, decode by batch size and CUDA graph, steps that do both?"
+main = ["phase", "batch_size", "steps", "median_ns", "wall_pct", "gpu_busy_ns", "gpu_idle_ns", "kernels", "launch_calls"]
 description = """
 Counts the steps of the phases that NVTX ranges name, in the busiest process: prefill and decode, by word or as vLLM,
 TensorRT-LLM and SGLang write their steps; else forward, backward and optimizer. A range around them that is called a step, an
