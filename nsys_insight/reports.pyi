@@ -185,7 +185,7 @@ class Reports:
             samples: Samples of GPU metrics that tell of this kernel alone
             occupancy_pct: Theoretical occupancy
             waves_per_sm: How often the grid fills the GPU
-            family: What the kernel does, told from its name
+            family: What the kernel does, by its name
             reason: The numbers, or the rule, behind the answer
         """
         ...
@@ -208,7 +208,7 @@ class Reports:
 
         The verdict of classify for each steady step, with the shares of its wall that lead to it. The parts
         are those of classify; other_pct is what the profiler took, what lies before a GPU's first or after
-        its last operation, and what cannot be told for want of launch calls. launch_queue_ns is TKLQT: from
+        its last operation, and what cannot be determined for want of launch calls. launch_queue_ns is TKLQT: from
         the begin of each launch call to the start of its kernel on the GPU (Vellaisamy et al., arXiv
         2504.11750). Of several GPUs, shares and times are means.
 
@@ -402,7 +402,7 @@ class Reports:
             work_pct: Share of all rows but those of --group-by inclusive: of the CPU work that the GPU
                 waited for
             samples: Samples that tell it; NULL where no sample is needed
-            function_name: The function that most of them are told by: the innermost one that is known for
+            function_name: The function that most of them point to: the innermost one that is known for
                 the activity, or has a name
             off_cpu_ns: Of time_ns, that in which the thread had no CPU; NULL where that was not recorded
         """
@@ -426,7 +426,7 @@ class Reports:
         step; all else is hidden behind it. Then the steps are played again without each part of it:
         saved_ns is what that saves, until another path takes over, which takes_over names. These are some
         steady steps in a row (see steps), played by the rules of one host thread and of streams that run in
-        order; what an operation waits for on another stream is told by its start. There is no answer where
+        order; what an operation waits for on another stream is taken from its start. There is no answer where
         calls of several threads overlap, or where the steps played as recorded do not take as long as they
         did.
 
@@ -475,7 +475,7 @@ class Reports:
         known operation in pieces (queries/catalog/fusion_patterns.toml), and the edges of matrix products.
         Layers are found from the repetition alone. What a chain of k kernels saves as one: k - 1 launch
         calls and what the host does between them; k - 1 times the fixed cost of a kernel (the shortest ones
-        of the trace); passes over memory; the gaps. What that is worth is told by playing the step again
+        of the trace); passes over memory; the gaps. What that is worth is found by playing the step again
         with the chain fused: GPU time is worth nothing while the host is late, host time nothing while the
         queue is deep. saved_low_ns counts the launch calls alone, takes the new kernel's to cost 7 more
         than one of the old in a PyTorch program, as Triton's does (unless an operation of PyTorch does it
@@ -565,7 +565,7 @@ class Reports:
         Columns:
             position: Place in the chain, from 1
             role: fused; or stays, for one that the chain goes around
-            operation: What it computes, told from its name
+            operation: What it computes, by its name
             name: The kernel
             duration_ns: How long it runs
             gap_ns: From the end of the operation before it on its stream to its start
@@ -1145,7 +1145,7 @@ class Reports:
         startup_count those that began before the first one. Sizes are those of nsys's memory usage events.
         gpu_idle_ns is the idle time of GPUs in which the thread that launched the next operation was in
         such a call, as idle, classify and host count it; steady_idle_ns is that in the wall of a steady
-        step. Whether a call makes the host and the GPU wait for each other is told from its name, as CUDA
+        step. Whether a call makes the host and the GPU wait for each other follows from its name, as CUDA
         documents it. Calls served from a framework's own pool are not CUDA calls.
 
         steady_count should be 0. Hundreds per step are a framework's allocator at work: PyTorch's caching
@@ -1166,7 +1166,7 @@ class Reports:
 
         Columns:
             name: The function, without its version suffix, or what --group-by asks for
-            memory: What it allocates or frees, told from its name: device (cudaFree also frees managed
+            memory: What it allocates or frees, by its name: device (cudaFree also frees managed
                 memory), stream-ordered, pinned host, managed, array, virtual
             calls: Calls in scope
             startup_count: Those before the first steady step; NULL where no steps were found
@@ -1631,7 +1631,7 @@ class Reports:
         """Steps, one by one: Which steps are there, how long is each, and which are not like the others?
 
         Finds the repetitions of the work (decoded tokens, training iterations) in the process that is
-        busiest, and counts what each holds. They are told by the first of these that convinces: an NVTX
+        busiest, and counts what each holds. They are detected from the first of these that convinces: an NVTX
         range that repeats and holds the GPU work, CUDA graphs, the repeated sequence of operations on the
         busiest stream. --step-method and --step-range choose. The wall of a step is its range's own time
         where the work launched in it also runs in it; else it is on the GPU's timeline, from the step's
@@ -1808,8 +1808,8 @@ class Reports:
             p95_ns: 95 % were at most this long
             kernel_time_pct: Share of all kernel time in scope
             wall_pct: total_ns as a share of the wall; not cut to the scope
-            family: What the kernel does, told from its name
-            provenance: Where the kernel comes from, told from its name
+            family: What the kernel does, by its name
+            provenance: Where the kernel comes from, by its name
         """
         ...
 

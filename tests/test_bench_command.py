@@ -234,7 +234,7 @@ class TestTwoSides:
     def test_other_workloads_are_not_compared_without_saying_so(self, run):
         flags = ["bench", "--warmup", 0, "--before", "8 1.0", "--after", "16 1.1"]
         result = run(*flags)
-        assert result.stdout.startswith("cannot be told: these are different workloads: batch 8 and 16")
+        assert result.stdout.startswith("cannot be determined: these are different workloads: batch 8 and 16")
         assert run(*flags, "--vary", "batch").stdout.startswith("faster")
 
     @pytest.mark.usefixtures("program")

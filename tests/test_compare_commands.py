@@ -162,7 +162,7 @@ class TestBenchmarks:
 
     def test_a_gain_of_a_rate_is_no_loss_and_what_nobody_knows_is_not_judged(self, run, tmp_path):
         paths = [tmp_path / "before.json", tmp_path / "after.json"]
-        for metric, decision in (("gflops", "accept: "), ("step_ms", "revert: "), ("points", "cannot be told: ")):
+        for metric, decision in (("gflops", "accept: "), ("step_ms", "revert: "), ("points", "cannot be determined: ")):
             for path, middle in zip(paths, (300, 321), strict=True):
                 path.write_text(json.dumps([{metric: middle + off} for off in range(-3, 4)]))
             result = run("diff", *paths)
@@ -173,7 +173,7 @@ class TestBenchmarks:
         paths = [tmp_path / "before.txt", tmp_path / "after.log"]
         for path, middle in zip(paths, (300, 321), strict=True):
             path.write_text("".join(f"RESULT points {middle + off}\n" for off in range(-3, 4)))
-        assert run("diff", *paths).stdout.startswith("cannot be told: points 300 → 321")
+        assert run("diff", *paths).stdout.startswith("cannot be determined: points 300 → 321")
         assert run("diff", *paths, "--higher", "points").stdout.startswith("accept: points 300 → 321")
         assert run("diff", *paths, "--lower", "points").stdout.startswith("revert: points 300 → 321")
         paths[0].write_text("nothing\n")

@@ -73,7 +73,7 @@ def test_operations_in_other_precisions_stand_beside(rows):
 
 
 def test_multiply_adds_on_zeros_that_fill_registers_are_no_operations(rows):
-    """A gather has no arithmetic, but 117 million HFMA2: what it does cannot be told from them."""
+    """A gather has no arithmetic, but 117 million HFMA2: what it does cannot be determined from them."""
     for word in ("index_elementwise", "direct_copy"):
         row = of(rows, word)
         assert (row["precision"], row["flop_count"], row["roof"]) == (None, None, None)

@@ -56,7 +56,7 @@ def test_stages_that_wait_for_each_other_are_late_for_nobody(tmp_path):
     assert not found.findings & {"late-rank", "slow-rank", "moving-straggler"}
     assert (
         found.diagnosis.run.sentence
-        == "8 ranks: stages of a pipeline, none of which is later than usual by enough to be told"
+        == "8 ranks: stages of a pipeline, none of which is later than usual by enough to be named"
     )
     assert note in found.diagnosis.run.notes
     assert len(found.messages) == 5 * 7 * 2 * 8

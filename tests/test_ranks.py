@@ -116,7 +116,7 @@ def test_a_slow_link_is_nobody_s_fault(tmp_path):
     rows, notes = of(run, tmp_path)
     assert late(rows) == set()
     assert all(row["transfer_ns"] > 7.9 * MS and row["waiting_ns"] < 20_000 for row in rows.values())
-    assert "no rank is later than others by enough to be told" in notes
+    assert "no rank is later than others by enough to be named" in notes
 
 
 def test_a_straggler_that_moves(tmp_path):
@@ -133,7 +133,7 @@ def test_even_ranks(tmp_path):
     run.jitter = 30_000
     rows, notes = of(run, tmp_path)
     assert late(rows) == set()
-    assert "no rank is later than others by enough to be told" in notes
+    assert "no rank is later than others by enough to be named" in notes
 
 
 def test_what_is_less_than_the_clocks_error_is_not_said(tmp_path):

@@ -59,6 +59,13 @@ def test_lines_become_entries():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("word", ["exit", "quit", "exit;", ".exit", ".quit"])
+def test_a_word_leaves(shell, word):
+    assert is_complete(word)
+    with pytest.raises(EOFError):
+        shell.execute(word)
+
+
 @pytest.mark.parametrize(
     "name", [name for name in commands() if name not in ("exit", "save", "format", "run", "explain")]
 )

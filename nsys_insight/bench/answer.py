@@ -74,10 +74,10 @@ def decided(bench: Bench, checks: Sequence[Check], vary: Sequence[str] = ()) -> 
     other = differing(before, after, vary)
     tests = passed(checks)
     if not verdicts:
-        word, sentence = "unknown", "cannot be told: no metric is in both"
+        word, sentence = "unknown", "cannot be determined: no metric is in both"
     elif other and tests is not False:
         said = ", ".join(f"{name} {old} and {new}" for name, (old, new) in other.items())
-        word, sentence = "unknown", f"cannot be told: these are different workloads: {said}"
+        word, sentence = "unknown", f"cannot be determined: these are different workloads: {said}"
     else:
         word = verdict.decide(verdicts[0], tests=tests)
         sentence = _sentence(word, verdicts[0], pairs[0], checks)
@@ -95,7 +95,7 @@ def _sentence(word: str, found: Verdict, pair: tuple[Series, Series], checks: Se
         "revert": "revert",
         "indistinguishable": "indistinguishable",
         "refused": "no verdict",
-        "unknown": "cannot be told",
+        "unknown": "cannot be determined",
     }[word]
     old, new = pair
     numbers = _numbers(old, new, found)

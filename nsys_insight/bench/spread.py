@@ -36,7 +36,7 @@ class Spread:
         count: How many there are.
         mean: Their mean.
         stddev: Their sample standard deviation; None of a single one.
-        cv_pct: That as a percentage of the mean; None where it cannot be told.
+        cv_pct: That as a percentage of the mean; None where it cannot be determined.
         causes: What the scatter looks like, in sentences.
         drift_pct: By how much the series moved from end to end, if it moved.
         outliers: Which repetitions are outliers, from 1.

@@ -33,7 +33,7 @@ DIFF_HELP = """Compare two runs, or several runs of each side, per step: what mo
 
 A side is a trace, a baseline's name or file, or what a benchmark wrote: JSON of bench -o, hyperfine,
 pytest-benchmark, Google Benchmark, nvbench, vLLM or SGLang, a list of numbers, or text with lines "RESULT name value
-unit". Whether more or less of a metric is better is told from its unit and name, and shown. Give BEFORE and AFTER, or
+unit". Whether more or less of a metric is better follows from its unit and name, and shown. Give BEFORE and AFTER, or
 several runs: --before a1 a2 a3 --after b1 b2 b3.
 
 The decision is about the wall of a step: revert if it got worse, accept if it got better by more than 3 %. A difference

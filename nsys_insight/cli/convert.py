@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-_TEXT = """Hand a trace over: -o trace.duckdb (a DuckDB file with the views in it), -o FOLDER (each view a Parquet
+_TEXT = """Convert a trace: -o trace.duckdb (a DuckDB file with the views in it), -o FOLDER (each view a Parquet
 file), or -o trace.pftrace (a timeline that ui.perfetto.dev and trace_processor open; a scope makes it smaller).
 
 The first two are traces like any other: nsys-insight top trace.duckdb."""

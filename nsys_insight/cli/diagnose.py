@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight import outputs
@@ -12,10 +14,12 @@ from nsys_insight.cli.run import open_traces, show
 from nsys_insight.errors import InsightError
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.render import HUMAN_FORMATS
+from nsys_insight.text.cells import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
+
+_LISTED = 10
 
 HELP = """Say on one screen what bounds the run, what it costs, and what to do first.
 
@@ -61,13 +65,25 @@ def diagnose_command() -> Callable[..., None]:
 
 
 def greet() -> bool:
-    """Print the headline of the trace of this folder, and how to go on; False where there is none that can be read."""
-    from nsys_insight.cli.trace_argument import resolve
+    """Print the headline of the trace of this folder, and how to go on; False where there is none that can be read.
+
+    Where several are here and none was used before, they are listed.
+    """
+    from nsys_insight.cli.trace_argument import candidates, resolve
 
     try:
         path, _ = resolve(None)
     except InsightError:
-        return False
+        try:
+            found = [str(path) for path in candidates(Path())]
+        except InsightError:
+            return False
+        if len(found) > 1:
+            more = f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
+            print(printable(f"{len(found)} traces are here: {', '.join(found[:_LISTED])}{more}"))
+            print(printable(f"What bounds one: {shlex.join(['nsys-insight', 'diagnose', found[0]])}"))
+            print("All commands: nsys-insight help")
+        return len(found) > 1
     from nsys_insight.diagnose.diagnosis import diagnose
     from nsys_insight.diagnose.text import greeting
 

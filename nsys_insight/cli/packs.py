@@ -38,7 +38,7 @@ empty = "No kernels ran in this scope."
 default = 1
 help = "Leave out kernels that ran less often than this"
 
-# Every column that the query returns, in its order. Units are told by the suffix: _ns, _bytes, _pct (0 to 100), _per_s,
+# Every column that the query returns, in its order. Units follow from the suffix: _ns, _bytes, _pct (0 to 100), _per_s,
 # _ratio, _count.
 [columns]
 name = "The kernel"

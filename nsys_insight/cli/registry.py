@@ -265,7 +265,9 @@ COMMANDS = {
     "ptxas": Entry(_CODE, "Read registers, spills and shared memory from the compiler, and what fits on an SM", _ptxas),
     "skill": Entry(_AGENTS, "Install the Agent Skill: what a coding agent should know to use this tool", _skill),
     "mcp": Entry(_AGENTS, "Answer a coding agent over the Model Context Protocol, about the traces named", _mcp),
-    "convert": Entry(_TRACES, "Hand a trace over: a DuckDB file, a Parquet folder, a timeline for Perfetto", _convert),
+    "convert": Entry(
+        _TRACES, "Convert a trace to a DuckDB file, a Parquet folder, or a timeline for Perfetto", _convert
+    ),
     "fleet": Entry(_TRACES, "Work out hundreds of traces once, by many workers, for all reports after it", _fleet),
     "scrub": Entry(_TRACES, "Write a copy to be given away: no environment, secrets, paths; the same numbers", _scrub),
     "export": Entry(_TRACES, "Export a report to SQLite with your nsys", _export),

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 MOST_ROWS = 1_000
 
 
+_LEAVING = ("exit", "quit", ".quit")
+
+
 class Shell:
     """Executes what is typed, entry by entry; a method ``do_x`` is the command ``.x``, its docstring the help."""
 
@@ -51,6 +54,8 @@ class Shell:
             InsightError: It failed.
         """
         entry = entry.strip()
+        if entry.rstrip(";") in _LEAVING:
+            entry = ".exit"
         if entry.startswith("."):
             name, _, rest = entry[1:].partition(" ")
             method = commands().get(name)
@@ -138,7 +143,7 @@ class Shell:
                 _listed("", f".{name} {arguments}")
 
     def do_exit(self, _: str) -> None:
-        """Leave; Ctrl-D does too."""
+        """Leave; exit, quit and Ctrl-D do too."""
         raise EOFError
 
     def _become(self, trace: Trace) -> None:
@@ -177,7 +182,13 @@ def commands() -> dict[str, Callable[[Shell, str], None]]:
 
 def is_complete(text: str) -> bool:
     """Tell whether what is typed can be executed: a command, SQL up to its semicolon, or an empty last line."""
-    return not text.strip() or text.lstrip().startswith(".") or text.rstrip().endswith(";") or text.endswith("\n")
+    return (
+        not text.strip()
+        or text.lstrip().startswith(".")
+        or text.strip() in _LEAVING
+        or text.rstrip().endswith(";")
+        or text.endswith("\n")
+    )
 
 
 def _listed(name: str, text: str) -> None:

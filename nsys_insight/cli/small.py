@@ -56,6 +56,7 @@ def demo() -> None:
 
     path = demo_trace()
     with Trace(path) as trace:
+        print(f"$ nsys-insight diagnose {path.name}\n\n{trace.diagnose().text(terminal.width())}\n", flush=True)
         for report, flags, scope, params in DEMO:
             print(f"$ nsys-insight {report} {path.name}{flags}\n", flush=True)
             with trace.scope(**scope) as scoped:

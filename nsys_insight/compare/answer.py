@@ -41,7 +41,8 @@ _MEANINGS = {
     "better": "Whether higher or lower values of the metric are better; NULL if neither is, or nobody says",
     "verdict": "improved, regressed, changed (neither better nor worse, or a kernel that took the place of a faster"
     " one), little (a time that differs by less than 1 % of the step), noise (less than a standard deviation, the"
-    " interval holds 0, or times of single runs that differ by less than 2 %), new, gone; NULL where it cannot be told."
+    " interval holds 0, or times of single runs that differ by less than 2 %), new, gone; NULL where it"
+    " cannot be determined."
     " Of the decision: accept, small (better by 3 % or less), revert, indistinguishable, unknown",
 }
 _TEXTS = {"part", "name", "metric", "match", "better", "verdict"}

@@ -140,7 +140,7 @@ def checked(
         UsageError: A budget names no metric, or the baseline is of another kind.
     """
     rows = [budget.held(run) for budget in budgets]
-    notes = [] if run.unit == "trace" else [f"{run.count} steps, told by {run.method}"]
+    notes = [] if run.unit == "trace" else [f"{run.count} steps, detected from {run.method}"]
     if run.unit == "trace":
         notes.append("no steps are found: these are numbers of the whole trace; say what a step is with --step-range")
     if baseline:

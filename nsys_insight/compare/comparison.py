@@ -46,8 +46,8 @@ class Row:
         difference: Both sides, and the interval.
         verdict: improved, regressed, changed (of what is neither better nor worse, of a metric of which it is not
             known, and of a kernel that took the place of a faster one), little (a time that differs by less than
-            LITTLE_PCT of the step), noise, new, gone; None where it cannot be told, for a side is not known or was
-            measured once.
+            LITTLE_PCT of the step), noise, new, gone; None where it cannot be determined, for a side is not known or
+            was measured once.
         match: How kernels were paired, as in `nsys_insight.compare.kernel_identity.Match`.
         calls: How many of the kernel a step launches, before and after.
         registers: The most registers of the kernel, before and after.
@@ -108,7 +108,7 @@ class Comparison:
     @cached_property
     def decision(self) -> str:
         """`revert` if a headline row is worse, `accept` if one is better by a worthwhile amount, `small` if by less;
-        else `indistinguishable`, or `unknown` where noise cannot be told.
+        else `indistinguishable`, or `unknown` where noise cannot be determined.
         """  # noqa: D205 - one sentence
         verdicts = {row.verdict for row in self.headline}
         if "regressed" in verdicts:

@@ -1,4 +1,4 @@
-"""Whether more or less of a metric is better, told from its unit and its name; None where neither tells.
+"""Whether more or less of a metric is better, by its unit and its name; None where neither tells.
 
 A unit decides where there is one: a rate (tok/s, GFLOPS, GB/s, QPS) should be high; a time, a size, an energy, and what
 is spent per piece (ms/token) should be low. Else the last word of the name that says something does: memory_bandwidth

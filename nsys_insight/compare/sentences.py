@@ -25,7 +25,7 @@ def sentence(comparison: Comparison) -> str:
         "revert": "revert",
         "small": f"better, but by less than {WORTHWHILE_PCT:g} %",
         "indistinguishable": "indistinguishable",
-        "unknown": "cannot be told",
+        "unknown": "cannot be determined",
     }[comparison.decision]
     rows = comparison.headline
     if len(rows) > 1:

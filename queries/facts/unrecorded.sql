@@ -27,7 +27,7 @@ asked AS (
     GROUP BY ALL
 )
 SELECT 'calls' AS what,
-    'the trace has no CUDA API calls: what the host did, and why the GPU waited, cannot be told; capture with -t cuda, and let the program end before the capture' AS sentence
+    'the trace has no CUDA API calls: what the host did, and why the GPU waited, cannot be determined; capture with -t cuda, and let the program end before the capture' AS sentence
 FROM there WHERE NOT calls AND (kernels OR copies)
 UNION ALL
 SELECT what, CASE what

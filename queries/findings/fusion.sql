@@ -8,7 +8,7 @@ memory."""
 action = """
 torch.compile, the library's fused kernel, or one in Triton or CUDA; begin with the first."""
 caveat = """
-The fused kernel is slower, or its launch dearer: from Python, Triton's takes as long as three eager ones."""
+The fused kernel is slower, or costs more to launch: from Python, Triton's takes as long as three eager ones."""
 report = "fusion"
 */
 WITH chosen AS (

@@ -15,7 +15,7 @@ SELECT
     saving_high_pct AS wall_pct,
     NULL AS place,
     'a CUDA graph saves ' || time_text(saving_low_ns) || ' to ' || time_text(saving_high_ns)
-        || '; ' || profiler_share_text() || coalesce('; in its way: ' || obstacles, '') AS evidence
+        || '; ' || profiler_share_text() || coalesce('; blockers: ' || obstacles, '') AS evidence
 FROM graph_candidates_report
 -- Where CPU work holds the time, launches are not what to save.
 WHERE verdict <> 'no' AND EXISTS (FROM classify_report WHERE part = 'launch' AND see = 'graph-candidates')

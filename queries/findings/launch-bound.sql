@@ -7,7 +7,7 @@ action = """
 Capture the step in a CUDA graph (torch.compile mode reduce-overhead, torch.cuda.graph), or launch fewer kernels: fuse,
 batch."""
 caveat = """
-It is only just so: without the profiler expect three quarters or less."""
+The margin is small: without the profiler expect three quarters or less."""
 report = "classify"
 */
 SELECT

@@ -7,7 +7,7 @@ or no steps were found that repeat."""
 action = """
 Launch fewer and larger kernels: batch, fuse, use the library's call for all of it."""
 caveat = """
-It is only just so: without the profiler expect three quarters or less."""
+The margin is small: without the profiler expect three quarters or less."""
 report = "classify"
 
 [params.slow_launch_ns]

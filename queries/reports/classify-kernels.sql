@@ -61,7 +61,7 @@ sms_active_pct = "Share of SMs that had work, as sampled"
 samples = "Samples of GPU metrics that tell of this kernel alone"
 occupancy_pct = "Theoretical occupancy"
 waves_per_sm = "How often the grid fills the GPU"
-family = "What the kernel does, told from its name"
+family = "What the kernel does, by its name"
 reason = "The numbers, or the rule, behind the answer"
 
 [notes]

@@ -8,7 +8,7 @@ aliases = ["step-verdicts"]
 main = ["step", "verdict", "duration_ns", "gpu_pct", "launch_pct", "sync_pct", "copy_pct", "launch_calls"]
 description = """
 The verdict of classify for each steady step, with the shares of its wall that lead to it. The parts are those of classify;
-other_pct is what the profiler took, what lies before a GPU's first or after its last operation, and what cannot be told for
+other_pct is what the profiler took, what lies before a GPU's first or after its last operation, and what cannot be determined for
 want of launch calls. launch_queue_ns is TKLQT: from the begin of each launch call to the start of its kernel on the GPU
 (Vellaisamy et al., arXiv 2504.11750). Of several GPUs, shares and times are means."""
 reading = """

@@ -84,7 +84,7 @@ SELECT tokens_misfit FROM _step_sentences WHERE tokens_misfit IS NOT NULL"""
 method = """
 SELECT CASE WHEN (SELECT count(*) FROM steps WHERE phase = 'steady') = 0
     THEN 'no steady steps were found: this is the whole scope, with its start-up; name an NVTX range with --step-range, or see steps'
-    ELSE 'per token of ' || m.steady_count || ' steady steps, told by ' || s.told_by || s.of_process
+    ELSE 'per token of ' || m.steady_count || ' steady steps, detected from ' || s.told_by || s.of_process
     END
 FROM step_method AS m, _step_sentences AS s WHERE EXISTS (FROM answer)"""
 tracing = """

@@ -8,7 +8,7 @@ details = ["work_pct", "off_cpu_ns"]
 description = """
 Splits the CPU work of idle: time in which a GPU was idle and the thread that launched the next operation was outside of CUDA
 calls. By place, the NVTX ranges around it (numbers as #), the thread was in a call of the operating system (-t osrt), had no CPU
-(--cpuctxsw), or computed. What it computed is told by the samples of its CPU in that time (--sample): the time is
+(--cpuctxsw), or computed. What it computed is known from the samples of its CPU in that time (--sample): the time is
 shared out by their number. By activity, a sample counts for what a function of its call chain is known for, such as formatting,
 else for the module that it is in; where nsys took call chains with some samples only, those count. All rows of a place add
 up to its time, but for --group-by inclusive. A place with less than 10 samples is not split, and places below 5 % of the time with
@@ -32,12 +32,12 @@ time_ns = "Time of it in which the GPU waited, per token"
 wall_pct = "Share of the wall"
 work_pct = "Share of all rows but those of --group-by inclusive: of the CPU work that the GPU waited for"
 samples = "Samples that tell it; NULL where no sample is needed"
-function_name = "The function that most of them are told by: the innermost one that is known for the activity, or has a name"
+function_name = "The function that most of them point to: the innermost one that is known for the activity, or has a name"
 off_cpu_ns = "Of time_ns, that in which the thread had no CPU; NULL where that was not recorded"
 
 [notes]
 samples = """
-SELECT 'a sample stands for ' || time_text(any_value(p.period_ns)) || ' of CPU time; what is said of functions is told by ' || sum(w.samples) || ' samples'
+SELECT 'a sample stands for ' || time_text(any_value(p.period_ns)) || ' of CPU time; what is said of functions rests on ' || sum(w.samples) || ' samples'
 FROM _cpu_work AS w CROSS JOIN _sample_period AS p
 WHERE w.counted_by = $group_by AND w.counted_by <> 'inclusive' AND w.is_told AND w.samples > 0 HAVING count(*) > 0"""
 kernel = """

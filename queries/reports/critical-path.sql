@@ -10,7 +10,7 @@ Goes back from the first GPU operation of a step to that of the step before, alw
 for its launch call or for the one before it on its stream, the host for its own work or, in calls that wait, for operations. What lies
 on this path adds up to the step; all else is hidden behind it. Then the steps are played again without each part of it: saved_ns is what
 that saves, until another path takes over, which takes_over names. These are some steady steps in a row (see steps), played by
-the rules of one host thread and of streams that run in order; what an operation waits for on another stream is told by its start.
+the rules of one host thread and of streams that run in order; what an operation waits for on another stream is taken from its start.
 There is no answer where calls of several threads overlap, or where the steps played as recorded do not take as long as they did."""
 reading = """
 The first rows with a saved_ns are worth making faster; a kernel with much total_ns and little path_ns is not, nor is host time hidden

@@ -22,7 +22,7 @@ help = "Which one: its rank in fusion"
 [columns]
 position = "Place in the chain, from 1"
 role = "fused; or stays, for one that the chain goes around"
-operation = "What it computes, told from its name"
+operation = "What it computes, by its name"
 name = "The kernel"
 duration_ns = "How long it runs"
 gap_ns = "From the end of the operation before it on its stream to its start"

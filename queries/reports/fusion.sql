@@ -10,7 +10,7 @@ operations, from the middle), on one stream and with no wait, copy or communicat
 without coming less often, chains that are a known operation in pieces (queries/catalog/fusion_patterns.toml), and the edges of
 matrix products. Layers are found from the repetition alone. What a chain of k kernels saves as one: k - 1 launch calls and
 what the host does between them; k - 1 times the fixed cost of a kernel (the shortest ones of the trace); passes over memory;
-the gaps. What that is worth is told by playing the step again with the chain fused: GPU time is worth nothing while the host
+the gaps. What that is worth is found by playing the step again with the chain fused: GPU time is worth nothing while the host
 is late, host time nothing while the queue is deep. saved_low_ns counts the launch calls alone, takes the new kernel's to cost 7 more
 than one of the old in a PyTorch program, as Triton's does (unless an operation of PyTorch does it all), and two of three memory passes saved at a
 joint; saved_high_ns takes all between the launches to go, the launch to be as cheap as any, and the kernel to take a sixth of the

@@ -10,7 +10,7 @@ Adds up the calls that allocate and free memory, of the runtime and the driver, 
 counted. steady_count are those that began in a steady step (see steps), startup_count those that began before the first one.
 Sizes are those of nsys's memory usage events. gpu_idle_ns is the idle time of GPUs in which the
 thread that launched the next operation was in such a call, as idle, classify and host count it; steady_idle_ns is that in
-the wall of a steady step. Whether a call makes the host and the GPU wait for each other is told from its name, as CUDA
+the wall of a steady step. Whether a call makes the host and the GPU wait for each other follows from its name, as CUDA
 documents it. Calls served from a framework's own pool are not CUDA calls."""
 reading = """
 steady_count should be 0. Hundreds per step are a framework's allocator at work: PyTorch's caching allocator keeps what is
@@ -26,7 +26,7 @@ help = "What one row stands for: the function"
 
 [columns]
 name = "The function, without its version suffix, or what --group-by asks for"
-memory = "What it allocates or frees, told from its name: device (cudaFree also frees managed memory), stream-ordered, pinned host, managed, array, virtual"
+memory = "What it allocates or frees, by its name: device (cudaFree also frees managed memory), stream-ordered, pinned host, managed, array, virtual"
 calls = "Calls in scope"
 startup_count = "Those before the first steady step; NULL where no steps were found"
 steady_count = "Those in steady steps; NULL where no steps were found"

@@ -43,7 +43,7 @@ SELECT CASE r.verdict
         FROM (SELECT DISTINCT rank FROM rank_steps WHERE late_ns > 0)
     )
     WHEN 'moving' THEN 'no rank is the one that is late: it is now this one and now that'
-    WHEN 'even' THEN 'no rank is later than others by enough to be told'
+    WHEN 'even' THEN 'no rank is later than others by enough to be named'
     ELSE CASE WHEN r.unmatched IS NOT NULL THEN NULL WHEN r.ranks = 1 THEN 'one rank alone: name the traces of the others as well, to see who waits for whom'
         ELSE 'the collectives of these ranks cannot be matched with each other: they belong to different runs, or captures lack some' END
 END

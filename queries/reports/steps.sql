@@ -6,7 +6,7 @@ question = "Which steps are there, how long is each, and which are not like the 
 main = ["step", "duration_ns", "phase", "gpu_busy_ns", "gpu_idle_ns", "kernels", "launch_calls", "sync_points", "outlier"]
 description = """
 Finds the repetitions of the work (decoded tokens, training iterations) in the process that is busiest, and counts what each
-holds. They are told by the first of these that convinces: an NVTX range that repeats and holds the GPU work, CUDA graphs, the
+holds. They are detected from the first of these that convinces: an NVTX range that repeats and holds the GPU work, CUDA graphs, the
 repeated sequence of operations on the busiest stream. --step-method and --step-range choose. The wall of a step is its
 range's own time where the work launched in it also runs in it; else it is on the GPU's timeline, from the step's first
 operation to the next step's, for the host may be far ahead. Calls belong to a step by when they begin, GPU operations by

@@ -32,8 +32,8 @@ stddev_ns = "Sample standard deviation of the durations; NULL for a single call"
 p95_ns = "95 % were at most this long"
 kernel_time_pct = "Share of all kernel time in scope"
 wall_pct = "total_ns as a share of the wall; not cut to the scope"
-family = "What the kernel does, told from its name"
-provenance = "Where the kernel comes from, told from its name"
+family = "What the kernel does, by its name"
+provenance = "Where the kernel comes from, by its name"
 
 [notes]
 graphs = """

@@ -15,7 +15,7 @@ A chain of k kernels becomes one. Then
   read two tensors and write one;
 * the gaps between them go.
 
-What that is worth is told by playing the step again (`facts.fusion.replay`): GPU time is worth nothing while the host
+What that is worth is found by playing the step again (`facts.fusion.replay`): GPU time is worth nothing while the host
 is late, and host time nothing while the queue is deep.
 """
 

@@ -1,4 +1,4 @@
-"""What a kernel computes, told from its name, and the chains that are known to be one operation in pieces."""
+"""What a kernel computes, by its name, and the chains that are known to be one operation in pieces."""
 
 from __future__ import annotations
 

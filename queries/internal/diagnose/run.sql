@@ -33,8 +33,8 @@ SELECT
                 ELSE ''
             END || '; ' || (SELECT text FROM _others_wait)
         WHEN 'moving' THEN 'now this one is late and now that; a rank waits ' || time_text(o.waiting_ns) || ' a ' || r.unit || ' in the mean'
-        ELSE CASE WHEN r.stages IS NULL THEN 'none makes the others wait by enough to be told'
-            ELSE 'stages of a pipeline, none of which is later than usual by enough to be told' END
+        ELSE CASE WHEN r.stages IS NULL THEN 'none makes the others wait by enough to be named'
+            ELSE 'stages of a pipeline, none of which is later than usual by enough to be named' END
     END AS sentence,
     [said FOR said IN [r.pipeline, r.clock, r.doubled, r.missing, r.unmatched] IF said IS NOT NULL] AS notes
 FROM rank_run AS r, chosen AS c, late AS l, others AS o

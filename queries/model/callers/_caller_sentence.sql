@@ -1,5 +1,5 @@
 CREATE VIEW _caller_sentence AS
-SELECT 'this trace has no backtraces of CUDA calls: places are told by NVTX ranges and by the calls before and after; for functions capture with '
+SELECT 'this trace has no backtraces of CUDA calls: places are identified by NVTX ranges and by the calls before and after; for functions capture with '
     || '--cudabacktrace=all --sample=process-tree, which makes a launch call twice as long, in Python more; all:10000 takes only those of calls of 10 µs and more' AS sentence
 WHERE NOT EXISTS (FROM facts.callers)
 UNION ALL

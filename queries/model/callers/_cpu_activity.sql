@@ -1,4 +1,4 @@
--- What the CPU does in a function, told from its name; NULL where that says nothing in particular. The names are of glibc, libstdc++,
+-- What the CPU does in a function, by its name; NULL where that says nothing in particular. The names are of glibc, libstdc++,
 -- CPython, NumPy and fmt. The first that fits counts.
 CREATE MACRO _cpu_activity(function, module, kind) AS CASE
     WHEN function IS NULL OR kind = 'profiler' THEN NULL

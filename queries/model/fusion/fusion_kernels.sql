@@ -5,7 +5,7 @@ COMMENT ON VIEW fusion_kernels IS 'The kernels of each of `fusion_candidates` in
 COMMENT ON COLUMN fusion_kernels.candidate IS 'As in `fusion_candidates`';
 COMMENT ON COLUMN fusion_kernels.position IS 'Place in the chain, from 1';
 COMMENT ON COLUMN fusion_kernels.role IS 'fused; or stays, for one that the chain goes around';
-COMMENT ON COLUMN fusion_kernels.operation IS 'What it computes, told from its name by queries/catalog/fusion_patterns.toml';
+COMMENT ON COLUMN fusion_kernels.operation IS 'What it computes, by its name by queries/catalog/fusion_patterns.toml';
 COMMENT ON COLUMN fusion_kernels.name_id IS 'Id of the name, in `kernel_names`';
 COMMENT ON COLUMN fusion_kernels.grid IS 'Blocks, the first time that the chain comes';
 COMMENT ON COLUMN fusion_kernels.block IS 'Threads of a block';

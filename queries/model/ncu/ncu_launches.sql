@@ -32,7 +32,7 @@ COMMENT ON COLUMN ncu_launches.process_id IS 'Operating system''s process id whe
 COMMENT ON COLUMN ncu_launches.process_name IS 'Name of the process';
 COMMENT ON COLUMN ncu_launches.kernel IS 'The kernel''s name as ncu prints it';
 COMMENT ON COLUMN ncu_launches.short_name IS 'The function''s name alone';
-COMMENT ON COLUMN ncu_launches.implementation IS 'What it is written in, told from the name or given with --type: native (CUDA C++), cutlass, cute, triton, inductor, pytorch, library';
+COMMENT ON COLUMN ncu_launches.implementation IS 'What it is written in, by the name or given with --type: native (CUDA C++), cutlass, cute, triton, inductor, pytorch, library';
 COMMENT ON COLUMN ncu_launches.family IS 'What it does, as in `kernel_names`';
 COMMENT ON COLUMN ncu_launches.provenance IS 'Where it comes from, as in `kernel_names`';
 COMMENT ON COLUMN ncu_launches.context_id IS 'CUDA context';

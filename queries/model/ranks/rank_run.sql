@@ -12,7 +12,7 @@ COMMENT ON COLUMN rank_run.clock IS 'How well times of several ranks can be comp
 COMMENT ON COLUMN rank_run.missing IS 'Which ranks are not in the traces, as a sentence; NULL where none is known to be missing';
 COMMENT ON COLUMN rank_run.unmatched IS 'Which ranks and collectives could not be matched, as a sentence';
 COMMENT ON COLUMN rank_run.doubled IS 'Which traces hold what others do, or say that they are the same rank, as a sentence';
-COMMENT ON COLUMN rank_run.pipeline IS 'Of ranks that are the stages of a pipeline: how long these usually wait for each other, as a sentence; then who is late is told from what a rank usually does, and not from the others';
+COMMENT ON COLUMN rank_run.pipeline IS 'Of ranks that are the stages of a pipeline: how long these usually wait for each other, as a sentence; then who is late is judged by what a rank usually does, and not from the others';
 COMMENT ON COLUMN rank_run.compared_with IS 'What a rank''s time in a step is compared with to tell who is late: others, or itself in the other steps, where messages between ranks make them wait';
 COMMENT ON COLUMN rank_run.stages IS 'Stages of a pipeline: ranks that send to the next one in a row; NULL where the ranks are none, or messages could not be matched';
 COMMENT ON COLUMN rank_run.stage_messages IS 'Messages from one stage to the next in a step, as a rule microbatches';

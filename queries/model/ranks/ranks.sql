@@ -12,7 +12,7 @@ COMMENT ON COLUMN ranks.gpu_id IS 'The machine''s GPU where the trace says which
 COMMENT ON COLUMN ranks.nccl_kernels IS 'Kernels of NCCL that it ran';
 COMMENT ON COLUMN ranks.nccl_ns IS 'Sum of their durations';
 COMMENT ON COLUMN ranks.clock_offset_ns IS 'How much later its clock was than that of the first trace, by the ends of collectives; NULL where traces do not say when they began';
-COMMENT ON COLUMN ranks.clock_drift_ppm IS 'How much faster its clock was, in millionths; 0 where no drift can be told from the error';
+COMMENT ON COLUMN ranks.clock_drift_ppm IS 'How much faster its clock was, in millionths; 0 where no drift can be distinguished from the error';
 COMMENT ON COLUMN ranks.host_number IS 'Its host, by the GPUs that traces list: those that have one in common are of one host; NULL where several traces list none';
 COMMENT ON COLUMN ranks.gpu IS 'Product name of its GPU; NULL where the trace does not say';
 COMMENT ON COLUMN ranks.cause IS 'Why it is late: gpu (it works longer than the others), host (its GPU is idle longer), both; NULL where it is not late, or the numbers do not say';

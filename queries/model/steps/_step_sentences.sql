@@ -10,7 +10,7 @@ SELECT
     END AS told_by,
     CASE WHEN method IN ('graph', 'sequence') THEN told_by || ', ' || pattern ELSE told_by END AS marked_by,
     mark_name,
-    CASE method WHEN 'nvtx' THEN 'steps are ' || told_by WHEN 'count' THEN NULL ELSE 'steps are told by ' || marked_by END AS steps_are,
+    CASE method WHEN 'nvtx' THEN 'steps are ' || told_by WHEN 'count' THEN NULL ELSE 'steps are detected from ' || marked_by END AS steps_are,
     CASE method WHEN 'nvtx' THEN 'NVTX ranges ' || pattern ELSE 'by ' || told_by END AS in_brief,
     ', of process ' || process_id || '; confidence ' || confidence AS of_process,
     of_process || ': ' || reason AS of_process_because,

@@ -9,6 +9,6 @@ COMMENT ON COLUMN _cpu_work.time_ns IS 'Time of it in which the GPU waited, per 
 COMMENT ON COLUMN _cpu_work.wall_pct IS 'Share of the wall';
 COMMENT ON COLUMN _cpu_work.work_pct IS 'Share of the CPU work that the GPU waited for';
 COMMENT ON COLUMN _cpu_work.samples IS 'Samples that tell it; NULL where no sample is needed';
-COMMENT ON COLUMN _cpu_work.function_name IS 'The function that most of them are told by';
+COMMENT ON COLUMN _cpu_work.function_name IS 'The function that most of them point to';
 COMMENT ON COLUMN _cpu_work.off_cpu_ns IS 'Of time_ns, that in which the thread had no CPU; NULL where that was not recorded';
 COMMENT ON COLUMN _cpu_work.is_told IS 'Whether what says what the thread was at, and not why that is not known';
