@@ -208,9 +208,9 @@ class Reports:
 
         The verdict of classify for each steady step, with the shares of its wall that lead to it. The parts
         are those of classify; other_pct is what the profiler took, what lies before a GPU's first or after
-        its last operation, and what cannot be determined for want of launch calls. launch_queue_ns is TKLQT: from
-        the begin of each launch call to the start of its kernel on the GPU (Vellaisamy et al., arXiv
-        2504.11750). Of several GPUs, shares and times are means.
+        its last operation, and what cannot be determined for want of launch calls. launch_queue_ns is
+        TKLQT: from the begin of each launch call to the start of its kernel on the GPU (Vellaisamy et al.,
+        arXiv 2504.11750). Of several GPUs, shares and times are means.
 
         Steps that all say the same are one problem: see classify. A few that differ are another one:
         compare them with steps, gaps --from and --to, and look for what runs only every N steps (logging,
@@ -370,12 +370,12 @@ class Reports:
         Splits the CPU work of idle: time in which a GPU was idle and the thread that launched the next
         operation was outside of CUDA calls. By place, the NVTX ranges around it (numbers as #), the thread
         was in a call of the operating system (-t osrt), had no CPU (--cpuctxsw), or computed. What it
-        computed is told by the samples of its CPU in that time (--sample): the time is shared out by their
-        number. By activity, a sample counts for what a function of its call chain is known for, such as
-        formatting, else for the module that it is in; where nsys took call chains with some samples only,
-        those count. All rows of a place add up to its time, but for --group-by inclusive. A place with less
-        than 10 samples is not split, and places below 5 % of the time with so few are one. Times are of the
-        steady steps (see steps), per token; of the whole scope where none are found.
+        computed is known from the samples of its CPU in that time (--sample): the time is shared out by
+        their number. By activity, a sample counts for what a function of its call chain is known for, such
+        as formatting, else for the module that it is in; where nsys took call chains with some samples
+        only, those count. All rows of a place add up to its time, but for --group-by inclusive. A place
+        with less than 10 samples is not split, and places below 5 % of the time with so few are one. Times
+        are of the steady steps (see steps), per token; of the whole scope where none are found.
 
         The first rows are what to do less of, later, or on another thread. Formatting, parsing, reading and
         writing files: do it in blocks, in a binary format, on another thread, or less often. OS calls such
@@ -402,8 +402,8 @@ class Reports:
             work_pct: Share of all rows but those of --group-by inclusive: of the CPU work that the GPU
                 waited for
             samples: Samples that tell it; NULL where no sample is needed
-            function_name: The function that most of them point to: the innermost one that is known for
-                the activity, or has a name
+            function_name: The function that most of them point to: the innermost one that is known for the
+                activity, or has a name
             off_cpu_ns: Of time_ns, that in which the thread had no CPU; NULL where that was not recorded
         """
         ...
@@ -426,9 +426,9 @@ class Reports:
         step; all else is hidden behind it. Then the steps are played again without each part of it:
         saved_ns is what that saves, until another path takes over, which takes_over names. These are some
         steady steps in a row (see steps), played by the rules of one host thread and of streams that run in
-        order; what an operation waits for on another stream is taken from its start. There is no answer where
-        calls of several threads overlap, or where the steps played as recorded do not take as long as they
-        did.
+        order; what an operation waits for on another stream is taken from its start. There is no answer
+        where calls of several threads overlap, or where the steps played as recorded do not take as long as
+        they did.
 
         The first rows with a saved_ns are worth making faster; a kernel with much total_ns and little
         path_ns is not, nor is host time hidden behind the GPU. saved_ns much smaller than path_ns: work on
@@ -1166,8 +1166,8 @@ class Reports:
 
         Columns:
             name: The function, without its version suffix, or what --group-by asks for
-            memory: What it allocates or frees, by its name: device (cudaFree also frees managed
-                memory), stream-ordered, pinned host, managed, array, virtual
+            memory: What it allocates or frees, by its name: device (cudaFree also frees managed memory),
+                stream-ordered, pinned host, managed, array, virtual
             calls: Calls in scope
             startup_count: Those before the first steady step; NULL where no steps were found
             steady_count: Those in steady steps; NULL where no steps were found
@@ -1631,15 +1631,15 @@ class Reports:
         """Steps, one by one: Which steps are there, how long is each, and which are not like the others?
 
         Finds the repetitions of the work (decoded tokens, training iterations) in the process that is
-        busiest, and counts what each holds. They are detected from the first of these that convinces: an NVTX
-        range that repeats and holds the GPU work, CUDA graphs, the repeated sequence of operations on the
-        busiest stream. --step-method and --step-range choose. The wall of a step is its range's own time
-        where the work launched in it also runs in it; else it is on the GPU's timeline, from the step's
-        first operation to the next step's, for the host may be far ahead. Calls belong to a step by when
-        they begin, GPU operations by their launch call. gpu_busy_ns is all that the GPU did in the wall,
-        overlaps counted once, a mean over the GPUs that the process used; gpu_busy_ns + gpu_idle_ns is the
-        wall. A step is an outlier if its wall differs from the median by more than a tenth, and by more
-        than five standard deviations (estimated from the median absolute deviation).
+        busiest, and counts what each holds. They are detected from the first of these that convinces: an
+        NVTX range that repeats and holds the GPU work, CUDA graphs, the repeated sequence of operations on
+        the busiest stream. --step-method and --step-range choose. The wall of a step is its range's own
+        time where the work launched in it also runs in it; else it is on the GPU's timeline, from the
+        step's first operation to the next step's, for the host may be far ahead. Calls belong to a step by
+        when they begin, GPU operations by their launch call. gpu_busy_ns is all that the GPU did in the
+        wall, overlaps counted once, a mean over the GPUs that the process used; gpu_busy_ns + gpu_idle_ns
+        is the wall. A step is an outlier if its wall differs from the median by more than a tenth, and by
+        more than five standard deviations (estimated from the median absolute deviation).
 
         Steps of the steady state should be alike: an outlier's reason says what was more or less in it.
         More idle time at the same kernels: the host was late, see gaps with --from and --to. More busy time

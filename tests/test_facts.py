@@ -37,7 +37,8 @@ def test_what_follows_from_steps_is_found_again_where_they_are_others(sample, fo
 def test_only_what_is_read_is_found(sample, found):
     with nsys_insight.open(sample("churn")) as trace:
         trace.answer("top")
-    assert not found
+    # Whether anything is missing altogether is looked at for every report: it is a question of a few rows.
+    assert set(found) == {"api_names", "unrecorded"}
 
 
 def test_a_fact_that_fails_is_found_when_it_can_be(sample, monkeypatch):

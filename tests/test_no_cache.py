@@ -30,11 +30,14 @@ MORE = {
 # These read no trace, or write what they are asked for; `explore` says that it keeps its file.
 WITHOUT_THE_FLAG = {
     "baseline",
+    "bench",
     "cache",
     "capture",
     "demo",
+    "experiment",
     "explore",
     "export",
+    "fleet",
     "mcp",
     "ncu",
     "packs",

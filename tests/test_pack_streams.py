@@ -83,7 +83,7 @@ def test_overlap_is_with_any_other_stream_of_the_gpu_and_counts_once(tmp_path):
     trace.thread(pid=3, gpus=[1]).kernel("elsewhere", at=0, runs=10_000)
     one.kernel("a", at=0, runs=1_000, stream=7).kernel("b", at=500, runs=1_000, stream=13)
     two.kernel("c", at=700, runs=400, stream=7)
-    rows, (note,) = ask(trace.write(tmp_path / "trace.sqlite"))
+    rows, (note, _) = ask(trace.write(tmp_path / "trace.sqlite"))
     found = {key: (row["busy_ns"], row["overlap_ns"]) for key, row in rows.items()}
     assert found == {(3, 0, 7): (10_000, 0), (1, 0, 7): (1_000, 500), (1, 0, 13): (1_000, 600), (2, 0, 7): (400, 400)}
     # 2,400 ns of streams in 1,500 ns of GPU 0; one stream alone is not worth a word.
@@ -97,7 +97,7 @@ def test_kernels_that_overlap_on_one_stream_count_once(tmp_path):
     assert [(row["kernels"], row["busy_ns"], row["overlap_ns"], row["span_ns"]) for row in rows.values()] == [
         (3, 1_100, 0, 1_100)
     ]
-    assert notes == ()
+    assert [note for note in notes if "no CUDA API calls" not in note] == []
 
 
 def test_what_the_trace_says_of_a_stream_is_shown(sample):

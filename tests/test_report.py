@@ -557,9 +557,9 @@ class TestCommand:
         assert "Narrowed: --nvtx layer_0" in page.text
         assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
 
-    def test_as_the_readme_says(self, sample, tmp_path):
-        readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-        commands = [line.split()[2:] for line in re.findall(r"^    nsys-insight report .*", readme, re.MULTILINE)]
+    def test_as_the_guide_says(self, sample, tmp_path):
+        guide = (REPOSITORY / "docs" / "guide.md").read_text(encoding="utf-8")
+        commands = [line.split()[2:] for line in re.findall(r"^    nsys-insight report .*", guide, re.MULTILINE)]
         assert len(commands) == 3
         for name, *flags in commands:
             code, out, err = run(sample(Path(name).stem), *flags, cwd=tmp_path)

@@ -40,7 +40,9 @@ class Outcome:
     def fault(self, trace: Path) -> str:
         """Say what is wrong with it; empty if nothing is."""
         spoken = SPOKEN.search(self.err)
-        says_nothing = self.code and not self.err.startswith(("error: ", "note: "))
+        says_nothing = self.code and not self.err.startswith(
+            ("error: ", "note: ", '{"schema": "nsys-insight/1", "error": ')
+        )
         faults = {
             f"still running after {LIMIT_S:g} s of work": self.code == -9,
             f"exit code {self.code}: {self.err[-600:]}": self.code not in CODES,

@@ -1,1 +1,1 @@
-SELECT start_ns, end_ns FROM facts.rank_work WHERE process_id = $process AND gpu_id = $gpu
+SELECT start_ns, end_ns FROM _rank_work WHERE process_id = $process AND gpu_id = $gpu
