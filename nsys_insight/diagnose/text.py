@@ -246,7 +246,7 @@ def _lines(diagnosis: DiagnosisResult, width: int, limit: int) -> Iterator[str]:
         yield from _hanging(f"To see more: {diagnosis.findings[0].command}, and so on{more}", width, 2)
     if diagnosis.unjudged:
         told = "; ".join(f"{one.what} ({one.how})" for one in diagnosis.unjudged)
-        yield from _hanging(f"Cannot be determined from this trace: {told}", width, 2)
+        yield from _hanging(f"Cannot be determined: {told}", width, 2)
 
 
 def _of_finding(rank: int, finding: Finding, per: str, width: int) -> Iterator[str]:
