@@ -37,6 +37,13 @@ Files = Annotated[
     ),
 ]
 Implementation = Annotated[str | None, typer.Option("--type", help=_TYPE, show_default=False)]
+Against = Annotated[
+    Path | None,
+    typer.Option("--against", help="What ncu measured of a baseline, such as cuBLAS: its longest kernel."),
+]
+AgainstKernel = Annotated[
+    str | None, typer.Option("--against-kernel", help="The baseline's name, in --against or else in the same files.")
+]
 
 
 @app.callback()
@@ -88,14 +95,8 @@ def report(  # noqa: PLR0913 - flags
         int | None,
         typer.Option("--tokens", min=1, help="Tokens or steps in the trace: savings are also given per token."),
     ] = None,
-    against: Annotated[
-        Path | None,
-        typer.Option("--against", help="What ncu measured of a baseline, such as cuBLAS: its longest kernel."),
-    ] = None,
-    against_kernel: Annotated[
-        str | None,
-        typer.Option("--against-kernel", help="The baseline's name, in --against or else in the same files."),
-    ] = None,
+    against: Against = None,
+    against_kernel: AgainstKernel = None,
     code: Annotated[
         Path | None,
         typer.Option("--sass", help="Machine code of the kernels: ncu's source page, a cubin, or a disassembly."),
@@ -196,14 +197,8 @@ def diff(  # noqa: PLR0913 - flags
 def roofline(  # noqa: PLR0913 - flags
     files: Files,
     *,
-    against: Annotated[
-        Path | None,
-        typer.Option("--against", help="What ncu measured of a baseline, such as cuBLAS: its longest kernel."),
-    ] = None,
-    against_kernel: Annotated[
-        str | None,
-        typer.Option("--against-kernel", help="The baseline's name, in --against or else in the same files."),
-    ] = None,
+    against: Against = None,
+    against_kernel: AgainstKernel = None,
     kernel: Annotated[str | None, typer.Option("--kernel", "-k", help="Only kernels whose name contains this.")] = None,
     plot: Annotated[
         bool, typer.Option("--plot", help="Draw with characters; -o x.svg and -o x.png are pictures.")

@@ -14,6 +14,11 @@ CREATE MACRO thread_of(thread_id, process_id) AS process_id << 24 | thread_id;
 -- What was recorded stays in start_ns and end_ns. No end, no duration.
 CREATE MACRO duration(start_ns, end_ns) AS CASE WHEN end_ns < start_ns THEN 0 ELSE end_ns - start_ns END;
 
+-- Whether a line of the environment says which rank the launcher made the process, or of how many: no other line is looked at.
+CREATE MACRO is_launchers(line) AS regexp_matches(
+    line, '^(RANK|OMPI_COMM_WORLD_RANK|SLURM_PROCID|PMI_RANK|WORLD_SIZE|OMPI_COMM_WORLD_SIZE|SLURM_NTASKS|PMI_SIZE)="?[0-9]{1,9}"?$'
+);
+
 -- cudaMemcpyAsync_ptsz_v10000 is cudaMemcpyAsync to everybody but the linker.
 CREATE MACRO api_name(recorded) AS regexp_replace(recorded, '(_ptsz|_ptds)?(_v[0-9]+)?(_ptsz|_ptds)?$', '');
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from nsys_insight.facts.ranks import numbers, rank
@@ -81,8 +80,10 @@ def fill(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], labels: Se
 
 def _copies(ranks: Sequence[Rank]) -> dict[int, int]:
     """Which traces have a rank whose collectives are, to the ns, those of a rank of an earlier trace."""
+    first: dict[tuple[bytes, bytes], Rank] = {}
     found: dict[int, int] = {}
-    for one, other in combinations(ranks, 2):
-        if one.trace != other.trace and one.is_as(other):
-            found.setdefault(other.trace, one.trace)
+    for one in ranks:
+        before = first.setdefault(one.moments, one).trace
+        if before != one.trace:
+            found[one.trace] = min(found.get(one.trace, before), before)
     return found
