@@ -2,9 +2,10 @@
 
     python benchmarks/tile.py sample_traces/decode_eager.sqlite big.sqlite --times 1000
 
-Every copy is moved later in time by the length of the trace and gets correlation ids of its own, so that joins, gaps
-and steps look as they would in one long capture. ``--processes`` and ``--streams`` spread the copies over several
-processes and streams, which run at the same time.
+Every copy is moved later in time by the length of the trace and gets correlation ids and call chains of its own, so
+that joins, gaps and steps look as they would in one long capture: nsys writes a chain for each call, also where two are
+alike. ``--processes`` and ``--streams`` spread the copies over several processes and streams, which run at the same
+time.
 """
 
 from __future__ import annotations
@@ -16,6 +17,12 @@ from pathlib import Path
 
 TIMES = {"start", "end", "timestamp", "rawTimestamp"}
 PER_COPY = {"correlationId", "gridId", "eventSyncId"}
+# The columns with the ids of call chains, and by how much each copy's are moved: a sample has the id of its chain.
+CHAINS = (
+    ("CUPTI_ACTIVITY_KIND_RUNTIME.callchainId", "CUDA_CALLCHAINS.id"),
+    ("OSRT_API.callchainId", "OSRT_CALLCHAINS.id"),
+    ("COMPOSITE_EVENTS.id", "SAMPLING_CALLCHAINS.id"),
+)
 PROCESS_IDS = {"globalPid", "globalTid", "endGlobalTid"}
 # What is not an event is kept once.
 KEPT = (
@@ -52,7 +59,8 @@ def tile(source: Path, target: Path, times: int, processes: int = 1, streams: in
     target.chmod(0o644)
     db = sqlite3.connect(target)
     db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -200000;")
-    tables = [t for t in event_tables(db) if TIMES & set(columns(db, t))]
+    chains = {place.partition(".")[0] for pair in CHAINS for place in pair}
+    tables = [t for t in event_tables(db) if t in chains or TIMES & set(columns(db, t))]
     event_times = [
         extent(db, t, c) for t in tables if t.startswith("CUPTI") for c in ("start", "end") if c in columns(db, t)
     ]
@@ -62,6 +70,10 @@ def tile(source: Path, target: Path, times: int, processes: int = 1, streams: in
         for c in PER_COPY
         if any(c in columns(db, t) for t in tables)
     }
+    apart = {}
+    for places in CHAINS:
+        there = [(t, c) for t, c in (place.split(".") for place in places) if c in columns(db, t)]
+        apart.update(dict.fromkeys(there, max((extent(db, *place)[1] for place in there), default=0) + 1))
     # Copies of different processes and streams share a place in time: with 2 of each, every 4 copies run at once.
     lanes = processes * streams
     db.execute(
@@ -75,6 +87,8 @@ def tile(source: Path, target: Path, times: int, processes: int = 1, streams: in
             value = f't."{column}"'
             if column in TIMES:
                 value += f" + (copy.i / {lanes}) * {period}"
+            elif (table, column) in apart:
+                value += f" + copy.i * {apart[table, column]}"
             elif column in ids:
                 value += f" + copy.i * {ids[column]}"
             elif column in PROCESS_IDS:

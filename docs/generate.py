@@ -67,7 +67,7 @@ def reports_page() -> str:
     lines = ["# Reports", "", "Generated from `queries/reports`.", "", "| command | question |", "|---|---|"]
     for topic, packs in by_topic().items():
         lines.append(f"| **{topic.title}** | *{topic.about}* |")
-        lines += [f"| `{f'{pack.name} {pack.example}'.strip()}` | {pack.question} |" for pack in packs]
+        lines += [f"| `{f'{pack.name} {pack.examples[0]}'.strip()}` | {pack.question} |" for pack in packs]
     return "\n".join([*lines, ""])
 
 
@@ -146,7 +146,10 @@ def facts_page() -> str:
     lines = [
         "# The facts",
         "",
-        "What takes work to find and more than one report needs is found once a session, when a query first reads it,",
+        (
+            "What takes work to find, and what more than one report needs, is found once per session, when a "
+            "query first reads it,"
+        ),
         "and kept as a table of the schema `facts`. Views show these tables; query the views. Generated from",
         "`queries/facts`.",
         "",

@@ -66,10 +66,17 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, name, content=_from_root(text, Path(path).parent)))
     topics = by_topic()
     files.append(File.generated(config, "reports/index.md", content=_index(topics)))
+    files.append(File.generated(config, "commands.md", content=_commands(console("nsys-insight help --all"))))
     for packs in topics.values():
         for pack in packs:
             files.append(File.generated(config, f"reports/{pack.name}.md", content=_report(pack, console)))
     return files
+
+
+def _commands(helped: str) -> str:
+    """The page of all help; the search leaves it out, because the flags of reports are on each."""
+    lines = "".join(f"    {line}\n" for line in helped.splitlines())
+    return f"---\nsearch: {{exclude: true}}\n---\n\n# Commands\n\nAll that `nsys-insight help --all` prints.\n\n{lines}"
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
@@ -110,7 +117,8 @@ def _index(topics: dict[Topic, list[Pack]]) -> str:
 
 def _report(pack: Pack, console: partial[str]) -> str:
     lines = [f"# {pack.name}", "", f"**{pack.question}**", "", *_paragraphs(pack.description)]
-    words = [pack.name, _TRACES.get(pack.name, "decode_eager.sqlite"), pack.example, "--limit 8"]
+    arguments = next((each for each in pack.examples if not each.startswith("'")), "")  # traces are the site's own
+    words = [pack.name, _TRACES.get(pack.name, "decode_eager.sqlite"), arguments, "--limit 8"]
     command = " ".join(["nsys-insight", *filter(None, words)])
     lines += ["## Example", "", "```console", f"$ {command}", console(command).rstrip(), "```", ""]
     lines += ["## How to read it", "", *_paragraphs(pack.reading)]

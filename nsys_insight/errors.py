@@ -65,7 +65,7 @@ class ToolError(InsightError):
 
 def file_changed(path: object, what: str = "replaced or written to") -> TraceError:
     """The error of a trace that did not stay as it was when it was opened."""
-    return TraceError(f"{path} was {what} while it was read", "ask again when it stays as it is")
+    return TraceError(f"{path} was {what} while it was being read", "try again when nothing writes to it")
 
 
 def cannot_write(path: object, error: OSError) -> UsageError:

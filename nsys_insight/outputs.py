@@ -45,7 +45,7 @@ def check(target: Path | None, inputs: Iterable[Path] = ()) -> None:
         beside = {Path(f"{trace}{suffix}") for suffix in _BESIDE}
         same = target.exists() and read.exists() and target.samefile(read)
         if same or real == trace or real in beside or trace in real.parents:
-            raise UsageError(f"{target} is the trace itself, or a part of what is read", "name another file with -o")
+            raise UsageError(f"{target} is the trace itself, or part of the input", "name another file with -o")
 
 
 @contextmanager
@@ -92,7 +92,9 @@ def place(made: Path, target: Path, *, force: bool = False) -> None:
         return
     if real.exists() and not force and real.stat().st_size and _kind(real, real) != _kind(made, real):
         what = _kind(real, real) or "a file that nsys-insight did not write"
-        raise UsageError(f"{target} is there, and is {what}", "name another file with -o, or remove this one first")
+        raise UsageError(
+            f"{target} already exists, and is {what}", "name another file with -o, or remove this one first"
+        )
     made.chmod(_mode_of(real))
     made.replace(real)
 

@@ -17,24 +17,24 @@ class Reports:
         """CUDA API calls by host time: Which CUDA API calls take the host's time?
 
         Adds up the time that the host spent in CUDA API calls, runtime and driver, by function name. A call
-        made inside another call is left out, so that no time counts twice. A call that begins in the window
-        of --from and --to counts whole. api_time_pct is the share of all API time in scope, wall_pct the
-        share of the wall (calls of several threads may add up to more than 100 %). Counts are lower bounds:
-        nsys leaves out calls that it finds unimportant unless it traces with --cuda-trace-all-apis=true.
-        Calls under the profiler take longer than without it.
+        made inside another call is left out, so that no time counts twice. A call that begins between
+        --from and --to counts with its full duration. api_time_pct is the share of all API time in scope,
+        wall_pct the share of the wall time (calls of several threads may add up to more than 100 %). Counts
+        are lower bounds: nsys leaves out calls that it finds unimportant unless it traces with --cuda-
+        trace-all-apis=true. Calls take longer under the profiler than without it.
 
-        Time in sync calls (and in blocking cudaMemcpy) is waiting: if the GPU is busy meanwhile all is
-        well, else see syncs. Time in launch calls close to the wall is launch-bound: fuse kernels or use a
-        CUDA graph, see launches. Allocations after the start: see mallocs. A max far above the median is
-        often the first call, which creates the context or loads a module.
+        Time in sync calls (and in blocking cudaMemcpy) is waiting: that is fine while the GPU is busy,
+        otherwise see syncs. Launch calls that take nearly all of the wall time mean launch-bound: fuse
+        kernels or use a CUDA graph, see launches. Allocations after the start: see mallocs. A max far above
+        the median is often the first call, which creates the context or loads a module.
 
         Args:
-            group_by: What one row stands for: the function, the caller (the innermost frame of Python, else
+            group_by: What one row stands for: the function, the caller (the innermost Python frame, else
                 the operator, else the program's own function), or the caller with the frames around it
-            stack: With --group-by stack: how many frames, from the caller outwards
+            stack: With --group-by stack: number of frames, from the caller outwards
 
         Columns:
-            name: The function, without its version suffix (_v7000, _ptsz), or what --group-by asks for
+            name: The function, without its version suffix (_v7000, _ptsz), or what --group-by selects
             calls: Calls in scope
             total_ns: Sum of their durations
             avg_ns: Mean duration
@@ -43,9 +43,9 @@ class Reports:
             max_ns: Longest
             stddev_ns: Sample standard deviation of the durations; NULL for a single call
             api_time_pct: Share of all API time in scope
-            wall_pct: total_ns as a share of the wall
-            failed_count: Calls that returned an error; 'not ready' (600), the answer of a query for
-                unfinished work, is none
+            wall_pct: total_ns as a share of the wall time
+            failed_count: Calls that returned an error; 'not ready' (600), which a query of unfinished work
+                returns, is not counted
             call_group: What the calls are for: launch, graph launch, sync, copy, memset, alloc, free,
                 graph, event, module, other
         """
@@ -71,62 +71,61 @@ class Reports:
         """What bounds the steady state: What bounds a step: launches, syncs, copies, allocations,
         communication, or the GPU?
 
-        Splits the wall of a steady step (see steps; of the whole scope where none are found) by what it
-        would take to win the time back. gpu: the GPU works. communication and copy: it has nothing but
-        kernels that communicate, or copies to or from it, or is idle for a blocking copy to it. The rest is
-        idle time by its cause (see idle): launch is what starved, or waited for a launch call under way
-        (launch-bound; host-bound where most of it is CPU work that is no launching, see graph-candidates);
-        sync what passed in waits for the GPU and reads of its data, and what then starved, but at most as
-        long as the wait had held the host up (without it, the host would have been that much ahead). The
-        verdict: GPU-bound where gpu holds --busy-pct of the wall, or half of it, dependencies included,
-        while the causes named hold less than the rest; else the causes from --least-pct on: the largest
-        alone if it holds --main-pct of them, or mixed, in the order in which to remove them: what makes the
-        host wait comes first, for while it does nothing can be queued or captured in a graph. TKLQT is the
-        time from the begin of each launch call to the start of its kernel (Vellaisamy et al., arXiv
-        2504.11750): while the CPU is behind it is the cost of launching; once it is ahead, kernels queue.
-        CPU-bound here: the queue, launch latency included, holds less than half of it; GPU-bound: --queue-
-        pct or more. Both limits are ours.
+        Splits the wall time of a steady step (see steps; of the whole scope where no steps were found) by
+        what would save it. gpu: the GPU is busy. communication: it runs only communication kernels (exposed
+        communication). copy: it runs only copies to or from it, or is idle for a blocking copy to it. The
+        rest is idle time by cause (see idle). launch: the GPU was starved, or waited for a launch call in
+        progress (launch-bound; host-bound where most of it is CPU work other than launching, see graph-
+        candidates). sync: idle time during waits for the GPU and reads of its data, and the starved time
+        after them, up to the time that the wait had blocked the host (without it, the host would have been
+        that far ahead). Verdict: GPU-bound where gpu has --busy-pct of the wall time, or half of it,
+        dependencies included, while the named causes have less than the rest. Otherwise the causes of at
+        least --least-pct: the largest alone if it has --main-pct of them, else mixed, in the order in which
+        to remove them: waits of the host come first, because nothing can be queued or captured in a graph
+        while the host waits. TKLQT is the time from the start of each launch call to the start of its
+        kernel (Vellaisamy et al., arXiv 2504.11750): while the CPU is behind, it is the cost of launching;
+        once the CPU is ahead, kernels queue. CPU-bound here: less than half of it is spent in the queue,
+        launch latency included; GPU-bound: --queue-pct or more. Both limits are this tool's own.
 
         launch-bound: see graph-candidates; fuse kernels. host-bound: see gaps and host. sync-bound: see
         syncs and host. allocation-bound: see mallocs. copy-bound: pin memory, copy asynchronously on
         another stream, see copies. communication-bound: overlap it, see streams. GPU-bound: the host keeps
-        up, so look at kernels: top and classify --kernels. recoverable_ns is the most that removing a cause
-        can win, for another may take its place: change one thing and look again. All is of the profiled
-        run, in which launches take about a third longer than alone. classify-steps gives the verdict of
-        each step.
+        up, so look at the kernels: top and classify --kernels. recoverable_ns is an upper bound, because
+        another cause may take the place of the one removed: change one thing and profile again. All figures
+        are of the profiled run, in which launches take about a third longer than without the profiler.
+        classify-steps gives the verdict of each step.
 
         Args:
-            least_pct: A cause bounds the step from this share of the wall on (10: what nsys itself may
-                cost, so less is not worth a verdict)
-            busy_pct: GPU-bound from this share of the wall on, in which the GPU works (80: the usual limit
-                of near the ceiling)
-            main_pct: One cause alone is the verdict if it holds this share of all that are named
-            kernel_gap_ns: What stays of each launch in a CUDA graph: the least time from kernel to kernel
-                (as in graph-candidates)
-            queue_pct: GPU-bound by TKLQT from this share of it on that is spent in queues
-            long_gap_ns: CPU work in a gap of this length is more than launching takes (as in graph-
+            least_pct: A cause bounds the step from this share of the wall time (10: nsys itself may cost as
+                much, so a smaller share supports no verdict)
+            busy_pct: GPU-bound if the GPU is busy for at least this share of the wall time (80: the usual
+                limit for near the ceiling)
+            main_pct: One cause alone is the verdict if it has this share of all causes named
+            kernel_gap_ns: What remains of each launch in a CUDA graph: the shortest time from kernel to
+                kernel (as in graph-candidates)
+            queue_pct: GPU-bound by TKLQT if at least this share of it is spent in queues
+            long_gap_ns: CPU work in a gap of this length is longer than launching takes (as in graph-
                 candidates)
-            launch_apart_ns: The most CPU work between two launches that is launching (as in graph-
-                candidates)
-            edge_pct: Start-up and end, if so much of the wall is before the first operation or after the
-                last one (50: most of it)
-            step_method: How steps are told
-            step_range: Steps are the NVTX ranges of this name (* and ? match anything)
-            tokens: How many tokens (steps, frames) the trace or scope holds in all
-            tokens_per_step: How many tokens a step makes for each sequence, if not one
-            batch: How many sequences a step works on, if not one
+            launch_apart_ns: The longest CPU work between two launches that counts as launching (as in
+                graph-candidates)
+            edge_pct: Start-up and end, if at least this share of the wall time is before the first
+                operation or after the last one (50: most of it)
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
 
         Columns:
-            part: wall, or a part of it; the parts add up to it
-            verdict: Of the wall: the verdict; of a part: what it makes the step, if it is named in the
-                verdict
-            time_ns: Time per token, a mean over the steps and GPUs; of the whole scope where no steps were
-                found
-            wall_pct: Its share of the wall
-            recoverable_ns: What can be won back of it, at most; NULL where that takes faster kernels, or
-                nobody can say
-            evidence: What the part is made of, as shares of the wall; of the wall: TKLQT
-            see: The report that says more
+            part: wall, or one of the parts that add up to it
+            verdict: For wall, the verdict; for a part, its bound if the verdict names it
+            time_ns: Time per token, averaged over the steps and GPUs; in total for the whole scope where no
+                steps were found
+            wall_pct: Share of the wall time
+            recoverable_ns: The most of it that can be saved; NULL where that takes faster kernels, or
+                cannot be determined
+            evidence: What the part consists of, as shares of the wall time; for wall, TKLQT
+            see: The report with the details
         """
         ...
 
@@ -143,26 +142,26 @@ class Reports:
 
         Says for each kernel and launch configuration whether compute, memory or latency bounds it, by the
         best evidence there is. ncu: the throughputs that ncu measured. gpu_metrics: samples whose whole
-        interval the kernel's executions fill, pooled over all its launches; the SM's side is the busier of
-        issue slots and tensor cores, the memory's side is DRAM. One side more than 20 points above the
-        other: compute or memory; else both below 40 %: latency; both above 60 %: balanced. Samples see
-        neither L1, L2 and shared memory nor slow pipes (fp64, special functions), so DRAM or tensor cores
-        below 40 % and issue slots below 60 % prove a bound only where most SMs have no work. launch shape
-        and name: what the kernel's size, its occupancy and its family make likely, together with the
-        samples if there are any; such an answer is inferred.
+        interval is filled by executions of the kernel, pooled over all its launches; the SM side is the
+        busier of issue slots and tensor cores, the memory side is DRAM. If one side is more than 20 points
+        above the other, that side is the bound (compute or memory); otherwise both below 40 % means
+        latency, and both above 60 % balanced. Samples do not cover L1, L2, shared memory or slow pipes
+        (fp64, special functions), so DRAM or tensor cores below 40 % and issue slots below 60 % prove a
+        bound only where most SMs have no work. launch shape and name: what the kernel's size, occupancy and
+        family make likely, together with the samples if there are any; such an answer is inferred.
 
         compute: fewer or cheaper operations, tensor cores, lower precision. memory: fewer bytes, fusion,
         better reuse and coalescing. latency: more parallelism or fewer launches; see occupancy and per-
-        token. balanced: near the peak on both sides; change the algorithm or accept. What is inferred or
-        unknown, and takes much time, is worth a look with ncu.
+        token. balanced: near the peak on both sides; change the algorithm, or accept it. If a kernel's
+        bound is inferred or unknown and the kernel takes much of the time, profile it with ncu.
 
         Args:
             margin: Points by which one side must exceed the other to bound the kernel (20: the usual
                 reading of ncu's throughputs)
-            low: Percent of peak below which both sides mean latency, and below which samples do not prove a
+            low: Percent of peak: both sides below it mean latency, and below which samples do not prove a
                 bound
-            high: Percent of peak above which both sides are balanced, and above which confidence is high
-            min_samples: Samples that a kernel needs at least to be judged by them
+            high: Percent of peak: both sides above it mean balanced, and above which confidence is high
+            min_samples: Minimum number of samples to judge a kernel by them
             launch_cost_ns: A kernel shorter than this takes less than launching it, so latency bounds it
 
         Columns:
@@ -175,14 +174,14 @@ class Reports:
             kernel_time_pct: Share of all kernel time in scope
             bound: compute, memory, latency, balanced or unknown
             confidence: high or medium where it was measured, inferred where it was not, NULL if unknown
-            evidence: What the answer rests on: ncu, gpu_metrics, launch shape, name
+            evidence: What the answer is based on: ncu, gpu_metrics, launch shape, name
             sm_pct: How busy the SMs were, as a share of their peak: by ncu, else the busier of issue slots
                 and tensor cores as sampled
             memory_pct: How busy memory was, as a share of its peak: by ncu, else DRAM as sampled
-            memory_level: What of memory bounds it, by ncu: DRAM, L2 misses (more DRAM traffic than need
-                be), L2, L1; NULL where not known
+            memory_level: Which memory level bounds it, by ncu: DRAM, L2 misses (more DRAM traffic than
+                necessary), L2, L1; NULL where unknown
             sms_active_pct: Share of SMs that had work, as sampled
-            samples: Samples of GPU metrics that tell of this kernel alone
+            samples: Samples of GPU metrics taken while only this kernel ran
             occupancy_pct: Theoretical occupancy
             waves_per_sm: How often the grid fills the GPU
             family: What the kernel does, by its name
@@ -204,50 +203,52 @@ class Reports:
         tokens_per_step: int | None = None,
         batch: int | None = None,
     ) -> pl.DataFrame:
-        """What bounds each step: What bounds each step, and which steps are not like the others?
+        """What bounds each step: What bounds each step, and which steps differ from the others?
 
-        The verdict of classify for each steady step, with the shares of its wall that lead to it. The parts
-        are those of classify; other_pct is what the profiler took, what lies before a GPU's first or after
-        its last operation, and what cannot be determined for want of launch calls. launch_queue_ns is
-        TKLQT: from the begin of each launch call to the start of its kernel on the GPU (Vellaisamy et al.,
-        arXiv 2504.11750). Of several GPUs, shares and times are means.
+        The verdict of classify for each steady step, with the shares of its wall time that lead to it. The
+        parts are those of classify; other_pct is profiler overhead, the time before a GPU's first and after
+        its last operation, and what cannot be determined because launch calls are missing. launch_queue_ns
+        is TKLQT: from the start of each launch call to the start of its kernel on the GPU (Vellaisamy et
+        al., arXiv 2504.11750). With several GPUs, shares and times are means.
 
-        Steps that all say the same are one problem: see classify. A few that differ are another one:
-        compare them with steps, gaps --from and --to, and look for what runs only every N steps (logging,
+        If all steps have the same verdict, there is one problem: see classify. If a few differ, compare
+        them with steps and with gaps --from and --to, and look for what runs only every N steps (logging,
         an allocation, a checkpoint).
 
         Args:
-            least_pct: A cause bounds the step from this share of the wall on (10: what nsys itself may
-                cost, so less is not worth a verdict)
-            busy_pct: GPU-bound from this share of the wall on, in which the GPU works (80: the usual limit
-                of near the ceiling)
-            main_pct: One cause alone is the verdict if it holds this share of all that are named
-            long_gap_ns: CPU work in a gap of this length is more than launching takes (as in graph-
+            least_pct: A cause bounds the step from this share of the wall time (10: nsys itself may cost as
+                much, so a smaller share supports no verdict)
+            busy_pct: GPU-bound if the GPU is busy for at least this share of the wall time (80: the usual
+                limit for near the ceiling)
+            main_pct: One cause alone is the verdict if it has this share of all causes named
+            long_gap_ns: CPU work in a gap of this length is longer than launching takes (as in graph-
                 candidates)
-            launch_apart_ns: The most CPU work between two launches that is launching (as in graph-
-                candidates)
-            step_method: How steps are told
-            step_range: Steps are the NVTX ranges of this name (* and ? match anything)
-            tokens: How many tokens (steps, frames) the trace or scope holds in all
-            tokens_per_step: How many tokens a step makes for each sequence, if not one
-            batch: How many sequences a step works on, if not one
+            launch_apart_ns: The longest CPU work between two launches that counts as launching (as in
+                graph-candidates)
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
 
         Columns:
             step: Number of the step
             verdict: What bounds it
-            duration_ns: Its wall
-            gpu_pct: Share of the wall in which the GPU worked
+            duration_ns: Its wall time
+            gpu_pct: Share of the wall time in which the GPU was busy
             launch_pct: Share in which it was idle because the host launched late
             sync_pct: Share in which it was idle because the host had waited for it
-            copy_pct: Share with nothing but copies to or from the GPU, or idle for one
+            copy_pct: Share in which it ran only copies to or from the GPU, or was idle for one
             allocation_pct: Share in which it was idle while the host allocated or freed memory
-            communication_pct: Share with nothing but kernels that communicate
-            dependency_pct: Share in which work was launched in time and waited for something else on the
-                GPU
+            communication_pct: Share in which it ran only communication kernels
+            dependency_pct: Share in which it was idle although work was launched in time: the work waited
+                for something else on the GPU
             other_pct: The rest
             launch_calls: Launch calls whose kernel is in the trace
-            launch_queue_ns: TKLQT: from the begin of the launch calls to the start of their kernels, added
-            queue_pct: Share of it after the calls had returned: in queues, launch latency included
+            launch_queue_ns: TKLQT: time from the start of each launch call to the start of its kernel,
+                summed
+            queue_pct: Share of launch_queue_ns after the calls had returned: in queues, launch latency
+                included
         """
         ...
 
@@ -262,45 +263,46 @@ class Reports:
     ) -> pl.DataFrame:
         """Collectives by operation and size: What do collectives cost: waiting for the last rank, or transfer?
 
-        Groups the collectives of NCCL by communicator, operation and size of the message. Collectives of
-        several ranks are matched by communicator and order where their traces are there. transfer_ns is how
-        long all ranks are in one, waiting_ns how long a rank is there before the last one comes. Sizes and
-        communicators are those of NCCL's NVTX payloads. Bandwidths are those of nccl-tests, over
-        transfer_ns: size / time, and the same times 2(n-1)/n for AllReduce, (n-1)/n for AllGather and
-        ReduceScatter, whose size is that of all ranks together, and 1 for Broadcast, Reduce and SendRecv.
-        What the NVLinks carry is in queries/catalog/links.toml. Of one rank alone nobody knows what of its
-        time is waiting.
+        Groups NCCL collectives by communicator, operation and message size. Collectives of several ranks
+        are matched by communicator and order where the traces of those ranks are given. transfer_ns is the
+        time in which all ranks are in the collective, waiting_ns the time that a rank waits in it for the
+        last one. Sizes and communicators are those of NCCL's NVTX payloads. Bandwidths are those of nccl-
+        tests, over transfer_ns: size / time, and the same times 2(n-1)/n for AllReduce, (n-1)/n for
+        AllGather and ReduceScatter, whose size is that of all ranks together, and 1 for Broadcast, Reduce
+        and SendRecv. What the NVLinks carry is in queries/catalog/links.toml. From one rank alone, waiting
+        cannot be separated from transfer.
 
-        Much waiting and little transfer: see ranks for who is late; a faster link or overlap would not
-        help. Much transfer at a low bus_bytes_per_s, or of nvlink_pct: compare it with what nccl-tests
-        measures for that size between these GPUs. Small messages have a low one by nature: send fewer,
-        larger ones. More than 100 % of the NVLinks is NVLink SHARP, whose switches add up.
+        Much waiting and little transfer: see ranks for which rank is late; a faster link or overlap would
+        not help. Much transfer at a low bus_bytes_per_s or nvlink_pct: compare it with what nccl-tests
+        measures for that size between these GPUs. Small messages always have a low bandwidth: send fewer,
+        larger ones. More than 100 % of the NVLinks means NVLink SHARP, whose switches do the reduction.
 
         Args:
-            step_method: How steps are told
-            step_range: Steps are the NVTX ranges of this name (* and ? match anything)
-            tokens: How many tokens (steps, frames) the trace or scope holds in all
-            tokens_per_step: How many tokens a step makes for each sequence, if not one
-            batch: How many sequences a step works on, if not one
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
 
         Columns:
             operation: AllReduce, AllGather, SendRecv …; NULL where the kernel's name does not say
-            bytes: Size of the message as NCCL states it: what a rank gives, of a ReduceScatter what it
-                gets; NULL without NCCL's NVTX payloads
-            calls: How many there were; of SendRecv messages; kernels of all ranks where they are not
-                matched
-            ranks: Ranks that took part, of those whose traces are there; NULL where they are not matched
-            kernel_ns: How long the kernel runs on a rank; a mean
-            transfer_ns: How long all ranks are in it; a median
-            waiting_ns: How long a rank waits in it for the last one; a mean over collectives and ranks
-            skew_ns: From the first to the last arrival; a median
-            max_skew_ns: The largest
-            algorithm_bytes_per_s: Size / transfer_ns, as nccl-tests defines it
-            bus_bytes_per_s: The bandwidth of each link that this takes, as nccl-tests defines it
+            bytes: Message size as NCCL states it: what a rank sends, for a ReduceScatter what it receives;
+                NULL without NCCL's NVTX payloads
+            calls: Number of collectives; for SendRecv, of messages; where ranks are not matched, kernels of
+                all ranks
+            ranks: Ranks that took part, among those whose traces are given; NULL where they are not matched
+            kernel_ns: Mean duration of the kernel on a rank
+            transfer_ns: Time in which all ranks are in it; a median
+            waiting_ns: Time that a rank waits in it for the last one; a mean over collectives and ranks
+            skew_ns: Time from the first to the last arrival; a median
+            max_skew_ns: The largest skew
+            algorithm_bytes_per_s: Algorithm bandwidth: size / transfer_ns, as nccl-tests defines it
+            bus_bytes_per_s: Bus bandwidth: the bandwidth that each link needs for this, as nccl-tests
+                defines it
             nvlink_pct: bus_bytes_per_s as a share of what all NVLinks of such a GPU carry in one direction;
                 NULL unless all ranks are known to be on one host, with GPUs whose NVLinks are known
             total_ns: Sum over all kernels of all ranks
-            communicator: NCCL's id of the communicator; NULL where it is not known
+            communicator: NCCL's id of the communicator; NULL where unknown
         """
         ...
 
@@ -313,34 +315,34 @@ class Reports:
         """Copies and memsets on the GPU: What is copied, in which direction, from which kind of memory, how
         fast?
 
-        Adds up the copies and memsets that GPUs carried out, by the call that asked for them, the kind, and
-        the memory that they read and wrote. A row of the trace counts once, also where it stands for a
+        Adds up the copies and memsets that GPUs executed, by the call that requested them, the kind, and
+        the memory that they read and wrote. A row of the trace counts once, even where it stands for a
         batch of copies. bandwidth is all bytes divided by the time of all copies. Durations are end - start
-        on the GPU: neither the waiting of the host (see syncs) nor the copying between pageable memory and
-        the driver's buffer is in them. Copies that overlap may add up to more than the wall.
+        on the GPU: they include neither the time that the host waits (see syncs) nor the copying between
+        pageable memory and the driver's buffer. Copies that overlap may add up to more than the wall time.
 
         Pageable memory: the copy goes through a buffer of the driver, at a fraction of the bandwidth, and
-        an asynchronous call blocks like any other: allocate it with cudaMallocHost (pin_memory=True). A
-        bandwidth far below the bus's (PCIe 4 ×16: 25 GB/s, PCIe 5: 50 GB/s) with a small avg_bytes is
-        latency: send one large copy instead of many small ones, see --group-by size. H2D in a loop: keep
-        the data on the GPU. D2H in a loop: see syncs. D2D: a fused kernel would not need it. UM: pages of
-        unified memory, which no pinned memory speeds up: see unified-memory.
+        even an asynchronous call blocks: allocate it with cudaMallocHost (pin_memory=True). A bandwidth far
+        below that of the bus (PCIe 4 ×16: 25 GB/s, PCIe 5: 50 GB/s) with a small avg_bytes means that
+        latency dominates: make one large copy instead of many small ones, see --group-by size. H2D in a
+        loop: keep the data on the GPU. D2H in a loop: see syncs. D2D: a fused kernel would not need it. UM:
+        pages of unified memory, which pinned memory does not speed up: see unified-memory.
 
         Args:
             group_by: What the copies of a kind are split by: the API call, size classes, the stream, the
-                innermost NVTX range that asked for them, the caller (the innermost frame of Python, else
-                the operator, else the program's own function), or the caller with the frames around it
-            stack: With --group-by stack: how many frames, from the caller outwards
+                innermost NVTX range that requested them, the caller (the innermost Python frame, else the
+                operator, else the program's own function), or the caller with the frames around it
+            stack: With --group-by stack: number of frames, from the caller outwards
 
         Columns:
             kind: H2D, D2H, D2D, P2P … as the trace calls it, or memset
             source_memory: Memory read: pageable, pinned, device, managed …; NULL for a memset
             target_memory: Memory written
-            name: The API call, or what --group-by asks for
-            calls: Copies or memsets carried out
+            name: The API call, or what --group-by selects
+            calls: Copies or memsets executed
             total_ns: Sum of their durations
             copy_time_pct: total_ns as a share of the time of all copies and memsets in scope
-            wall_pct: total_ns as a share of the wall
+            wall_pct: total_ns as a share of the wall time
             size_bytes: Sum of their sizes
             bandwidth_bytes_per_s: size_bytes / total_ns
             avg_bytes: Mean size
@@ -365,46 +367,48 @@ class Reports:
         batch: int | None = None,
     ) -> pl.DataFrame:
         """What the CPU does while the GPU waits for it: What does the CPU do outside of CUDA calls while the
-        GPU waits for it: which functions, which calls of the operating system?
+        GPU waits for it: which functions, which operating system calls?
 
         Splits the CPU work of idle: time in which a GPU was idle and the thread that launched the next
-        operation was outside of CUDA calls. By place, the NVTX ranges around it (numbers as #), the thread
-        was in a call of the operating system (-t osrt), had no CPU (--cpuctxsw), or computed. What it
-        computed is known from the samples of its CPU in that time (--sample): the time is shared out by
-        their number. By activity, a sample counts for what a function of its call chain is known for, such
-        as formatting, else for the module that it is in; where nsys took call chains with some samples
-        only, those count. All rows of a place add up to its time, but for --group-by inclusive. A place
-        with less than 10 samples is not split, and places below 5 % of the time with so few are one. Times
-        are of the steady steps (see steps), per token; of the whole scope where none are found.
+        operation was outside of CUDA calls. For each place (the NVTX ranges around it, with numbers as #),
+        the thread was in an operating system call (-t osrt), had no CPU (--cpuctxsw), or computed. What it
+        computed is known from its CPU samples in that time (--sample): the time is divided in proportion to
+        their number. By activity, a sample counts toward what a function of its call chain is known for,
+        such as formatting, else toward the module that it is in; where nsys took call chains with only some
+        of the samples, only those count. The rows of a place add up to its time, except with --group-by
+        inclusive. A place with fewer than 10 samples is not split, and places with so few samples that have
+        less than 5 % of the time are combined. Times are per token in the steady steps (see steps), or in
+        total for the whole scope where no steps were found.
 
         The first rows are what to do less of, later, or on another thread. Formatting, parsing, reading and
         writing files: do it in blocks, in a binary format, on another thread, or less often. OS calls such
-        as pthread_mutex_lock, futex: another thread holds what this one needs. nanosleep: somebody asked to
-        sleep. off the CPU: more threads than cores, or a wait that nsys does not trace. --group-by function
-        names the functions, --group-by inclusive counts a function with all that it calls.
+        as pthread_mutex_lock or futex: another thread holds what this one needs. nanosleep: the program
+        sleeps on purpose. off the CPU: more threads than cores, or a wait that nsys does not trace.
+        --group-by function names the functions; --group-by inclusive counts a function with everything that
+        it calls.
 
         Args:
-            group_by: What samples are counted by: what they are at, the function that they are in, every
-                function of their call chains, or the whole chain, its frames from the outermost with ;
-                between them, as programs for flame graphs take it
-            step_method: How steps are told
-            step_range: Steps are the NVTX ranges of this name (* and ? match anything)
-            tokens: How many tokens (steps, frames) the trace or scope holds in all
-            tokens_per_step: How many tokens a step makes for each sequence, if not one
-            batch: How many sequences a step works on, if not one
+            group_by: What samples are counted by: the activity, the function, every function of the call
+                chain, or the whole chain, its frames from the outermost separated by ; as flame graph tools
+                read it
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
 
         Columns:
-            nvtx_path: The NVTX ranges around it; NULL outside all
-            what: What the thread was at: an activity or a function on the CPU, OS call: and its name, off
-                the CPU, or why that is not known
-            time_ns: Time of it in which the GPU waited, per token
-            wall_pct: Share of the wall
-            work_pct: Share of all rows but those of --group-by inclusive: of the CPU work that the GPU
-                waited for
-            samples: Samples that tell it; NULL where no sample is needed
-            function_name: The function that most of them point to: the innermost one that is known for the
+            nvtx_path: The NVTX ranges around it; NULL outside all ranges
+            what: What the thread did: an activity or a function on the CPU, OS call: and its name, off the
+                CPU, or why that is unknown
+            time_ns: Time in which the GPU waited for it, per token
+            wall_pct: Share of the wall time
+            work_pct: Share of the CPU work that the GPU waited for; adds up to 100 except with --group-by
+                inclusive
+            samples: Samples it is based on; NULL where no sample is needed
+            function_name: The function in most of the samples: the innermost one that is known for the
                 activity, or has a name
-            off_cpu_ns: Of time_ns, that in which the thread had no CPU; NULL where that was not recorded
+            off_cpu_ns: The part of time_ns in which the thread had no CPU; NULL where that was not recorded
         """
         ...
 
@@ -417,43 +421,43 @@ class Reports:
         tokens_per_step: int | None = None,
         batch: int | None = None,
     ) -> pl.DataFrame:
-        """What a step waits for, one thing after another: What would shorten a step if it were faster, and by
-        how much?
+        """The critical path of a step: Which parts of a step would shorten it if they were faster, and by how
+        much?
 
-        Goes back from the first GPU operation of a step to that of the step before, always along what was
-        waited for last: an operation waits for its launch call or for the one before it on its stream, the
-        host for its own work or, in calls that wait, for operations. What lies on this path adds up to the
-        step; all else is hidden behind it. Then the steps are played again without each part of it:
-        saved_ns is what that saves, until another path takes over, which takes_over names. These are some
-        steady steps in a row (see steps), played by the rules of one host thread and of streams that run in
-        order; what an operation waits for on another stream is taken from its start. There is no answer
-        where calls of several threads overlap, or where the steps played as recorded do not take as long as
-        they did.
+        Walks back from the first GPU operation of a step to that of the previous step, always along what
+        was waited for last: an operation waits for its launch call or for the previous operation on its
+        stream; the host waits for its own work or, in calls that wait, for operations. Everything on this
+        path adds up to the step time; the rest is hidden behind it. The steps are then replayed without
+        each part of the path: saved_ns is what that saves until another path takes over, which takes_over
+        names. The replay covers some consecutive steady steps (see steps), with one host thread and streams
+        that run in order; what an operation waits for on another stream is inferred from its start. There
+        is no answer where calls of several threads overlap, or where the replayed steps do not take as long
+        as recorded.
 
-        The first rows with a saved_ns are worth making faster; a kernel with much total_ns and little
-        path_ns is not, nor is host time hidden behind the GPU. saved_ns much smaller than path_ns: work on
-        what takes over as well. Savings of two rows do not add up. All of it is of the profiled run, in
-        which calls take longer than alone.
+        Start with the first rows that have a saved_ns; a kernel with a large total_ns and a small path_ns
+        is not worth making faster, and neither is host time hidden behind the GPU. saved_ns much smaller
+        than path_ns: work on what takes over as well. Savings of two rows do not add up. All figures are of
+        the profiled run, in which calls take longer than without the profiler.
 
         Args:
-            step_method: How steps are told
-            step_range: Steps are the NVTX ranges of this name (* and ? match anything)
-            tokens: How many tokens (steps, frames) the trace or scope holds in all
-            tokens_per_step: How many tokens a step makes for each sequence, if not one
-            batch: How many sequences a step works on, if not one
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
 
         Columns:
             kind: CPU work, API call, launch latency, kernel, copy, memset, graph, communication, between
                 operations, return of waits
             name: The call, the kernel or the copy; NULL for the others
-            nvtx_path: Of CPU work, the NVTX ranges around it
+            nvtx_path: For CPU work, the NVTX ranges around it
             path_ns: Time on the critical path, per step
-            path_pct: Share of the step
-            saved_ns: What the step would be shorter without it; NULL for communication, which is up to
-                other ranks too, and where it is little
-            takes_over: What then has more of the critical path
-            half_saved_ns: What the step would be shorter if it took half of its time
-            total_ns: Its time per step, on the critical path or not; NULL for delays
+            path_pct: Share of the step time
+            saved_ns: How much shorter the step would be without it; NULL for communication, which also
+                depends on other ranks, and where it is small
+            takes_over: What the critical path then runs through instead
+            half_saved_ns: How much shorter the step would be if it took half the time
+            total_ns: Its time per step, whether on the critical path or not; NULL for delays
         """
         ...
 
@@ -466,67 +470,70 @@ class Reports:
         tokens_per_step: int | None = None,
         batch: int | None = None,
     ) -> pl.DataFrame:
-        """Which chains of kernels to fuse, and what it would save: Which chains of kernels would be worth
-        fusing, and what would that save?
+        """Which chains of kernels to fuse, and what it would save: Which chains of kernels are worth fusing,
+        and what would that save?
 
-        Finds chains of kernels that come back in order in the typical step (the mean of up to 32 steady
-        steps with the same sequence of operations, from the middle), on one stream and with no wait, copy
-        or communication in between: runs that cannot be longer without coming less often, chains that are a
-        known operation in pieces (queries/catalog/fusion_patterns.toml), and the edges of matrix products.
-        Layers are found from the repetition alone. What a chain of k kernels saves as one: k - 1 launch
-        calls and what the host does between them; k - 1 times the fixed cost of a kernel (the shortest ones
-        of the trace); passes over memory; the gaps. What that is worth is found by playing the step again
-        with the chain fused: GPU time is worth nothing while the host is late, host time nothing while the
-        queue is deep. saved_low_ns counts the launch calls alone, takes the new kernel's to cost 7 more
-        than one of the old in a PyTorch program, as Triton's does (unless an operation of PyTorch does it
-        all), and two of three memory passes saved at a joint; saved_high_ns takes all between the launches
-        to go, the launch to be as cheap as any, and the kernel to take a sixth of the longest of the chain.
-        Gains of candidates that share kernels do not add up: chosen ones share none. Kernels that different
-        host threads launch, that are in different parts of a step by NVTX (forward, backward), that have
-        CPU work of more than 100 µs between them, or that Inductor, cuDNN or cuBLAS made are not joined.
+        Finds chains of kernels that repeat in order in the typical step (the mean of up to 32 steady steps
+        with the same sequence of operations, from the middle), on one stream and with no wait, copy or
+        communication in between: runs that cannot be longer without occurring less often, chains that are a
+        known operation in pieces (queries/catalog/fusion_patterns.toml), and the kernels next to matrix
+        products. Layers are found from the repetition alone. Fusing a chain of k kernels saves k - 1 launch
+        calls and what the host does between them; k - 1 times the fixed cost of a kernel (that of the
+        shortest ones in the trace); passes over memory; and the gaps. What that is worth is found by
+        replaying the step with the chain fused: GPU time saves nothing while the host is late, host time
+        nothing while the queue is deep. saved_low_ns counts the launch calls alone, assumes that in a
+        PyTorch program the new kernel's launch call costs 7 more of the old ones, as Triton's does (unless
+        one PyTorch operation does it all), and that two of three memory passes are saved at a joint;
+        saved_high_ns assumes that everything between the launches goes away, that the launch is as cheap as
+        any, and that the kernel takes a sixth of the longest one of the chain. Savings of candidates that
+        share kernels do not add up; chosen ones share none. Kernels are not joined if different host
+        threads launch them, if they are in different parts of a step by NVTX (forward, backward), if there
+        is CPU work of more than 100 µs between them, or if Inductor, cuDNN or cuBLAS made them.
 
-        Begin with the chosen ones, from the top; see one with --explain-candidate N. launches_saved counts
+        Start with the chosen ones, from the top; see one with --explain-candidate N. launches_saved matters
         where the host is late (idle: starved), kernel time where the GPU is busy: a CUDA graph saves the
-        launches of all at once, and fusing is worth it after that too. A saved_low_ns below 0 is what the
-        fused kernel costs more if Python launches it and nothing else is gained: take an operation of the
-        library. Savings are of the profiled run: without the profiler a step that is bound by launches
-        takes about three quarters of the time, on some machines a third, and so do its savings. After a
-        change, profile again.
+        launches of all kernels at once, and fusing still pays after that. A saved_low_ns below 0 is the
+        extra cost of the fused kernel if Python launches it and nothing else is saved: use an operation of
+        the library instead. Savings are of the profiled run: without the profiler a launch-bound step takes
+        about three quarters of the time, on some machines a third, and its savings shrink with it. Profile
+        again after a change.
 
         Args:
-            step_method: How steps are told
-            step_range: Steps are the NVTX ranges of this name (* and ? match anything)
-            tokens: How many tokens (steps, frames) the trace or scope holds in all
-            tokens_per_step: How many tokens a step makes for each sequence, if not one
-            batch: How many sequences a step works on, if not one
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
 
         Columns:
-            candidate: Rank: those that can be fused first, each by what they save
-            pattern: What the chain is known as; novel where no known pattern fits
-            verdict: YES, NO or UNKNOWN: whether the kernels can be fused and it pays
-            chosen: Whether it is one of those that can be fused together
-            saved_low_ns: Wall time saved in a step, at least; below 0 where it may be lost
-            saved_high_ns: Wall time saved in a step, at most
-            saved_pct: The mean of the two as a share of the step's wall
-            kernel_count: Kernels of the chain that would be one
-            per_layer: How often it comes in a layer; NULL where no layers repeat
-            per_step: How often it comes in a step
-            launches_saved: Launch calls fewer in a step; 0 where a graph launches them
+            candidate: Number of the candidate: those that can be fused come first, in order of what they
+                save
+            pattern: The known pattern of the chain; novel where none fits
+            verdict: YES, NO or UNKNOWN: whether the kernels can be fused and that pays
+            chosen: Whether it is one of the candidates that can all be fused together
+            saved_low_ns: Wall time saved per step, at least; below 0 where the step may become slower
+            saved_high_ns: Wall time saved per step, at most
+            saved_pct: The mean of saved_low_ns and saved_high_ns as a share of the step time
+            kernel_count: Kernels of the chain that would become one
+            per_layer: How often it occurs in a layer; NULL where no layers repeat
+            per_step: How often it occurs in a step
+            launches_saved: Launch calls saved per step; 0 where a graph launches them
             complexity: How hard the fused kernel is to write: easy, moderate, hard
-            chain: What its kernels compute, in order; those in brackets stay
-            reason: Why not, or why nobody knows
-            remedy: What does it today
+            chain: What its kernels compute, in order; kernels in brackets stay
+            reason: Why the verdict is NO or UNKNOWN
+            remedy: An existing implementation of the fused operation
             token_low_ns: saved_low_ns per token
             token_high_ns: saved_high_ns per token
-            proximity_ratio: How often its first kernel is followed by exactly this chain; 1 is always
-            recurrence_ratio: Share of the steps looked at that have it as often
-            shapes: Whether all its kernels have the same grid and block (same), each its own whenever it
-                comes (by place), or not (differ)
-            host_low_ns: Host time saved in a step, at least
-            host_high_ns: Host time saved in a step, at most
-            gap_ns: Time between its kernels in a step
-            kernel_low_ns: GPU time saved in a step, at least
-            kernel_high_ns: GPU time saved in a step, at most
+            proximity_ratio: Share of the occurrences of its first kernel that are followed by exactly this
+                chain; 1 means always
+            recurrence_ratio: Share of the examined steps in which it occurs as often
+            shapes: same: all its kernels have the same grid and block; by place: each kernel has its own,
+                the same in every occurrence; differ: neither
+            host_low_ns: Host time saved per step, at least
+            host_high_ns: Host time saved per step, at most
+            gap_ns: Time between its kernels, per step
+            kernel_low_ns: GPU time saved per step, at least
+            kernel_high_ns: GPU time saved per step, at most
             process_id: Operating system's process id
             device_id: CUDA device number within the process
             stream_id: CUDA stream, numbered by CUPTI
@@ -544,37 +551,37 @@ class Reports:
         batch: int | None = None,
     ) -> pl.DataFrame:
         """The kernels of a fusion candidate: Which kernels are in one of the chains that fusion lists, and how
-        is its gain calculated?
+        is its saving calculated?
 
-        The kernels of one candidate of the report fusion in their order, with means over the times that the
-        chain comes in the typical step, and where the first of them is launched. The notes say how its gain
-        is reckoned.
+        The kernels of one candidate of the report fusion in order, averaged over the occurrences of the
+        chain in the typical step, and where the first of them is launched. The notes say how the saving is
+        calculated.
 
-        Kernels whose gap is longer than they run are waiting for the host: what counts is host_ns. A kernel
-        that takes longer than the others reads or writes more, or has a reduction: it bounds the fused
-        kernel from below. Kernels that stay are not touched: the fused kernel comes after the last of them.
+        Kernels with a gap longer than their duration wait for the host: host_ns is what counts. A kernel
+        that takes longer than the others reads or writes more, or has a reduction: the fused kernel takes
+        at least as long. Kernels that stay are not changed: the fused kernel comes after the last of them.
 
         Args:
-            candidate: Which one: its rank in fusion
-            step_method: How steps are told
-            step_range: Steps are the NVTX ranges of this name (* and ? match anything)
-            tokens: How many tokens (steps, frames) the trace or scope holds in all
-            tokens_per_step: How many tokens a step makes for each sequence, if not one
-            batch: How many sequences a step works on, if not one
+            candidate: The candidate's number in fusion
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
 
         Columns:
             position: Place in the chain, from 1
-            role: fused; or stays, for one that the chain goes around
+            role: fused; or stays, for one that the chain skips
             operation: What it computes, by its name
             name: The kernel
-            duration_ns: How long it runs
-            gap_ns: From the end of the operation before it on its stream to its start
+            duration_ns: Mean duration
+            gap_ns: From the end of the previous operation on its stream to its start
             host_ns: From its launch call to what the host does next for the GPU; NULL in a graph
             api_ns: The launch call itself
-            grid: Blocks, the first time that the chain comes
+            grid: Blocks in the grid, in the first occurrence of the chain
             block: Threads of a block
-            shapes: How many different grids and blocks it has in the times that the chain comes
-            nvtx_path: The NVTX ranges it is launched in, the first time
+            shapes: How many different grids and blocks it has over the occurrences of the chain
+            nvtx_path: The NVTX ranges it is launched in, in the first occurrence
         """
         ...
 
@@ -590,39 +597,41 @@ class Reports:
         tokens_per_step: int | None = None,
         batch: int | None = None,
     ) -> pl.DataFrame:
-        """Where in the program the GPU is idle for long: At which place of the program does the GPU stall:
-        before which operation, in which range, behind which call?
+        """Where in the program the GPU is idle longest: Where in the program does the GPU stall: before which
+        operation, in which range, after which call?
 
         Groups the gaps of the report gaps by the operation after them, the NVTX ranges that hold most of
-        them (numbers as #), and what the host did for most of it. Without --min-gap these are the 1,000
-        longest gaps. step_count says in how many steady steps (see steps) a gap of the group begins.
+        them (numbers as #), and what the host did for most of the gap. Without --min-gap, only the 1,000
+        longest gaps are grouped. step_count is the number of steady steps (see steps) in which a gap of the
+        group begins.
 
-        A place with gaps in nearly all steps is a stall of the loop: do there what host says. cu(da)Module
-        or Library calls: code is loaded at first use, so warm up, or set CUDA_MODULE_LOADING=EAGER. CPU
-        work: the program's own, in that range. A place with few gaps that are long is what makes outliers.
+        A place with gaps in nearly all steps is a stall of the loop: host says what to look at there.
+        cu(da)Module or Library calls: code is loaded at first use, so warm up, or set
+        CUDA_MODULE_LOADING=EAGER. CPU work: the program's own, in that range. A place with a few long gaps
+        causes outlier steps.
 
         Args:
             min_gap_ns: Group all gaps at least this long, such as 5us; by default the 1,000 longest
-            group_by: What after_name is: the operation after the gaps, the caller (the innermost frame of
-                Python, else the operator, else the program's own function), or the caller with the frames
+            group_by: What after_name is: the operation after the gaps, the caller (the innermost Python
+                frame, else the operator, else the program's own function), or the caller with the frames
                 around it
-            stack: With --group-by stack: how many frames, from the caller outwards
-            step_method: How steps are told
-            step_range: Steps are the NVTX ranges of this name (* and ? match anything)
-            tokens: How many tokens (steps, frames) the trace or scope holds in all
-            tokens_per_step: How many tokens a step makes for each sequence, if not one
-            batch: How many sequences a step works on, if not one
+            stack: With --group-by stack: number of frames, from the caller outwards
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
 
         Columns:
-            after_name: The operation after the gaps, or what --group-by asks for
+            after_name: The operation after the gaps, or what --group-by selects
             host: What the host did for most of a gap, as in gaps
-            nvtx_path: The NVTX ranges that hold most of a gap; NULL outside all
-            cause: What most of the gaps is owed to, in the words of idle
+            nvtx_path: The NVTX ranges that hold most of a gap; NULL outside all ranges
+            cause: The cause of most of the gap time, as in idle
             gaps: How many
-            step_count: In how many steady steps they are; NULL where no steps were found
-            steps: How many steady steps there are; NULL where none were found
+            step_count: Number of steady steps with such a gap; NULL where no steps were found
+            steps: Number of steady steps; NULL where no steps were found
             total_ns: Sum of the gaps
-            wall_pct: total_ns as a share of the wall of all GPUs that have gaps
+            wall_pct: total_ns as a share of the wall time of all GPUs that have gaps
             idle_pct: total_ns as a share of the idle time of all gaps in scope
             med_ns: Median gap
             max_ns: Longest gap
@@ -637,22 +646,23 @@ class Reports:
 
         Counts the gaps of each GPU by their length. A gap is the time from the end of all operations so far
         (kernels, copies, memsets, whole graphs) to the start of the next; under --nvtx gaps are cut to the
-        ranges. Gaps and busy time add up to the time from the first operation to the last; what of the wall
-        is before and after is no gap. In a scope, what the GPU did for others is no gap either.
+        ranges. Gaps and busy time add up to the time from the first operation to the last; the wall time
+        before and after is not a gap. In a scope, time in which the GPU worked for something outside the
+        scope is not a gap either.
 
         Gaps of up to 1 or 2 µs are the GPU's own pace from one kernel to the next of a stream: only fewer
-        kernels (fusion) or CUDA graphs shorten them. Much time in gaps of 2 to 20 µs: launch-bound, the
-        host needs longer to launch than the GPU to run; use CUDA graphs, fuse, or make the work larger. 20
-        µs to 1 ms: synchronisation, allocation or CPU work between launches, see gaps and syncs. Longer
-        ones: loading, compiling, input; see gaps for each of them.
+        kernels (fusion) or CUDA graphs shorten them. Much time in gaps of 2 to 20 µs: launch-bound: the
+        host takes longer to launch than the GPU to run; use CUDA graphs, fuse, or make the work larger. 20
+        µs to 1 ms: synchronization, allocation or CPU work between launches, see gaps and syncs. Longer
+        gaps: loading, compiling, input; gaps lists each of them.
 
         Columns:
             gpu_id: The machine's GPU where the trace says which, else the CUDA device number
-            length: How long the gaps are: the lower bound is included, the upper is not
+            length: Length of the gaps: the lower bound is included, the upper is not
             gaps: How many
             total_ns: Sum of their lengths
             idle_pct: total_ns as a share of the idle time of all gaps of this GPU
-            wall_pct: total_ns as a share of the wall
+            wall_pct: total_ns as a share of the wall time
             avg_ns: Mean length
             max_ns: Longest
         """
@@ -665,55 +675,55 @@ class Reports:
         group_by: Literal['gap', 'caller', 'stack'] = 'gap',
         stack: int = 5,
     ) -> pl.DataFrame:
-        """The longest times in which the GPU was idle: When is the GPU idle, and what was the host doing?
+        """The longest gaps of the GPU: When is the GPU idle, and what was the host doing?
 
         A gap is the time on one GPU from the end of all operations so far (kernels, copies, memsets, whole
-        graphs, on any stream and of any process) to the start of the next. The gaps and the busy time add
-        up to the time from the first operation to the last; what of the wall is before and after is no gap.
-        A scope cuts gaps to its own time; what the GPU did for others in that time is no gap. Without
-        --min-gap the 1,000 longest gaps are listed. host is what took most of the gap on the thread that
-        launched the operation after it, up to the end of that launch call: an API call by its name (the sum
-        of its calls), a call of the operating system (captured with -t osrt), or CPU work outside all of
+        graphs, on any stream and of any process) to the start of the next. Gaps and busy time add up to the
+        time from the first operation to the last; the wall time before and after is not a gap. A scope cuts
+        gaps to its own time; time in which the GPU worked for something outside the scope is not a gap.
+        Without --min-gap, the 1,000 longest gaps are listed. host is what took most of the gap on the
+        thread that launched the operation after it, up to the end of that launch call: an API call by name
+        (its calls summed), an operating system call (captured with -t osrt), or CPU work outside all of
         these. It is 'launch latency' if most of the gap came after the launch call had returned; 'launched
-        before the gap' if the call had returned before the gap began: then the host was not late, the
+        before the gap' if the call had returned before the gap began: the host was not late, and the
         operation waited on the GPU (for another stream, or for the next node of its graph); 'launch call
         under way' if the call had begun before the gap and not returned; 'managed memory' if pages of
-        unified memory were moved next, which no call asks for: the host touched them; and 'profiler: …' if
-        the profiler itself held the thread up for half of the gap. With --group-by caller, a row is the
-        gaps before operations that one caller launched, while the host did the same; columns in which they
-        differ are empty. gap-places adds up by operation and NVTX range.
+        unified memory were moved next, which no call requests: the host touched them; and 'profiler: …' if
+        the profiler itself blocked the thread for half of the gap. With --group-by caller, a row is all
+        gaps before operations that one caller launched while the host did the same thing; columns in which
+        they differ are empty. gap-places adds up gaps by operation and NVTX range.
 
-        CPU work: the program does something else before it launches (sampling, tokenising, Python): do it
+        CPU work: the program does something else before it launches (sampling, tokenizing, Python): do it
         later, on another thread, or with a CUDA graph. sync: the host waited and launched nothing
         meanwhile, see syncs. alloc or free: use a memory pool, see mallocs. launch: launch-bound, see gap-
         sizes and top. launched before the gap: a dependency between streams or graph nodes. module: loading
-        code at first use, so warm up before measuring. profiler: not the program's doing.
+        code at first use, so warm up before measuring. profiler: not caused by the program.
 
         Args:
             min_gap_ns: List all gaps at least this long, such as 5us; by default the 1,000 longest
             group_by: What one row stands for: the gap, or all gaps with one host and one after_name, which
-                is then, the caller (the innermost frame of Python, else the operator, else the program's
-                own function), or the caller with the frames around it
-            stack: With --group-by stack: how many frames, from the caller outwards
+                is then, the caller (the innermost Python frame, else the operator, else the program's own
+                function), or the caller with the frames around it
+            stack: With --group-by stack: number of frames, from the caller outwards
 
         Columns:
-            start_ns: When the GPU became idle; of several gaps, the first time
-            duration_ns: How long it was idle; of several gaps, together
-            wall_pct: Share of the wall
+            start_ns: When the GPU became idle; for several gaps, the first time
+            duration_ns: How long it was idle; for several gaps, the sum
+            wall_pct: Share of the wall time
             idle_pct: Share of the idle time of all gaps in scope
-            cause: What most of the gap is owed to, in the words of idle: starved, blocked, allocation,
-                dependency, profiler, unknown
+            cause: The cause of most of the gap, as in idle: starved, blocked, allocation, dependency,
+                profiler, unknown
             host: What the host did for most of the gap; NULL when the trace does not have the launch call
-            host_ns: How much of the gap that was
+            host_ns: Time of the gap that host took
             before_name: The operation before the gap
-            after_name: The operation after the gap, or what --group-by asks for
-            nvtx_path: The NVTX ranges of that thread that hold most of the gap, or of the launch call if
-                that was before; NULL outside all
+            after_name: The operation after the gap, or what --group-by selects
+            nvtx_path: The NVTX ranges of that thread that hold most of the gap, or the launch call if that
+                was before the gap; NULL outside all ranges
             gpu_id: The machine's GPU where the trace says which, else the CUDA device number
             process_id: Process that launched the operation
             thread_id: Thread that launched it
-            end_ns: When the next operation started; of several gaps, the last time
-            gaps: How many gaps the row stands for
+            end_ns: When the next operation started; for several gaps, the last time
+            gaps: Number of gaps in the row
         """
         ...
 
@@ -735,58 +745,59 @@ class Reports:
         """What a CUDA graph of the step would save: What would a CUDA graph of the step save, at least and at
         most?
 
-        Estimates the wall of a steady step (see steps) whose kernels are launched by one CUDA graph in
-        place of one call each. What goes is the time in which the GPU starved or waited for a launch call
-        under way (see idle). What stays is, at least, 0.3 µs from one kernel of the graph to the next and
-        one launch call of the usual length; at most, 1 µs from kernel to kernel, 0.6 µs of the graph's
-        launch call for each, and after each wait for the GPU the CPU work that usually precedes a launch.
-        Busy time, blocked time, dependencies and CPU work that is no launching (in gaps of --long-gap or
-        more, before less than half of the operations; or more than --launch-apart for each launch) stay as
-        they are. The saving is what goes less what stays, never below 0: saving_low_ns with the most that
-        may stay, saving_high_ns with the least. The figures from kernel to kernel are what an H200 shows:
-        0.36 µs in a graph traced as a whole, 0.40 µs traced by node, where the launch call took 0.57 µs for
-        each kernel.
+        Estimates the step time of a steady step (see steps) if one CUDA graph launched its kernels instead
+        of one call each. A graph removes the time in which the GPU was starved or waited for a launch call
+        in progress (see idle). What remains is, at least, 0.3 µs from one kernel of the graph to the next
+        and one launch call of the usual length; at most, 1 µs from kernel to kernel, 0.6 µs of the graph's
+        launch call for each kernel, and after each wait for the GPU the CPU work that usually precedes a
+        launch. Busy time, blocked time, dependencies and CPU work other than launching (in gaps of --long-
+        gap or more, before less than half of the operations; or more than --launch-apart for each launch)
+        do not change. The saving is what the graph removes minus what remains, never below 0: saving_low_ns
+        with the most that may remain, saving_high_ns with the least. The times from kernel to kernel are
+        those of an H200: 0.36 µs in a graph traced as a whole, 0.40 µs traced by node, where the launch
+        call took 0.57 µs for each kernel.
 
         yes: capture the step (torch.cuda.graph, torch.compile mode reduce-overhead, cudaStreamBeginCapture)
-        before any kernel is tuned. obstacles says what must go from the step first: allocations cannot be
-        captured (use a pool, or allocate before), and each wait for the GPU inside the step ends a graph,
-        so that several are needed. The saving is of the profiled run: without the profiler launches take
-        about a quarter less time, and so does what they cost. no: the GPU hardly waits for launches, or
-        they are in graphs already.
+        before any kernel is tuned. obstacles says what must first be removed from the step: allocations
+        cannot be captured (use a pool, or allocate before), and each wait for the GPU inside the step ends
+        a graph, so that several graphs are needed. The saving is of the profiled run: without the profiler,
+        launches take about a quarter less time, and the saving shrinks with them. no: the GPU hardly waits
+        for launches, or they are in graphs already.
 
         Args:
-            kernel_gap_low_ns: The least time from one kernel of a graph to the next
-            kernel_gap_high_ns: The most time from one kernel of a graph to the next
-            launch_per_kernel_ns: The most that a kernel adds to the launch call of its graph
-            long_gap_ns: CPU work in a gap of this length is more than launching takes (100 µs: launches
+            kernel_gap_low_ns: The shortest time from one kernel of a graph to the next
+            kernel_gap_high_ns: The longest time from one kernel of a graph to the next
+            launch_per_kernel_ns: The most time that a kernel adds to the launch call of its graph
+            long_gap_ns: CPU work in a gap of this length is longer than launching takes (100 µs: launches
                 from Python are 5 to 50 µs apart)
-            launch_apart_ns: The most CPU work between two launches that is launching (50 µs: launches from
-                Python are 5 to 50 µs apart)
-            least_pct: A saving below this share of the wall is not worth a graph
-            step_method: How steps are told
-            step_range: Steps are the NVTX ranges of this name (* and ? match anything)
-            tokens: How many tokens (steps, frames) the trace or scope holds in all
-            tokens_per_step: How many tokens a step makes for each sequence, if not one
-            batch: How many sequences a step works on, if not one
+            launch_apart_ns: The longest CPU work between two launches that counts as launching (50 µs:
+                launches from Python are 5 to 50 µs apart)
+            least_pct: A saving below this share of the step time is not worth a graph
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
 
         Columns:
-            verdict: yes: saving_low_ns is --least-pct of the wall or more; maybe: only saving_high_ns is;
-                no
+            verdict: yes: saving_low_ns is at least --least-pct of the step time; maybe: only saving_high_ns
+                is; no
             reason: Why
-            obstacles: What of the step cannot be in one graph
-            wall_ns: Mean wall of a steady step
-            graph_wall_low_ns: The step with a graph, at best
-            graph_wall_high_ns: The step with a graph, at worst
+            obstacles: What prevents capturing the step in one graph
+            wall_ns: Mean step time of the steady state
+            graph_wall_low_ns: Step time with a graph, at best
+            graph_wall_high_ns: Step time with a graph, at worst
             saving_low_ns: Saving per token, at least
             saving_high_ns: Saving per token, at most
-            saving_low_pct: saving_low_ns as a share of the wall of a token
-            saving_high_pct: saving_high_ns as a share of the wall of a token
-            single_launches: Launch calls of a step that put one kernel on the GPU
-            graph_launches: Launches of CUDA graphs in a step
-            waiting_ns: Idle time of a step in which the GPU starved or waited for a launch call under way
+            saving_low_pct: saving_low_ns as a share of the wall time per token
+            saving_high_pct: saving_high_ns as a share of the wall time per token
+            single_launches: Launch calls per step that put one kernel on the GPU
+            graph_launches: CUDA graph launches per step
+            waiting_ns: Idle time per step in which the GPU was starved or waited for a launch call in
+                progress
             launch_call_ns: Mean time of a launch call
-            long_gap_ns: CPU work of waiting_ns that stays, because it is in long gaps or more than
-                launching takes
+            long_gap_ns: CPU work in waiting_ns that remains with a graph, because it is in long gaps or
+                longer than launching takes
         """
         ...
 
@@ -797,26 +808,27 @@ class Reports:
         sm_ceiling: float = 80.0,
         dram_ceiling: float = 85.0,
     ) -> pl.DataFrame:
-        """What kernels could give back: What could kernels give back, by what Nsight Compute measured of them?
+        """Time that kernels could save, by ncu: How much time could kernels save, based on Nsight Compute
+        measurements?
 
-        Lays what Nsight Compute measured (ncu import) beside the time that the same kernels take in the
-        trace. ceiling_used_pct says how near a kernel is to what can be had of the busier of its two roofs:
-        SM throughput of sm_ceiling, DRAM throughput of dram_ceiling. recoverable_ns is the time that it
-        would save there, at the same work; no kernel is taken to become shorter than the shortest of the
-        trace. Both savings are given only where name, grid and block agree: a larger grid of the same
-        kernel uses the GPU otherwise. ncu_saving_ns applies the largest saving that a rule of ncu's own
-        estimates for the launch. The two are different guesses about the same time: do not add them. match
-        says what agrees between trace and ncu.
+        Combines what Nsight Compute measured (ncu import) with the time that the same kernels take in the
+        trace. ceiling_used_pct is how close a kernel is to what is attainable on the busier of its two
+        roofs: SM throughput of sm_ceiling, DRAM throughput of dram_ceiling. recoverable_ns is the time that
+        it would save there with the same work; no kernel is assumed to become shorter than the shortest one
+        in the trace. Both savings are given only where name, grid and block agree: a larger grid of the
+        same kernel uses the GPU differently. ncu_saving_ns applies the largest saving that one of ncu's own
+        rules estimates for the launch. The two are different estimates of the same time: do not add them.
+        match says what agrees between trace and ncu.
 
-        Begin with the largest recoverable_ns whose match has name, grid and block. Little recoverable at a
-        high ceiling_used_pct: the kernel is done, only less work helps. No recoverable_ns: the launch that
-        ncu profiled had another grid, so profile this one (ncu plan). Short kernels that nothing fills are
-        better fused than tuned. Then: ncu report.
+        Start with the largest recoverable_ns whose match has name, grid and block. Little recoverable time
+        at a high ceiling_used_pct: the kernel is near its limit, and only less work helps. No
+        recoverable_ns: the launch that ncu profiled had another grid, so profile this one (ncu plan). Short
+        kernels that do not fill the GPU should be fused rather than tuned. Next: ncu report.
 
         Args:
             tokens: Tokens or steps in scope, for the columns per token
-            sm_ceiling: SM throughput at which a kernel counts as done, in % of the peak
-            dram_ceiling: DRAM throughput at which a kernel counts as done, in % of the peak
+            sm_ceiling: SM throughput at which a kernel counts as optimized, in % of the peak
+            dram_ceiling: DRAM throughput at which a kernel counts as optimized, in % of the peak
 
         Columns:
             name: The kernel
@@ -825,17 +837,17 @@ class Reports:
             calls: Executions in scope
             total_ns: Sum of their durations in the trace
             kernel_time_pct: Share of all kernel time in scope
-            bound: What bounds it by ncu: compute, memory, latency, balanced, unknown; NULL where ncu
+            bound: What bounds it, by ncu: compute, memory, latency, balanced, unknown; NULL where ncu
                 profiled it with another grid or block
             ceiling: The roof that it is nearer to: SM or DRAM
-            ceiling_used_pct: How much of what can be had there it uses
-            recoverable_ns: Time that it would save if it reached it
-            ncu_rule: The rule of ncu's own that estimates most
-            ncu_saving_pct: What that estimates could be saved of a launch
-            ncu_saving_ns: The same of total_ns
+            ceiling_used_pct: Throughput as a share of that ceiling
+            recoverable_ns: Time that it would save at that ceiling
+            ncu_rule: The ncu rule with the largest estimated saving
+            ncu_saving_pct: The saving that this rule estimates, as a share of a launch
+            ncu_saving_ns: The same saving applied to total_ns
             total_per_token_ns: total_ns per token; NULL without tokens
             recoverable_per_token_ns: recoverable_ns per token; NULL without tokens
-            launches_profiled: Launches of it that ncu profiled
+            launches_profiled: Launches of the kernel that ncu profiled
             match: What agrees between trace and ncu, from best to worst: name, grid, block, order; name,
                 grid, block; function, grid, block; name; function
         """
@@ -844,6 +856,8 @@ class Reports:
     def host(
         self,
         *,
+        group_by: Literal['bottleneck', 'caller', 'stack'] = 'bottleneck',
+        stack: int = 5,
         step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
         step_range: str | None = None,
         tokens: int | None = None,
@@ -851,77 +865,87 @@ class Reports:
         batch: int | None = None,
     ) -> pl.DataFrame:
         """What the host does that keeps the GPU waiting: What does the host do that keeps the GPU waiting, and
-        what may removing it win?
+        how much time can removing it save?
 
-        Ranks what the host does in a steady step (see steps; in the whole scope where none are found) by
-        what removing it may win back. recoverable_ns is idle time of the GPU, as classify splits it: of D2H
-        sync points and other waits also what starved after them, at most as long as they held the host up;
-        CPU work is time of a late launching thread outside of CUDA calls; launch calls is that in the
-        calls, and on the way from them to the GPU. Pageable copies and blocking memsets are the idle time
-        during their calls, so they may repeat what waits, blocking copies, launch calls or other API calls
-        have. count and host_ns are of the calls that began in the step, by whichever thread, without calls
-        inside others.
+        Ranks what the host does in a steady step (see steps; in the whole scope where no steps were found)
+        by what removing it can save. recoverable_ns is idle time of the GPU, as classify splits it: for D2H
+        sync points and other waits it includes the starved time after them, up to the time that they
+        blocked the host; for CPU work it is the time that a late launching thread spent outside of CUDA
+        calls; for launch calls the time in the calls, and from them to the start on the GPU. Pageable
+        copies and blocking memsets have the idle time during their calls, so they may repeat idle time of
+        waits, blocking copies, launch calls or other API calls. count and host_ns cover the calls of any
+        thread that began in the step, without calls inside others. By caller, waits, copies, memsets and
+        allocations are their caller's; CPU work, launch calls and other API calls are what was late before
+        an operation that the caller launched: what its code, or code before it, kept the GPU waiting for.
+        Rows of one bottleneck add up to that of the report without callers.
 
         From the top, one at a time. D2H sync points: keep the value on the GPU, or read it back later (see
         syncs). Allocations: a pool (see mallocs). CPU work (see cpu-work, gaps): do it later, on another
         thread, or take it out of the step with a CUDA graph. Launch calls: a CUDA graph or fusion (see
         graph-candidates). Pageable copies: pin the memory (see copies). Blocking memsets: cudaMemsetAsync.
-        What takes host_ns but has nothing recoverable is hidden behind the GPU's work: leave it.
+        Rows with host_ns but nothing recoverable are hidden behind the GPU's work: leave them.
 
         Args:
-            step_method: How steps are told
-            step_range: Steps are the NVTX ranges of this name (* and ? match anything)
-            tokens: How many tokens (steps, frames) the trace or scope holds in all
-            tokens_per_step: How many tokens a step makes for each sequence, if not one
-            batch: How many sequences a step works on, if not one
+            group_by: What one row stands for: what the host does, or what it does for each caller, the
+                caller (the innermost Python frame, else the operator, else the program's own function), or
+                the caller with the frames around it
+            stack: With --group-by stack: number of frames, from the caller outwards
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
 
         Columns:
             bottleneck: What the host does
-            count: How often per token; in the whole scope where no steps were found; NULL for CPU work
-            host_ns: Time of the host per token; of CPU work, that outside of CUDA calls in the step, NULL
-                where several threads call
-            recoverable_ns: GPU idle time per token that it causes: what can be won back, at most
-            wall_pct: Share of the wall that this is
-            see: The report that says more
-            code: What the host does in one word that stays the same: d2h_sync, other_wait, blocking_copy,
-                pageable_copy, allocation, launch_call, other_call, blocking_memset, cpu_work
+            count: Number per token; in total for the whole scope where no steps were found; NULL for CPU
+                work
+            host_ns: Host time per token; for CPU work, the time outside of CUDA calls in the step, NULL
+                where several threads make calls, and by caller
+            recoverable_ns: GPU idle time per token that it causes: the most that can be saved
+            wall_pct: recoverable_ns as a share of the wall time
+            see: The report with the details
+            code: Stable identifier of the bottleneck: d2h_sync, other_wait, blocking_copy, pageable_copy,
+                allocation, launch_call, other_call, blocking_memset, cpu_work
+            caller: What --group-by selects, for CPU work that of the launch which it delayed; NULL without
+                it
         """
         ...
 
     def idle(
         self,
     ) -> pl.DataFrame:
-        """Where the wall of each GPU goes: busy, or idle and why: Where does the wall of each GPU go: busy, or
-        idle for which cause? Adds up to 100 %.
+        """Where the wall time of each GPU goes: busy, or idle and why: Where does the wall time of each GPU
+        go: busy, or idle for which cause? Adds up to 100 %.
 
-        Splits the wall of each GPU into busy time (the union of kernels, copies, memsets and whole graphs)
-        and idle time by its cause, so that the shares of a GPU add up to 100 %. A gap is put down to the
-        operation that ends it. If that operation's launch call began before the gap, the operation was
+        Splits the wall time of each GPU into busy time (the union of kernels, copies, memsets and whole
+        graphs) and idle time by cause, so that the shares of a GPU add up to 100 %. A gap is attributed to
+        the operation that ends it. If that operation's launch call began before the gap, the operation was
         launched in time and waited on the GPU: dependency; unless that call is a copy to the host into
-        pageable memory that was still under way: blocked. Else the host was late, and each nanosecond of
-        the gap is what the launching thread did then, in this precedence: profiler (the profiler held the
-        thread up), blocked (in a sync call or a blocking copy; a copy into pageable memory of the host
-        blocks, whatever its name says), allocation (in an allocation or a free), starved (all else: CPU
-        work outside of CUDA calls, other API calls, the launch call itself, and the way from its return to
-        the start on the GPU; and managed memory, until pages of unified memory were moved because the host
-        touched them). Before the first operation and after the last one of a GPU is edge. A scope cuts all
-        this to its own time.
+        pageable memory that was still in progress: blocked. Otherwise the host was late, and each
+        nanosecond of the gap is attributed to what the launching thread did then, in this order of
+        precedence: profiler (the profiler blocked the thread), blocked (in a sync call or a blocking copy;
+        a copy into pageable host memory blocks even if its name says Async), allocation (in an allocation
+        or a free), starved (everything else: CPU work outside of CUDA calls, other API calls, the launch
+        call itself, and the time from its return to the start on the GPU; also managed memory, until pages
+        of unified memory were moved because the host touched them). Time before the first operation and
+        after the last one of a GPU is edge. A scope cuts all of this to its own time.
 
         starved: launch-bound. CPU work is the program's own (Python, sampling): do it later, on another
         thread, or capture the step in a CUDA graph, which also removes launch calls and most launch
-        latency; or fuse kernels. blocked: the host waited for the GPU before it launched on: see syncs.
-        allocation: use a memory pool, see mallocs. dependency: the next node of a graph, another stream, an
-        event: see streams and gaps. profiler: not the program's doing. Much edge: the capture holds loading
-        and warm-up, narrow it with --nvtx or --from and --to. Launches cost about a third more under the
-        profiler than alone.
+        latency; or fuse kernels. blocked: the host waited for the GPU before it launched more work: see
+        syncs. allocation: use a memory pool, see mallocs. dependency: the next node of a graph, another
+        stream, an event: see streams and gaps. profiler: not caused by the program. Much edge: the capture
+        includes loading and warm-up; narrow it with --nvtx or --from and --to. Launches cost about a third
+        more under the profiler than without it.
 
         Columns:
             gpu_id: The machine's GPU where the trace says which, else the CUDA device number
             cause: busy; or why the GPU was idle: starved, blocked, allocation, dependency, profiler, edge,
                 or unknown where the trace does not have the launch call
-            host: What the host did in that time, or what the operation had to wait for
-            time_ns: How long
-            wall_pct: Share of the wall; of one GPU they add up to 100
+            host: What the host did in that time, or what the operation waited for
+            time_ns: Time
+            wall_pct: Share of the wall time; the shares of a GPU add up to 100
         """
         ...
 
@@ -931,19 +955,19 @@ class Reports:
         """What is in the trace: What is in the trace, what was not captured, and which nsys flag would capture
         it?
 
-        Counts are rows of the trace in scope; what is not in scope is not called unused or missing. wall_ns
-        is from the first to the last CUDA event; gpu_busy_pct is the share of it in which the GPU worked:
-        the union of its kernels, copies, memsets and whole graphs. gpu_time_ns adds up a process's GPU
-        operations. Environment variables, host and user, which the trace holds, are never shown.
+        Counts are rows of the trace in scope; what is out of scope is not reported as unused or missing.
+        wall_ns is the time from the first to the last CUDA event; gpu_busy_pct is the share of it in which
+        the GPU was busy: the union of its kernels, copies, memsets and whole graphs. gpu_time_ns adds up a
+        process's GPU operations. The environment variables, host and user in the trace are never shown.
 
-        Read the section missing first: what was not captured cannot be answered, and the flag to capture it
-        stands beside it. A gpu_busy_pct well under 90: see gaps; else see top. Where graphs ran as a whole,
-        capture with --cuda-graph-trace=node before any ranking of kernels. A warning of lost events makes
-        every count a lower bound.
+        Read the section missing first: it lists what was not captured and cannot be answered, each with the
+        flag that captures it. A gpu_busy_pct well under 90: see gaps; else see top. Where graphs ran as a
+        whole, capture with --cuda-graph-trace=node before any ranking of kernels. A warning of lost events
+        makes every count a lower bound.
 
         Columns:
             section: capture, gpu, process, events, graphs, diagnostics, missing
-            metric: What the row states
+            metric: What the row is about
             value: Its number, in the unit that the metric's name ends in; NULL where it is text, or was not
                 captured
             detail: The text, or more about the number; in section missing, how to capture it
@@ -959,36 +983,36 @@ class Reports:
         tokens: min, p50, p90, p95, p99, max?
 
         Follows the requests that NVTX ranges of prefill and decode name (prefill req=3, decode req=1,2,3;
-        or a range request 3 around them). A token is there when the step that makes it is done: its range
-        is closed, and so is all that was launched in it. The first token is that of the last prefill before
-        the first decode of the request; each decode makes one more. ttft is the time to the first token,
-        from where a range or a mark names the request and no phase (its arrival), else from its first
-        prefill, which leaves out the time in the queue. itl is the time from a token to the next one, e2e
-        from the begin to the last token. Where no range names requests, but one sequence is decoded at a
-        time, each prefill begins a request. Percentiles are values that were measured (nearest rank); one
-        is NULL where no value lies above it.
+        or a range request 3 around them). A token is complete when the step that makes it is done: its
+        range is closed, and everything launched in it has finished. The first token is that of the last
+        prefill before the first decode of the request; each decode makes one more. ttft is the time to
+        first token, measured from where a range or a mark names the request without a phase (its arrival),
+        else from its first prefill, which excludes the time in the queue. itl is the time from one token to
+        the next, e2e the time from the beginning to the last token. Where no range names requests, but one
+        sequence is decoded at a time, each prefill begins a request. Percentiles are measured values
+        (nearest rank); a percentile is NULL where no value is above it.
 
         A p99 of itl far above its median: steps that also prefill, see phases; or outliers, see steps
-        --phase decode. A ttft far above the wall of a prefill is time in the queue, or a prefill in several
-        chunks. Figures are those of the profiled run: a host that is the limit is slower under the
-        profiler.
+        --phase decode. A ttft far above the wall time of a prefill is time in the queue, or a prefill in
+        several chunks. Figures are those of the profiled run: where the host is the limit, it is slower
+        under the profiler.
 
         Args:
-            group_by: All requests together and each of them, or only all together
+            group_by: All requests together and each of them, or only all requests together
 
         Columns:
-            request: The request, as ranges name it, else its number; NULL for all together
-            metric: ttft: time to first token; itl: inter-token latency; e2e: from the begin to the last
+            request: The request, as ranges name it, else its number; NULL for all requests together
+            metric: ttft: time to first token; itl: inter-token latency; e2e: from the beginning to the last
                 token in the trace
-            values_count: How many values: of ttft and e2e one per request, of itl one per token after the
-                first
-            min_ns: The least
-            p50_ns: Half of the values are no greater
-            p90_ns: Nine tenths are no greater; NULL where none is greater
-            p95_ns: Likewise
-            p99_ns: Likewise
-            max_ns: The greatest
-            mean_ns: The mean
+            values_count: Number of values: one per request for ttft and e2e, one per token after the first
+                for itl
+            min_ns: Minimum
+            p50_ns: Median: half of the values are no greater
+            p90_ns: 90th percentile: 90 % of the values are no greater; NULL where none is greater
+            p95_ns: 95th percentile; NULL where no value is greater
+            p99_ns: 99th percentile; NULL where no value is greater
+            max_ns: Maximum
+            mean_ns: Mean
         """
         ...
 
@@ -1003,57 +1027,57 @@ class Reports:
         tokens_per_step: int | None = None,
         batch: int | None = None,
     ) -> pl.DataFrame:
-        """Where the launches of a step come from: How many launch calls does a step make for each family of
-        kernels, each kernel, or each caller?
+        """Where the launches of a step come from: How many launch calls does a step make for each kernel
+        family, kernel, or caller?
 
-        Counts the launch calls that begin in a steady step (see steps; in the whole scope where none are
-        found), per token, with what they cost the host and what they run on the GPU. By family, by kernel,
-        by caller: the innermost function of Python in the call's backtrace, else the operator, else the
-        program's own function; or with the functions around it. A launch of a CUDA graph is one call,
-        whatever it runs. Calls inside other calls are not counted. host_ns is the duration of the calls,
-        gpu_ns that of their kernels, which may overlap.
+        Counts the launch calls that begin in a steady step (see steps; in the whole scope where no steps
+        were found), per token, with what they cost the host and what they run on the GPU. Calls are grouped
+        by family, by kernel, or by caller: the innermost Python function in the call's backtrace, else the
+        operator, else the program's own function; or by the caller with the functions around it. A CUDA
+        graph launch is one call, however many kernels it runs. Calls inside other calls are not counted.
+        host_ns is the duration of the calls, gpu_ns that of their kernels, which may overlap.
 
-        What makes many launches of little gpu_ns is worth fusing (see fusion) or capturing in a CUDA graph
+        Rows with many launches and little gpu_ns are worth fusing (see fusion) or capturing in a CUDA graph
         (see graph-candidates): each launch costs the host about the same, however little it runs. By
-        caller, a function at the top is where to do it.
+        caller, the functions at the top are where to do it.
 
         Args:
             group_by: What one row stands for: the family of the kernel, the kernel, the caller (the
-                innermost frame of Python, else the operator, else the program's own function), or the
-                caller with the frames around it
-            stack: With --group-by stack: how many frames, from the caller outwards
-            step_method: How steps are told
-            step_range: Steps are the NVTX ranges of this name (* and ? match anything)
-            tokens: How many tokens (steps, frames) the trace or scope holds in all
-            tokens_per_step: How many tokens a step makes for each sequence, if not one
-            batch: How many sequences a step works on, if not one
+                innermost Python frame, else the operator, else the program's own function), or the caller
+                with the frames around it
+            stack: With --group-by stack: number of frames, from the caller outwards
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
 
         Columns:
-            name: What the launches were grouped by; CUDA graph for launches of graphs
+            name: What the launches were grouped by; CUDA graph for graph launches
             launch_calls: Launch calls per token
             launch_pct: Share of all launch calls
             host_ns: Time of the calls on the host per token
             gpu_ns: Time of their kernels on the GPU per token; NULL where the trace does not have them
             kernels: Kernels per token
-            gpu_pct: gpu_ns as a share of that of all rows
+            gpu_pct: gpu_ns as a share of the gpu_ns of all rows
         """
         ...
 
     def launch_configs(
         self,
     ) -> pl.DataFrame:
-        """Kernels by launch configuration: With which grids, blocks, registers and shared memory do kernels
-        run; do they fill the GPU?
+        """Kernels by launch configuration: Which grids, blocks, registers and shared memory do kernels use,
+        and do they fill the GPU?
 
         Adds up GPU time by kernel, grid, block, registers, shared and local memory. blocks_per_sm is how
         many such blocks fit on an SM at once, and waves_per_sm = blocks_count / (SMs * blocks_per_sm);
         occupancy says which resource limits them.
 
         waves_per_sm below 1: the grid does not fill the GPU; give it more blocks (smaller tiles, split-K, a
-        larger batch) or run it beside another kernel. Just above a whole number: the last wave runs nearly
-        empty. Local memory is spilled registers or arrays: lower the pressure (__launch_bounds__, smaller
-        tiles). One kernel with very many grids: shapes vary, so a CUDA graph cannot be reused. What limits
-        blocks_per_sm: see occupancy.
+        larger batch) or run it concurrently with another kernel. Just above a whole number: the last wave
+        is nearly empty. Local memory is spilled registers or arrays: reduce register pressure
+        (__launch_bounds__, smaller tiles). One kernel with very many grids: shapes vary, so a CUDA graph
+        cannot be reused. What limits blocks_per_sm: see occupancy.
 
         Columns:
             name: The kernel
@@ -1077,7 +1101,7 @@ class Reports:
             waves_per_sm: How often the grid fills the GPU: blocks_count / (SMs * blocks_per_sm)
             flags: What stands out: block not a multiple of a warp, fewer blocks than SMs, local memory
             gpu: The GPU model that it ran on; NULL if the trace does not describe it
-            sm_count: SMs of that GPU; NULL likewise
+            sm_count: SMs of that GPU; NULL if the trace does not describe it
         """
         ...
 
@@ -1087,41 +1111,41 @@ class Reports:
         group_by: Literal['kernel', 'caller', 'stack'] = 'kernel',
         stack: int = 5,
     ) -> pl.DataFrame:
-        """Launches: call, queue, kernel: How long do launch calls take, how long do kernels queue, is the step
-        launch-bound?
+        """Launches: call, queue, kernel: How long do launch calls take, how long do kernels queue, and is the
+        step launch-bound?
 
-        Follows each kernel from its launch call over the queue to the GPU, by kernel and launching
+        Follows each kernel from its launch call through the queue to the GPU, by kernel and launching
         function: total = api + queue + kernel. api is the host's time in the call, queue from the call's
-        return to the kernel's start, kernel its time on the GPU, total from the call's start until call and
-        kernel are over. A kernel that starts before its call has returned has no queue time; queued_count
-        says how many have one. Kernels of a CUDA graph share one call, so they have neither api nor queue
-        nor total time of their own. Under the profiler launch calls take longer than without it, often by a
-        third.
+        return to the kernel's start, kernel its time on the GPU, total from the call's start until both
+        call and kernel have ended. A kernel that starts before its call has returned has no queue time;
+        queued_count is the number of kernels that have one. Kernels of a CUDA graph share one call, so they
+        have no api, queue or total time of their own. Under the profiler launch calls take longer than
+        without it, often by a third.
 
-        A long queue is health: the CPU is ahead and the GPU never waits. A queue of a few microseconds (the
-        launch latency itself) with an api_kernel_ratio above 1 is launch-bound: the kernel runs shorter
-        than its launch takes. Launch fewer kernels: fuse them, or capture the step in a CUDA graph. Rows
-        are sorted by api_total_ns, what each kernel costs the CPU.
+        A long queue is good: the CPU is ahead and the GPU never waits. A queue of a few microseconds (the
+        launch latency itself) with an api_kernel_ratio above 1 is launch-bound: the kernel takes less time
+        than its launch. Launch fewer kernels: fuse them, or capture the step in a CUDA graph. Rows are
+        sorted by api_total_ns, what each kernel costs the CPU.
 
         Args:
-            group_by: What one row stands for: the kernel, the caller (the innermost frame of Python, else
-                the operator, else the program's own function), or the caller with the frames around it
-            stack: With --group-by stack: how many frames, from the caller outwards
+            group_by: What one row stands for: the kernel, the caller (the innermost Python frame, else the
+                operator, else the program's own function), or the caller with the frames around it
+            stack: With --group-by stack: number of frames, from the caller outwards
 
         Columns:
-            name: The kernel, or what --group-by asks for
+            name: The kernel, or what --group-by selects
             calls: Executions on the GPU
             api_total_ns: Sum of the durations of the launch calls
             api_avg_ns: Mean duration of the launch call
             api_med_ns: Median duration of the launch call
-            queue_avg_ns: Mean queue time, of the kernels that have one
-            queue_med_ns: Median queue time, of the kernels that have one
+            queue_avg_ns: Mean queue time of the kernels that have one
+            queue_med_ns: Median queue time of the kernels that have one
             queue_max_ns: Longest queue time
             queued_count: Kernels that started after their launch call had returned
             kernel_total_ns: Sum of the kernel's durations on the GPU
             kernel_avg_ns: Mean duration of the kernel
             kernel_med_ns: Median duration of the kernel
-            total_avg_ns: Mean time from the start of the launch call until call and kernel are over
+            total_avg_ns: Mean time from the start of the launch call until both call and kernel have ended
             api_kernel_ratio: api_total_ns / kernel_total_ns: above 1, launching takes longer than running
             api_name: The launching function; NULL where the trace does not have the call
         """
@@ -1140,44 +1164,45 @@ class Reports:
     ) -> pl.DataFrame:
         """Allocating and freeing memory: What is allocated and freed in the loop, and what does it stall?
 
-        Adds up the calls that allocate and free memory, of the runtime and the driver, by function; calls
-        inside other calls are not counted. steady_count are those that began in a steady step (see steps),
-        startup_count those that began before the first one. Sizes are those of nsys's memory usage events.
-        gpu_idle_ns is the idle time of GPUs in which the thread that launched the next operation was in
-        such a call, as idle, classify and host count it; steady_idle_ns is that in the wall of a steady
-        step. Whether a call makes the host and the GPU wait for each other follows from its name, as CUDA
-        documents it. Calls served from a framework's own pool are not CUDA calls.
+        Adds up the runtime and driver calls that allocate and free memory, by function; calls inside other
+        calls are not counted. steady_count is the number of calls that began in a steady step (see steps),
+        startup_count that of calls that began before the first one. Sizes are those of nsys's memory usage
+        events. gpu_idle_ns is the GPU idle time in which the thread that launched the next operation was in
+        such a call, as idle, classify and host count it; steady_idle_ns is the part of it in the wall time
+        of a steady step. Whether a call makes the host and the GPU wait for each other follows from its
+        name, as CUDA documents it. Allocations served from a framework's own pool are not CUDA calls.
 
         steady_count should be 0. Hundreds per step are a framework's allocator at work: PyTorch's caching
         allocator keeps what is freed, unless memory is short, empty_cache is called or shapes grow from
         step to step. Allocate before the loop, reuse buffers, or use a pool (cudaMallocAsync,
-        cudaFreeAsync), whose calls do not synchronise. Pinned host memory is slow to allocate: do it once.
+        cudaFreeAsync), whose calls do not synchronize. Pinned host memory is slow to allocate: do it once.
         A first call of milliseconds creates the context; it is not the allocation.
 
         Args:
-            group_by: What one row stands for: the function, the caller (the innermost frame of Python, else
+            group_by: What one row stands for: the function, the caller (the innermost Python frame, else
                 the operator, else the program's own function), or the caller with the frames around it
-            stack: With --group-by stack: how many frames, from the caller outwards
-            step_method: How steps are told
-            step_range: Steps are the NVTX ranges of this name (* and ? match anything)
-            tokens: How many tokens (steps, frames) the trace or scope holds in all
-            tokens_per_step: How many tokens a step makes for each sequence, if not one
-            batch: How many sequences a step works on, if not one
+            stack: With --group-by stack: number of frames, from the caller outwards
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
 
         Columns:
-            name: The function, without its version suffix, or what --group-by asks for
+            name: The function, without its version suffix, or what --group-by selects
             memory: What it allocates or frees, by its name: device (cudaFree also frees managed memory),
                 stream-ordered, pinned host, managed, array, virtual
             calls: Calls in scope
-            startup_count: Those before the first steady step; NULL where no steps were found
-            steady_count: Those in steady steps; NULL where no steps were found
+            startup_count: Calls before the first steady step; calls in neither count came between or after
+                steady steps; NULL where no steps were found
+            steady_count: Calls in steady steps; NULL where no steps were found
             calls_per_range: Calls per range of --nvtx, NULL without it
             total_ns: Sum of the calls' durations
             avg_ns: Mean duration
             max_ns: Longest
-            wall_pct: total_ns as a share of the wall
-            gpu_idle_ns: GPU idle time that the calls caused
-            steady_idle_ns: Of it, that in steady steps; NULL where no steps were found
+            wall_pct: total_ns as a share of the wall time
+            gpu_idle_ns: GPU idle time that the calls cause
+            steady_idle_ns: The part of gpu_idle_ns in steady steps; NULL where no steps were found
             size_bytes: Bytes allocated or freed; NULL if not captured
             max_size_bytes: The largest allocation or deallocation of one call; NULL if not captured
             failed_count: Calls that returned an error
@@ -1194,28 +1219,28 @@ class Reports:
         fold: bool = True,
     ) -> pl.DataFrame:
         """NVTX ranges: host time, and the GPU work launched inside: How much host and GPU time does each NVTX
-        range take, nested and its own?
+        range take, with and without nested ranges?
 
-        Host time is from opening to closing a range on its thread, own_host_ns the part of it in no range
-        further inside. GPU work belongs to the ranges that are open on the launching thread when its launch
-        call begins, however late it runs: gpu_ns adds up the kernels, copies, memsets and whole graphs
-        launched inside, nested ranges included, each once per name; own_gpu_ns is of those launched in no
-        range further inside. projected_ns is, for each range, from the start of its first GPU operation to
-        the end of its last, idle time between them included. A range that was still open at the end of the
-        capture is counted, with its GPU work; its host time is not known. start/end ranges have no nesting,
-        so nothing of their own. Names that differ in their numbers alone are one: step #.
+        Host time is the time from opening to closing a range on its thread, own_host_ns the part of it
+        outside nested ranges. GPU work belongs to the ranges that are open on the launching thread when its
+        launch call begins, no matter when it runs: gpu_ns adds up the kernels, copies, memsets and whole
+        graphs launched inside, nested ranges included, each once per name; own_gpu_ns counts only those
+        launched outside nested ranges. projected_ns is, for each range, from the start of its first GPU
+        operation to the end of its last, idle time between them included. A range that was still open at
+        the end of the capture is counted, with its GPU work; its host time is unknown. start/end ranges do
+        not nest, so they have no own time. Names that differ only in their numbers count as one: step #.
 
         Start with the range that repeats once per step, and compare its host_ns with its gpu_ns: a gpu_ns
         far below host_ns means that the host is the limit, so see gaps and syncs with --nvtx NAME; about
-        equal means that the GPU is, so see top with --nvtx NAME. own_host_ns that is large in an outer
-        range is work that no range names yet. Hundreds of kernels per call that take little time are
-        candidates for fusion or a CUDA graph. Work that another thread launches, as PyTorch's backward pass
-        does, is in that thread's ranges.
+        equal means that the GPU is, so see top with --nvtx NAME. A large own_host_ns of an outer range is
+        work that no range names yet. Hundreds of kernels per call that take little time are candidates for
+        fusion or a CUDA graph. Work that another thread launches, as PyTorch's backward pass does, is in
+        that thread's ranges.
 
         Args:
-            by: What one row stands for: all ranges of a name, or only those at the same place of the
+            by: What one row stands for: all ranges of a name, or only those at the same place in the
                 nesting
-            fold: Count ranges whose names differ in their numbers alone as one, such as step #
+            fold: Count ranges whose names differ only in their numbers as one, such as step #
 
         Columns:
             name: The range's text, after its domain if it has one; or the names from the outermost range
@@ -1223,13 +1248,13 @@ class Reports:
             style: push/pop: nested on one thread; start/end: free
             calls: How many ranges
             host_ns: Sum of their host times
-            wall_pct: host_ns as a share of the wall; threads and nested ranges of one name may add up to
-                more than 100 %
-            own_host_ns: Host time in no range further inside
+            wall_pct: host_ns as a share of the wall time; threads and nested ranges of one name may add up
+                to more than 100 %
+            own_host_ns: Host time outside nested ranges
             gpu_ns: Sum of the durations of the GPU operations launched inside
-            gpu_wall_pct: gpu_ns as a share of the wall; operations that overlap may add up to more than 100
-                %
-            own_gpu_ns: The part of gpu_ns that was launched in no range further inside
+            gpu_wall_pct: gpu_ns as a share of the wall time; operations that overlap may add up to more
+                than 100 %
+            own_gpu_ns: The part of gpu_ns that was launched outside nested ranges
             projected_ns: From first start to last end of the GPU operations launched inside, summed over
                 the ranges
             kernels: Kernels launched inside, each once
@@ -1246,20 +1271,20 @@ class Reports:
         self,
     ) -> pl.DataFrame:
         """Theoretical occupancy of kernels, and what limits it: How many warps fit on an SM, what limits them,
-        what would one more block need?
+        and what would one more block need?
 
-        For each kernel and launch configuration, how many of its blocks an SM can hold at once: the least
-        that its warps, its block slots, its registers (given out to warps in units of 256, a quarter of
-        them to each quarter of the SM) and its shared memory (as the driver divided it from L1; static and
-        dynamic, and 1 KiB of each block for the driver since compute capability 8.0) allow. Occupancy is
-        the warps of these blocks as a share of the most that an SM can hold. The limits are the trace's
+        For each kernel and launch configuration, how many of its blocks an SM can hold at once: the minimum
+        of what its warps, its block slots, its registers (allocated to warps in units of 256, a quarter of
+        them to each quarter of the SM) and its shared memory (as the driver split it from L1; static and
+        dynamic, plus 1 KiB of each block for the driver since compute capability 8.0) allow. Occupancy is
+        the warps of these blocks as a share of the maximum that an SM can hold. The limits are the trace's
         own, else those of the compute capability. Clusters and barriers are not counted.
 
-        Low occupancy is no fault in itself: matrix products run best at 10 to 20 %, with many registers. It
-        matters where classify says latency, or memory below 60 % of its peak. limited_by registers:
-        __launch_bounds__ or smaller tiles; shared memory: fewer stages; warps: a block size that divides
-        the SM's; blocks: larger blocks. next_step says what one more block would need. wave_fill far below
-        100: the last wave leaves SMs empty (tail effect).
+        Low occupancy is not a problem in itself: matrix products run best at 10 to 20 %, with many
+        registers. It matters where classify says latency, or memory below 60 % of its peak. limited_by
+        registers: __launch_bounds__ or smaller tiles; shared memory: fewer stages; warps: a block size that
+        divides the SM's; blocks: larger blocks. next_step says what one more block would need. wave_fill
+        far below 100: the last wave leaves SMs empty (tail effect).
 
         Columns:
             name: The kernel
@@ -1271,19 +1296,20 @@ class Reports:
             kernel_time_pct: Share of all kernel time in scope
             occupancy_pct: Theoretical occupancy: resident warps as a share of the most that an SM can hold
             ncu_occupancy_pct: The same by ncu, where it was imported
-            limited_by: What allows no more blocks: warps, blocks, registers, shared memory; several if they
-                tie
+            limited_by: What limits the number of blocks: warps, blocks, registers, shared memory; several
+                if they tie
             blocks_per_sm: Most such blocks that an SM holds at once
             next_step: What one more block per SM would need, where its warps and block slots allow one
             waves_per_sm: How often the grid fills the GPU: blocks / (SMs * blocks_per_sm)
-            wave_fill_pct: How full these waves are: waves_per_sm / waves_per_sm rounded up; 100 is no tail
+            wave_fill_pct: How full these waves are: waves_per_sm / waves_per_sm rounded up; 100 means no
+                tail
             registers_per_thread: Registers per thread
             shared_bytes: Static and dynamic shared memory per block
             blocks_by_warps: Blocks that the SM's warps allow
-            blocks_by_slots: Blocks that the SM has room for, whatever they need
+            blocks_by_slots: Blocks that the SM has slots for
             blocks_by_registers: Blocks that the SM's registers allow
             blocks_by_shared: Blocks that the SM's shared memory allows
-            shared_cliff_bytes: Shared memory that a block may add before one block fewer fits
+            shared_cliff_bytes: Shared memory that a block can add before one block fewer fits
             flags: What stands out: fewer blocks than SMs, last wave mostly empty, block not a multiple of a
                 warp
             gpu: The GPU model that it ran on; NULL if the trace does not describe it
@@ -1301,38 +1327,38 @@ class Reports:
         tokens_per_step: int | None = None,
         batch: int | None = None,
     ) -> pl.DataFrame:
-        """How kernels or ranges behave from step to step: How does a kernel's or a range's time change from
-        step to step?
+        """Kernels or ranges over the steps: How does a kernel's or a range's time change from step to step?
 
         Adds up, for each step of the steady state, the time of each kernel that was launched in it, or with
-        --by range the host time of each NVTX range that began in it on any thread, and follows that over
-        the steps. The steps are those of the report steps. A step in which something did not happen counts
-        as 0. slope_ns is the slope of the straight line through all steps (least squares). pace draws the
-        steps, or means of equally many neighbours where there are more than 40, from 0 to the largest.
+        --by range the host time of each NVTX range that began in it on any thread, and tracks it over the
+        steps. The steps are those of the report steps. A step in which a kernel or range did not run counts
+        as 0. slope_ns is the slope of the straight line through all steps (least squares). pace plots the
+        steps, or means over equal groups of consecutive steps where there are more than 40, on a scale from
+        0 to the largest.
 
         A kernel whose time grows from step to step works on data that grows: attention over a KV cache, a
         list that is never cleared. A single peak at max_step: see that step in steps, and its time with
-        --from and --to in gaps. All kernels slower together, with no more work: the GPU's clock fell. A
-        saw-tooth: every so many steps something else is done.
+        --from and --to in gaps. All kernels slower together, without more work: the GPU's clock dropped. A
+        sawtooth: something else is done every N steps.
 
         Args:
             by: What to follow: kernels by name, or NVTX ranges by name
-            name: Only kernels or ranges of this name; * and ? match anything
-            step_method: How steps are told
-            step_range: Steps are the NVTX ranges of this name (* and ? match anything)
-            tokens: How many tokens (steps, frames) the trace or scope holds in all
-            tokens_per_step: How many tokens a step makes for each sequence, if not one
-            batch: How many sequences a step works on, if not one
+            name: Only kernels or ranges of this name; * and ? are wildcards
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
 
         Columns:
             name: The kernel or the NVTX range
-            pace: Its time in each step, drawn from 0 to the largest
+            pace: Its time in each step, plotted from 0 to the largest
             median_ns: Median of its time in a step
             first_ns: Its time in the first step
             last_ns: Its time in the last step
-            slope_ns: How much its time grows from one step to the next
-            max_ns: Its time in the step where it was longest
-            max_step: Which step that is
+            slope_ns: How much its time grows per step: the slope of the line
+            max_ns: Its time in the slowest step
+            max_step: Number of that step
             calls_per_step: Executions, or ranges, per step
             total_ns: Sum over the steps
             steps: Steps of the steady state
@@ -1342,49 +1368,48 @@ class Reports:
     def peaks(
         self,
     ) -> pl.DataFrame:
-        """What the GPU can do at most: peak rates and machine balance: What can the GPU do at most, in each
-        precision?
+        """Peak rates and machine balance of the GPU: What is the peak rate of the GPU in each precision?
 
-        Peak operations per second of each GPU and precision: SMs x maximum clock (both as the trace says) x
-        operations of one SM in one cycle (the catalog, by compute capability; dense, a multiply-add counted
-        as two). fp64 and fp32 are ordinary arithmetic, the others tensor cores; fp16 stands for bf16 too.
-        balance is that peak over the peak of the device's memory.
+        Peak operations per second of each GPU and precision: SMs x maximum clock (both from the trace) x
+        operations per SM and cycle (the catalog, by compute capability; dense, a multiply-add counted as
+        two). fp64 and fp32 are ordinary arithmetic, the others tensor cores; fp16 also stands for bf16.
+        balance is this peak divided by the peak memory bandwidth.
 
-        A kernel that does fewer operations per byte of memory traffic than balance is bound by memory,
-        whatever else it does. Clocks fall under load: on H100 and H200, tensor cores reach about 90 % of
-        this. GeForce cards run tf32 and fp16 at half of it.
+        A kernel with fewer operations per byte of memory traffic than balance is memory-bound, whatever
+        else it does. Clocks drop under load: on H100 and H200, tensor cores reach about 90 % of the peak.
+        GeForce cards run tf32 and fp16 at half of it.
 
         Columns:
             gpu: Product name
             gpu_id: The machine's number of the GPU
             compute_capability: Compute capability
-            precision: What is computed with
+            precision: Precision of the operations
             tflop_per_s: Peak, in 10^12 operations per second
             memory_bytes_per_s: Peak bandwidth of the device's memory
-            balance_ratio: Operations per byte at which both peaks are reached at once
+            balance_ratio: Operations per byte at which both peaks are reached
             sm_count: Streaming multiprocessors
             clock_hz: Maximum SM clock
-            flop_per_cycle: Operations of one SM in one cycle
+            flop_per_cycle: Operations per SM and cycle
         """
         ...
 
     def per_phase(
         self,
     ) -> pl.DataFrame:
-        """Cost of a step, one column a phase: What does a prefill cost, what a decode step, and what a step
-        that does both?
+        """Cost of a step, one column per phase: What does a prefill cost, a decode step, and a step that does
+        both?
 
-        The budget of per-token for the steps of each phase apart, as means over its steps: what they hold,
-        where their time goes, and why the GPU was idle in them. The steps are those of the report phases,
-        which says how phases are told. gpu_busy_ns + gpu_idle_ns is wall_ns, and the idle_ rows add up to
-        gpu_idle_ns. This is also per-token --by-phase; other phases, or batch sizes apart, are in phases.
+        The budget of per-token for each phase separately, as means over its steps: what they contain, where
+        their time goes, and why the GPU was idle. The steps are those of the report phases, which says how
+        phases are found. gpu_busy_ns + gpu_idle_ns is wall_ns, and the idle_ rows add up to gpu_idle_ns.
+        per-token --by-phase gives the same table; for other phases, or for each batch size, see phases.
 
         Prefill works on many tokens at once, so the GPU should be its limit; decode is bound by memory or
-        by launches. A change that helps one and costs the other is seen here, and told by diff. More launch
-        calls in mixed than in decode: the prefill runs eagerly, beside a graph for decode.
+        by launches. This table and diff show a change that helps one and slows the other. More launch calls
+        in mixed than in decode: the prefill runs eagerly, next to a graph for decode.
 
         Columns:
-            metric: What was counted or measured; steps is how many there are
+            metric: What was counted or measured; steps is the number of steps
             prefill: Mean over the steps that only prefill
             mixed: Mean over the steps that prefill and decode
             decode: Mean over the steps that only decode
@@ -1402,46 +1427,46 @@ class Reports:
         tokens_per_step: int | None = None,
         batch: int | None = None,
     ) -> pl.DataFrame:
-        """Cost per token or step: What does one token (or training step) cost: launches, kernels, busy, idle,
-        syncs, copies?
+        """Cost per token or step: What does one token (or training step) cost: launches, kernels, busy time,
+        idle time, syncs, copies?
 
-        The budget of a step of the steady state: what each step holds, as statistics over the steps, and
-        per token. The steps are those of the report steps, which says how they are found, what their wall
-        is, and what belongs to one; warm-up, prefill and the last step, whose end nobody sees, are left
-        out. A step makes one token unless --tokens-per-step, --batch or --tokens (all tokens, divided by
-        the steps) say otherwise. Where no steps can be told, the whole scope is divided by --tokens.
-        launch_calls are the calls that put kernels on the GPU, graph launches among them: one graph launch
-        runs many kernels. Calls inside other calls are not counted, nor their time added to api_ns.
-        gpu_busy_ns + gpu_idle_ns is wall_ns, and the idle_ rows, whose names are the causes of the report
-        idle, add up to gpu_idle_ns. tokens_per_s is that of the mean wall, under the profiler. With
-        --model-bytes, memory_floor_ns is how long the GPU's memory takes to deliver them; the bandwidth is
-        the trace's for its GPU, or --bandwidth.
+        The budget of a steady step: what each step contains, as statistics over the steps, and per token.
+        The steps are those of the report steps, which says how they are found, what their wall time is, and
+        what belongs to a step; warm-up, prefill and the last step, whose end is not recorded, are left out.
+        A step makes one token unless --tokens-per-step, --batch or --tokens (all tokens, divided by the
+        steps) say otherwise. Where no steps were found, the whole scope is divided by --tokens.
+        launch_calls are the calls that put kernels on the GPU, including graph launches: one graph launch
+        runs many kernels. Calls inside other calls are not counted, and their time is not added to api_ns.
+        gpu_busy_ns + gpu_idle_ns is wall_ns, and the idle_ rows, named after the causes of the report idle,
+        add up to gpu_idle_ns. tokens_per_s is that of the mean wall time, under the profiler. With --model-
+        bytes, memory_floor_ns is how long the GPU's memory takes to deliver them; the bandwidth is that of
+        the GPU in the trace, or --bandwidth.
 
-        gpu_idle_ns is what can be won without making a kernel faster: see gaps and syncs. Hundreds of
+        gpu_idle_ns is what can be saved without making a kernel faster: see gaps and syncs. Hundreds of
         launch calls per token at a kernel_avg_ns of a few microseconds are launch-bound: use a CUDA graph
         (torch.compile mode reduce-overhead) or fuse. Allocations per token should be 0: see mallocs. More
         than one sync point or D2H copy per token: the host reads back more than the sampled token, see
-        syncs. A p95 far above the median: see the outliers in steps. Decoding one sequence is bound by
-        memory: bandwidth_pct says how far that is reached, headroom_ns what is left.
+        syncs. A p95 far above the median: see the outliers in steps. Decoding one sequence is memory-bound:
+        bandwidth_pct says how close it is to that limit, headroom_ns how much time it could still save.
 
         Args:
             model_bytes: What a step must read at least (weights, KV cache, activations), such as 5.1GB
             bandwidth_bytes_per_s: The memory bandwidth of the GPU, such as 4.8TB/s, if the trace does not
-                say it
-            step_method: How steps are told
-            step_range: Steps are the NVTX ranges of this name (* and ? match anything)
-            tokens: How many tokens (steps, frames) the trace or scope holds in all
-            tokens_per_step: How many tokens a step makes for each sequence, if not one
-            batch: How many sequences a step works on, if not one
+                give it
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
 
         Columns:
             metric: What was counted or measured
-            per_token: mean / tokens of a step; for times of one kernel, rates and shares the mean itself
-            wall_pct: Share of the mean wall, for times: kernels that overlap, and calls of several threads,
-                may add up to more than 100 %
+            per_token: mean / tokens of a step; for times of one kernel, rates and shares, the mean itself
+            wall_pct: For times, the share of the mean wall time: kernels that overlap, and calls of several
+                threads, may add up to more than 100 %
             median: Median over the steps
             p5: 5th percentile over the steps; NULL for a single step
-            p95: 95th percentile, likewise
+            p95: 95th percentile over the steps; NULL for a single step
             mean: Mean over the steps
             stddev: Sample standard deviation; NULL for a single step
             total: Sum over the steps; NULL for times of one kernel, rates and shares
@@ -1458,40 +1483,41 @@ class Reports:
 
         Counts the steps of the phases that NVTX ranges name, in the busiest process: prefill and decode, by
         word or as vLLM, TensorRT-LLM and SGLang write their steps; else forward, backward and optimizer. A
-        range around them that is called a step, an iteration and so on, and holds no more than one decode,
-        is the step; one with both is mixed, which is what continuous batching does. Rows are per phase,
-        batch size (as the range's name says) and CUDA graph. The wall of a step is its range's own time
-        where the work launched in it also runs in it; else it is on the GPU's timeline, from the step's
-        first operation to the next one's. --phase NAME narrows any report to one of them.
+        range around them that is called step, iteration and so on, and contains at most one decode, is the
+        step; one with both prefill and decode is mixed, as with continuous batching. There is one row per
+        phase, batch size (from the range's name) and CUDA graph. The wall time of a step is its range's own
+        time where the work launched in it also runs in it; else it is on the GPU's timeline, from the
+        step's first operation to that of the next step. --phase NAME narrows any report to one phase.
 
-        A decode step of the same model should cost about the same at every batch size that memory bounds: a
-        jump from one batch size to the next, or between rows with and without a graph, is the host's (idle
-        time) or a kernel's (busy time). Mixed steps make those that decode wait for a prefill: see latency
-        for what that does to the time between tokens. The budget of one phase is per-token --phase decode.
+        A decode step of the same model should cost about the same at every batch size at which it is
+        memory-bound: a jump from one batch size to the next, or between rows with and without a graph,
+        comes from the host (idle time) or a kernel (busy time). In mixed steps, sequences that decode wait
+        for a prefill: see latency for the effect on the time between tokens. For the budget of one phase,
+        see per-token --phase decode.
 
         Args:
             group_by: One row per phase, batch size and graph, or one per phase
 
         Columns:
             phase: prefill, decode, mixed (a step that does both), forward, backward or optimizer, as the
-                ranges are called
-            batch_size: Sequences that a step decodes, or prompts that it prefills, as its name says; NULL
-                where it does not, or of several
+                ranges are named
+            batch_size: Sequences that a step decodes, or prompts that it prefills, from the range's name;
+                NULL where it does not say, or for several sizes
             graph: The CUDA graph that the steps launch, by the number of its instantiation; NULL for none,
-                or of several
-            steps: How many steps
-            wall_pct: Share of the trace's wall
-            mean_ns: Mean wall of a step
-            median_ns: Median of it
+                or for several graphs
+            steps: Number of steps
+            wall_pct: Share of the trace's wall time
+            mean_ns: Mean step time
+            median_ns: Median step time
             p5_ns: 5th percentile; NULL for a single step
-            p95_ns: 95th percentile, likewise
-            max_ns: The longest
-            gpu_busy_ns: How much of it the GPU was busy, on average
-            gpu_idle_ns: The rest
-            prompt_tokens: Tokens of the prompts that a step prefills, on average, as its name says
-            kernels: Kernels of a step, on average; NULL where a CUDA graph ran as a whole
-            launch_calls: Calls that put kernels on the GPU, on average
-            sync_points: Times that the host waited for the GPU, on average
+            p95_ns: 95th percentile; NULL for a single step
+            max_ns: Longest step time
+            gpu_busy_ns: Mean time per step in which the GPU was busy
+            gpu_idle_ns: Mean time per step in which it was idle
+            prompt_tokens: Mean prompt tokens that a step prefills, from the range's name
+            kernels: Mean kernels per step; NULL where a CUDA graph ran as a whole
+            launch_calls: Mean number of calls that put kernels on the GPU
+            sync_points: Mean number of times that the host waited for the GPU
         """
         ...
 
@@ -1504,43 +1530,45 @@ class Reports:
         tokens_per_step: int | None = None,
         batch: int | None = None,
     ) -> pl.DataFrame:
-        """Ranks: who makes the others wait: Which rank is late, by how much, and what is it doing meanwhile?
+        """Ranks: which one makes the others wait: Which rank is late, by how much, and what does it do
+        meanwhile?
 
-        Describes each rank: a process on a GPU that runs kernels of NCCL, be they in several traces or
+        Describes each rank: a process on a GPU that runs NCCL kernels, whether in several traces or in
         several processes of one. Times are means over the steady steps (see steps), each from the end of
         the last collective before it to the end of its own last one: ranks leave collectives together, so
-        their steps begin and end at once. busy is all work of the GPU but NCCL's kernels, waiting what it
-        does nothing but wait in a collective for others, transfer what it does nothing but communicate,
-        idle the rest. A rank that is late waits least: late_ns is by how much less than any other. Less
-        than 50 µs, 1 % of the step and three times the clocks' error is not counted. because tells what a
-        late rank does longer than the others do in the steps in which it is late.
+        their steps begin and end together. busy is all GPU work except NCCL's kernels, waiting is time in
+        which it only waits in a collective for others, transfer time in which it only communicates, idle
+        the rest. A late rank waits least: late_ns is how much less than any other rank it waits. Less than
+        50 µs, 1 % of the step and three times the clock error is not counted. because says what a late rank
+        does longer than the others in the steps in which it is late.
 
-        host: look at the rank's trace alone (gaps, host, nvtx) where because says. gpu: a larger share of
-        the work, or a slower clock: top on both ranks. Waiting that falls on all ranks in turn is jitter,
-        or work that is dealt unevenly from step to step. transfer is what overlapping communication with
-        work can hide; waiting is not.
+        host: look at the trace of that rank alone (gaps, host, nvtx), at the place that because names. gpu:
+        a larger share of the work, or a slower clock: compare top on both ranks. Waiting that affects all
+        ranks in turn is jitter, or work that is distributed unevenly from step to step. Overlapping
+        communication with work can hide transfer, but not waiting.
 
         Args:
-            step_method: How steps are told
-            step_range: Steps are the NVTX ranges of this name (* and ? match anything)
-            tokens: How many tokens (steps, frames) the trace or scope holds in all
-            tokens_per_step: How many tokens a step makes for each sequence, if not one
-            batch: How many sequences a step works on, if not one
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
 
         Columns:
-            rank: Its number
-            step_ns: How long a step takes
-            busy_ns: Of it, the GPU works
-            waiting_ns: It waits for other ranks, and does nothing else
-            transfer_ns: It communicates, and does nothing else
-            idle_ns: It does nothing
-            late_steps: In how many steps it is late
-            late_ns: By how much, in those steps; a mean
-            because: What it does longer in those steps; NULL where the numbers do not say
-            nccl_kernels: Kernels of NCCL that it ran
+            rank: Number of the rank
+            step_ns: Mean step time
+            busy_ns: Time per step in which the GPU is busy with work other than NCCL kernels
+            waiting_ns: Time per step in which it only waits for other ranks
+            transfer_ns: Time per step in which it only communicates
+            idle_ns: Time per step in which the GPU is idle
+            late_steps: Number of steps in which it is late
+            late_ns: How late it is in those steps; a mean
+            because: What it does longer than the others in those steps; NULL where the numbers do not show
+                it
+            nccl_kernels: NCCL kernels that it ran
             process_id: Operating system's process id
             gpu_id: The machine's GPU where the trace says which, else the CUDA device number
-            trace: The trace, where there are several
+            trace: The trace, if there are several
         """
         ...
 
@@ -1554,37 +1582,37 @@ class Reports:
         kernel: str | None = None,
         precision: Literal['auto', 'fp64', 'fp64_tensor', 'fp32', 'tf32', 'fp16', 'fp8', 'fp4', 'int8'] = 'auto',
     ) -> pl.DataFrame:
-        """How near kernels come to the roof: How near the peak of the GPU does a kernel come?
+        """How close kernels come to the roofline: How close does a kernel come to the peak of the GPU?
 
         Places kernels under the roofline: operations per byte of memory traffic against operations per
-        second. Bytes are those of DRAM: measured by ncu, else the sampled share of the peak times the mean
-        duration, else the least that the size needs. Operations are those that ncu counted in the precision
-        that most of them are in (ncu import of its raw page, launches with the same name, grid and block);
-        they include those on what fills up tiles. Else they come from the size: a matrix product of M x K
-        by K x N does 2 M N K; attention over B batches, H heads, S positions and D per head does 4 B H S S
-        D, half of it if causal; an element-wise kernel is counted as one operation an element. A size that
-        is given applies to the kernels of its family (gemm, attention, elementwise and activation) that
-        could have done it in their time, or to those that --kernel names. Else the sizes are those that
-        PyTorch's own NVTX ranges say (torch.autograd.profiler.emit_nvtx(record_shapes=True)): of the one
-        kernel of the family that the innermost such range of a matrix product or of attention launched;
-        several kernels in a range share its work in a way that nobody knows, and are left out. The roof is
-        the lower of the peak (see peaks) and bandwidth x intensity.
+        second. Bytes are DRAM bytes: measured by ncu, else the sampled share of the peak times the mean
+        duration, else the minimum for the size. Operations are those that ncu counted in the most common
+        precision (ncu import of its raw page, launches with the same name, grid and block); they include
+        operations on tile padding. Otherwise they follow from the size: a matrix product of M x K by K x N
+        does 2 M N K; attention over B batches, H heads, S positions and D per head does 4 B H S S D, half
+        of it if causal; an element-wise kernel counts as one operation per element. A given size applies to
+        the kernels of its family (gemm, attention, elementwise and activation) that could have done it in
+        their time, or to those that --kernel names. Otherwise sizes are taken from PyTorch's own NVTX
+        ranges (torch.autograd.profiler.emit_nvtx(record_shapes=True)), for the one kernel of the family
+        that the innermost such range of a matrix product or of attention launched; several kernels in one
+        range share its work in an unknown way and are left out. The roof is the lower of the peak (see
+        peaks) and bandwidth x intensity.
 
-        roof memory: fewer bytes, or more use of each, move the kernel to the right. roof compute: lower
-        precision or tensor cores raise the roof. l2_intensity and l1_intensity say the same of the caches:
-        where they are much lower than intensity, the caches serve what would else be DRAM traffic, and may
-        be what limits. roof_pct above 80: near the ceiling, leave it. Far below both roofs: latency,
-        occupancy or caches; see classify-kernels. traffic_ratio well above 1: what is read is read again
-        (tile, swizzle for L2, fuse what follows into the epilogue). Bandwidth alone (no operations known)
-        still says how near DRAM's peak a kernel runs.
+        roof memory: fewer bytes, or more use of each byte, move the kernel to the right. roof compute:
+        lower precision or tensor cores raise the roof. l2_intensity and l1_intensity are the same for the
+        caches: where they are much lower than intensity, the caches serve what would otherwise be DRAM
+        traffic, and may be the limit. roof_pct above 80: near the ceiling, leave it. Far below both roofs:
+        latency, occupancy or caches; see classify-kernels. traffic_ratio well above 1: data is read more
+        than once (tile, swizzle for L2, fuse what follows into the epilogue). Bandwidth alone (operations
+        unknown) still shows how close to DRAM's peak a kernel runs.
 
         Args:
             gemm: Size of the matrix products, as M,N,K
             attention: Size of the attention, as B,H,S,D: batches, heads, positions, size of a head
             causal: Attention is causal, which halves its operations
             elements: Elements that element-wise kernels read and write
-            kernel: Only kernels whose name contains this text, whatever their family
-            precision: Whose peak to compare with; auto tells it from the name
+            kernel: Only kernels whose name contains this text, of any family
+            precision: The precision whose peak to compare with; auto takes it from the kernel's name
 
         Columns:
             name: The kernel
@@ -1593,24 +1621,24 @@ class Reports:
             total_ns: Sum of their durations
             avg_ns: Mean duration
             ncu_ns: Duration under ncu, which runs kernels one by one and at other clocks
-            precision: Whose peak is compared with; NULL where the name does not tell
-            flop_count: Operations of one call: as ncu counted them in this precision, else by its size; a
-                mean over the calls whose size NVTX says
+            precision: The precision whose peak is compared with; NULL where the name does not say
+            flop_count: Operations per call: as ncu counted them in this precision, else by its size; a mean
+                over the calls whose size NVTX gives
             other_flop_count: Operations in other precisions, where ncu counted them
-            work_ratio: Operations that ncu counted as a multiple of what the size needs: above 1, tiles are
-                filled up
-            bytes: Bytes of memory traffic of one call
-            l2_bytes: Bytes between L1 and L2 of one call, by ncu
-            l1_bytes: Bytes of global and local access at L1 of one call, by ncu
-            traffic_ratio: Measured bytes as a multiple of what the size needs at least; below 1, caches
-                already held some of it
+            work_ratio: Operations that ncu counted as a multiple of what the size needs; above 1, tiles are
+                padded
+            bytes: Bytes of memory traffic per call
+            l2_bytes: Bytes between L1 and L2 per call, by ncu
+            l1_bytes: Bytes of global and local access at L1 per call, by ncu
+            traffic_ratio: Measured bytes as a multiple of the minimum for the size; below 1, caches already
+                held some of the data
             intensity_ratio: Operations per byte
             l2_intensity_ratio: Operations per byte between L1 and L2
             l1_intensity_ratio: Operations per byte at L1
             tflop_per_s: Attained, in 10^12 operations per second
-            compute_pct: Of the peak of the precision
+            compute_pct: Share of the peak of the precision
             bytes_per_s: Attained bandwidth
-            bandwidth_pct: Of the peak of the device's memory
+            bandwidth_pct: Share of the peak memory bandwidth
             roof: The lower roof at this intensity: memory or compute
             roof_pct: Attained share of that roof
             flop_from: Where the operations come from: ncu, size (given), nvtx
@@ -1628,43 +1656,45 @@ class Reports:
         tokens_per_step: int | None = None,
         batch: int | None = None,
     ) -> pl.DataFrame:
-        """Steps, one by one: Which steps are there, how long is each, and which are not like the others?
+        """Steps, one by one: Which steps are there, how long is each, and which differ from the others?
 
-        Finds the repetitions of the work (decoded tokens, training iterations) in the process that is
-        busiest, and counts what each holds. They are detected from the first of these that convinces: an
-        NVTX range that repeats and holds the GPU work, CUDA graphs, the repeated sequence of operations on
-        the busiest stream. --step-method and --step-range choose. The wall of a step is its range's own
-        time where the work launched in it also runs in it; else it is on the GPU's timeline, from the
-        step's first operation to the next step's, for the host may be far ahead. Calls belong to a step by
-        when they begin, GPU operations by their launch call. gpu_busy_ns is all that the GPU did in the
-        wall, overlaps counted once, a mean over the GPUs that the process used; gpu_busy_ns + gpu_idle_ns
-        is the wall. A step is an outlier if its wall differs from the median by more than a tenth, and by
-        more than five standard deviations (estimated from the median absolute deviation).
+        Finds the repetitions of the work (decoded tokens, training iterations) in the busiest process, and
+        counts what each contains. They are detected from the first of these that is convincing: an NVTX
+        range that repeats and holds the GPU work, CUDA graphs, the repeated sequence of operations on the
+        busiest stream. --step-method and --step-range override that. The wall time of a step is its range's
+        own time where the work launched in it also runs in it; else it is on the GPU's timeline, from the
+        step's first operation to that of the next step, because the host may be far ahead. Calls belong to
+        a step by when they begin, GPU operations by their launch call. gpu_busy_ns is the time in which the
+        GPU was busy, overlaps counted once, a mean over the GPUs that the process used; gpu_busy_ns +
+        gpu_idle_ns is the step time. A step is an outlier if its step time differs from the median by more
+        than a tenth, and by more than five standard deviations (estimated from the median absolute
+        deviation).
 
-        Steps of the steady state should be alike: an outlier's reason says what was more or less in it.
-        More idle time at the same kernels: the host was late, see gaps with --from and --to. More busy time
-        at the same kernels: the GPU ran slower, or shared its time. What a typical step costs is per-token;
-        how one kernel behaves from step to step is pace.
+        Steps of the steady state should be similar: the outlier column says what differs. More idle time
+        with the same kernels: the host was late, see gaps with --from and --to. More busy time with the
+        same kernels: the GPU ran slower, or shared its time. For the cost of a typical step, see per-token;
+        for one kernel over the steps, see pace.
 
         Args:
-            step_method: How steps are told
-            step_range: Steps are the NVTX ranges of this name (* and ? match anything)
-            tokens: How many tokens (steps, frames) the trace or scope holds in all
-            tokens_per_step: How many tokens a step makes for each sequence, if not one
-            batch: How many sequences a step works on, if not one
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
 
         Columns:
             step: Number of the step, from 0; NULL for a prefill
-            phase: steady; warm-up: unlike the others, at the start; tail: the last one, whose end nobody
-                sees; prefill
-            start_ns: When its wall begins
-            duration_ns: Its wall
-            gpu_busy_ns: How much of the wall the GPU was busy
-            gpu_idle_ns: The rest
+            phase: steady; warm-up: unlike the others, at the start; tail: the last one, whose end is not
+                recorded; prefill
+            start_ns: When its wall time begins
+            duration_ns: Step time (wall time): not the time that its NVTX range was open, where its work
+                ran at another time (see nvtx)
+            gpu_busy_ns: Time of the step in which the GPU was busy
+            gpu_idle_ns: Time of the step in which the GPU was idle
             kernels: Kernels launched in it; NULL where a CUDA graph ran as a whole and hides them
-            launch_calls: Calls that put kernels on the GPU, graph launches among them
+            launch_calls: Calls that put kernels on the GPU, including graph launches
             sync_points: Times that the host waited for the GPU: sync calls and blocking copies
-            outlier: What differs, where the step is not like the others
+            outlier: What differs, where the step is an outlier
         """
         ...
 
@@ -1673,30 +1703,31 @@ class Reports:
     ) -> pl.DataFrame:
         """CUDA streams: work and overlap: Which streams are busy, and do they overlap?
 
-        Describes each stream on which something ran. busy_ns is the union of its kernels, copies, memsets
-        and whole graphs; overlap_ns the part of that in which another stream of the same GPU was busy too,
-        of whatever process. span_ns is the time from its first operation to the end of its last. Streams
-        are numbered within a process. A scope keeps what begins (--from, --to) or was launched (--nvtx) in
-        it to its end: busy_ns may reach beyond the wall, wall_pct has only what is within.
+        Describes each stream that ran operations. busy_ns is the union of its kernels, copies, memsets and
+        whole graphs; overlap_ns is the part of that in which another stream of the same GPU was busy too,
+        of any process. span_ns is the time from its first operation to the end of its last. Streams are
+        numbered within a process. A scope keeps operations that begin (--from, --to) or were launched
+        (--nvtx) in it until they end: busy_ns may extend beyond the wall time, wall_pct counts only the
+        part within it.
 
-        One stream with an overlap of 0: everything runs in turn, so copies and independent kernels could
-        overlap on streams of their own. Many streams with little overlap: they wait for each other (events,
-        the default stream) or each kernel fills the GPU. Copies on the stream of the kernels do not overlap
-        with them: put them on another, from pinned memory. The default stream (null stream) waits for all
-        other streams: use non-blocking ones or --default-stream per-thread.
+        One stream with an overlap of 0: everything runs one after another, so copies and independent
+        kernels could overlap on streams of their own. Many streams with little overlap: they wait for each
+        other (events, the default stream) or each kernel fills the GPU. Copies on the stream of the kernels
+        do not overlap with them: put them on another, from pinned memory. The default stream (null stream)
+        waits for all other streams: use non-blocking ones or --default-stream per-thread.
 
         Columns:
             process_id: Operating system's process id
             device_id: CUDA device number within the process
             stream_id: CUDA stream, numbered by CUPTI
-            stream_type: null stream; default stream, which waits for the null stream and it for this one;
-                non-blocking stream; NULL when the trace does not say
+            stream_type: null stream; default stream, which waits for the null stream and the null stream
+                for it; non-blocking stream; NULL when the trace does not say
             priority: Lower is more urgent; NULL when the trace does not say
             kernels: Kernels that ran on it
             copies: Copies and memsets
             graphs: CUDA graphs that ran as a whole, traced without their kernels
-            busy_ns: Time in which something ran on it
-            wall_pct: The part of busy_ns within the wall, as a share of it
+            busy_ns: Time in which the stream was busy
+            wall_pct: The part of busy_ns within the wall time, as a share of the wall time
             gpu_busy_pct: busy_ns as a share of the time in which the GPU was busy with any stream
             overlap_ns: Part of busy_ns in which another stream of the GPU was busy too
             overlap_pct: overlap_ns as a share of busy_ns
@@ -1716,61 +1747,61 @@ class Reports:
         tokens_per_step: int | None = None,
         batch: int | None = None,
     ) -> pl.DataFrame:
-        """Where the host waits for the GPU: Where does the host wait for the GPU, and how much idle does that
-        cause?
+        """Where the host waits for the GPU: Where does the host wait for the GPU, and how much idle time does
+        that cause?
 
         Counts the calls in which the host waits, by place: what it waits for, the NVTX path on the waiting
         thread, the call, and the thread. 'D2H copy' is a blocking device-to-host copy, or one into pageable
-        memory, which blocks whatever its name says; 'D2H copy + wait' is a wait for a stream, event or
+        memory, which blocks even if its name says Async; 'D2H copy + wait' is a wait for a stream, event or
         device that completes asynchronous device-to-host copies of its thread. Both are D2H sync points.
-        'H2D copy + wait' (D2D …) is a wait at whose end such a copy was the last thing that the GPU had
-        done; 'H2D copy' is a blocking one; 'wait' is any other. A copy into pageable memory and the wait
-        that follows count as one. Where the trace does not say what a call waits for, it is taken to wait
-        for everything that its thread began. gpu_idle_ns is the idle time of GPUs that waits cause, as
-        classify and host count it: that in which the thread that launched the next operation was in the
-        wait, and what the GPU then starved in the same gap, at most as long as the wait held the host up
-        besides; without it the host would have been that much ahead. So a wait costs each GPU at most its
-        own time, no idle time is charged twice, and a wait that ended while the GPU was busy costs none.
-        steady_count and steady_idle_ns are those of the steady steps: waits that began in one, and idle
-        time in the wall of one, which may be the next.
+        'H2D copy + wait' (D2D …) is a wait at whose end such a copy was the last operation that the GPU had
+        finished; 'H2D copy' is a blocking one; 'wait' is any other. A copy into pageable memory and the
+        wait that follows count as one. Where the trace does not say what a call waits for, it is assumed to
+        wait for everything that its thread began. gpu_idle_ns is the GPU idle time that waits cause, as
+        classify and host count it: time in which the thread that launched the next operation was in the
+        wait, and the starved time after it in the same gap, up to the rest of the time that the wait
+        blocked the host; without the wait, the host would have been that far ahead. So a wait costs each
+        GPU at most its own time, no idle time is counted twice, and a wait that ended while the GPU was
+        busy costs none. steady_count and steady_idle_ns cover the steady steps: waits that began in one,
+        and idle time in the wall time of one, which may be the next step.
 
-        Removing D2H sync points is often the largest single win: .item(), .cpu(), .numpy(), printing a
-        loss, a comparison of a tensor in an if. Few bytes mean a scalar is read back: keep it on the GPU,
-        read back every N steps, or copy to pinned memory asynchronously and look later. H2D copy + wait: a
-        tensor made from a Python value (torch.tensor(…, device='cuda')): make it on the GPU, or once. wait:
-        torch.cuda.synchronize, or a library's own. Removing a wait wins at most gpu_idle_ns. Much more
-        gpu_idle_ns than steady_idle_ns: most of it is start-up, or between the steps.
+        Removing D2H sync points often saves the most: .item(), .cpu(), .numpy(), printing a loss, a
+        comparison of a tensor in an if. Few bytes mean a scalar is read back: keep it on the GPU, read back
+        every N steps, or copy to pinned memory asynchronously and look later. H2D copy + wait: a tensor
+        made from a Python value (torch.tensor(…, device='cuda')): make it on the GPU, or once. wait:
+        torch.cuda.synchronize, or a library's own. Removing a wait saves at most gpu_idle_ns. gpu_idle_ns
+        much larger than steady_idle_ns: most of it is in start-up, or between the steps.
 
         Args:
-            group_by: What one row stands for: the call, with the place, the caller (the innermost frame of
-                Python, else the operator, else the program's own function), or the caller with the frames
+            group_by: What one row stands for: the call with its place, the caller (the innermost Python
+                frame, else the operator, else the program's own function), or the caller with the frames
                 around it
-            stack: With --group-by stack: how many frames, from the caller outwards
-            step_method: How steps are told
-            step_range: Steps are the NVTX ranges of this name (* and ? match anything)
-            tokens: How many tokens (steps, frames) the trace or scope holds in all
-            tokens_per_step: How many tokens a step makes for each sequence, if not one
-            batch: How many sequences a step works on, if not one
+            stack: With --group-by stack: number of frames, from the caller outwards
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
 
         Columns:
             kind: What the host waited for: D2H copy, D2H copy + wait, H2D copy, H2D copy + wait, …, or wait
                 for anything else
-            nvtx_path: The NVTX ranges around the call on its thread; NULL outside all
-            name: The call that waited, or what --group-by asks for
+            nvtx_path: The NVTX ranges around the call on its thread; NULL outside all ranges
+            name: The call that waited, or what --group-by selects
             calls: Waits
             per_range: Waits per range of --nvtx; NULL without it
-            host_wait_ns: Sum of the time that the host was blocked
-            avg_ns: Mean of it
-            max_ns: Longest
+            host_wait_ns: Time that the host was blocked, summed
+            avg_ns: Mean time that the host was blocked
+            max_ns: Longest wait
             gpu_idle_ns: GPU idle time that these waits caused
-            gpu_idle_wall_pct: gpu_idle_ns as a share of the wall
+            gpu_idle_wall_pct: gpu_idle_ns as a share of the wall time
             steady_count: Waits in steady steps; NULL where no steps were found
-            steady_idle_ns: gpu_idle_ns in steady steps; NULL where no steps were found
-            avg_bytes: Mean size of what was copied per wait; NULL for wait
+            steady_idle_ns: The part of gpu_idle_ns in steady steps; NULL where no steps were found
+            avg_bytes: Mean bytes copied per wait; NULL for wait
             process_id: Operating system's process id
             thread_id: Thread that waited
-            copy_kind: Which copy kind is about: D2H, H2D, D2D …; NULL for wait
-            is_copy: Whether the call that waited is that copy itself
+            copy_kind: The copy that kind names: D2H, H2D, D2D …; NULL for wait
+            is_copy: Whether the call that waited is the copy itself
         """
         ...
 
@@ -1783,14 +1814,14 @@ class Reports:
         NVTX range.
 
         Adds up the GPU time of every kernel execution by name. kernel_time_pct is the share of all kernel
-        time in scope, wall_pct the share of the wall. That may be more than 100 %: kernels overlap on
+        time in scope, wall_pct the share of the wall time. That may be more than 100 %: kernels overlap on
         several streams, and a scope counts a kernel that begins (--from, --to) or is launched (--nvtx) in
-        it whole, however long it runs; streams cuts to the scope. Durations are end - start as CUPTI
-        measured them on the GPU.
+        it with its full duration; streams cuts to the scope. Durations are end - start as CUPTI measured
+        them on the GPU.
 
         Look at the top three by time and the top by calls. Many calls with a moderate average: a per-layer
-        kernel, so a candidate for fusion. Few calls with a high average: optimise inside the kernel. A
-        small wall_pct all over: the GPU waits, see gaps.
+        kernel, so a candidate for fusion. Few calls with a high average: optimize the kernel itself. A
+        small wall_pct in all rows: the GPU waits, see gaps.
 
         Args:
             group_by: What one row stands for: the full, short or mangled name, the kernel's family or
@@ -1805,9 +1836,9 @@ class Reports:
             min_ns: Shortest
             max_ns: Longest
             stddev_ns: Sample standard deviation of the durations; NULL for a single call
-            p95_ns: 95 % were at most this long
+            p95_ns: 95th percentile of the durations
             kernel_time_pct: Share of all kernel time in scope
-            wall_pct: total_ns as a share of the wall; not cut to the scope
+            wall_pct: total_ns as a share of the wall time; not cut to the scope
             family: What the kernel does, by its name
             provenance: Where the kernel comes from, by its name
         """
@@ -1820,29 +1851,29 @@ class Reports:
         kernel or range, and what does that cost?
 
         Adds up the copies that moved unified memory (cudaMallocManaged) and the page faults, by what ran
-        meanwhile: the kernel that had begun last and was still running when the event began, and the
+        meanwhile: the kernel that had started last and was still running when the event began, and the
         innermost NVTX range of the call that launched it; without a kernel, the range of the thread that
-        launches most. in_kernels_ns is how much of the events' time lay within those kernels, which wait
-        for it at least in part. Page faults need --cuda-um-gpu-page-faults=true and --cuda-um-cpu-page-
-        faults=true.
+        makes the most launches. in_kernels_ns is how much of the events' time was within those kernels,
+        which wait for them at least in part. Page faults need --cuda-um-gpu-page-faults=true and --cuda-um-
+        cpu-page-faults=true.
 
         Migrations to the GPU during a kernel: it waits for pages that it touches first;
         cudaMemPrefetchAsync before the launch moves them in large pieces. Migrations back, or faults of the
-        CPU: prefetch to cudaCpuDeviceId before the host reads. Both again and again: cudaMemAdvise
-        (SetReadMostly, SetPreferredLocation, SetAccessedBy), or memory of one side and explicit copies.
-        Evictions: more is used than the GPU has.
+        CPU: prefetch to cudaCpuDeviceId before the host reads. Both repeatedly: cudaMemAdvise
+        (SetReadMostly, SetPreferredLocation, SetAccessedBy), or ordinary device or host memory and explicit
+        copies. Evictions: more memory is used than the GPU has.
 
         Columns:
             event: UM H2D, UM D2H or UM D2D: pages moved; GPU page faults, CPU page faults
             cause: Why the pages moved: page fault, prefetch, speculative, eviction, access counters,
                 unknown; NULL for page faults
             name: The kernel that ran when it began; NULL when none did
-            nvtx_path: The innermost NVTX range; NULL outside all
-            calls: Copies, groups of faults of a GPU, or faults of the CPU
+            nvtx_path: The innermost NVTX range; NULL outside all ranges
+            calls: Copies, groups of GPU page faults, or CPU page faults
             faults: Page faults; NULL for copies
             size_bytes: Bytes moved; NULL for page faults
-            total_ns: Sum of their durations; NULL for faults of the CPU
-            wall_pct: total_ns as a share of the wall
-            in_kernels_ns: How much of it lay within the kernel
+            total_ns: Sum of their durations; NULL for CPU page faults
+            wall_pct: total_ns as a share of the wall time
+            in_kernels_ns: The part of total_ns within the kernel
         """
         ...

@@ -90,7 +90,7 @@ class Trace(Session, Reports):
         self._refuse_pictures_of_several()
         drawn = strip(self, step_options.checked(options), step)
         if drawn is None:
-            raise UsageError("there is nothing to draw: nothing ran on a GPU in this scope", "narrow it less")
+            raise UsageError("there is nothing to draw: no GPU work is in this scope", "narrow it less")
         return picture.timeline(drawn, self.path.name + ("" if drawn.step is None else f": step {drawn.step}"))
 
     def idle_plot(self) -> Picture:
@@ -105,9 +105,9 @@ class Trace(Session, Reports):
         self._refuse_pictures_of_several()
         found = pictures.idle(self.answer("idle"))
         if not found:
-            raise UsageError("there is nothing to draw: nothing ran on a GPU in this scope", "narrow it less")
+            raise UsageError("there is nothing to draw: no GPU work is in this scope", "narrow it less")
         return picture.stacks(
-            found, f"{self.path.name}: where the wall of {'each' if len(found) > 1 else 'the'} GPU goes"
+            found, f"{self.path.name}: where the wall time of {'each' if len(found) > 1 else 'the'} GPU goes"
         )
 
     def roofline_plot(self, limit: int = 12, **params: Any) -> Picture:
@@ -158,7 +158,7 @@ class Trace(Session, Reports):
             return escape(f"{self!r}: {error.message}")
 
     def _refuse_pictures_of_several(self) -> None:
-        self.refuse_several("a picture is of one trace", "open one of them")
+        self.refuse_several("a picture shows one trace", "open one of them")
 
     @staticmethod
     def _reports() -> list[str]:

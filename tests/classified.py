@@ -133,7 +133,7 @@ def table(compared):
         )
         lines.append(f"| {' | '.join(cells)} |")
     counted = [row["bound"] in classes(sm, memory) for row, sm, memory in compared if classes(sm, memory)]
-    return "\n".join([*lines, "", f"{sum(counted)} of {len(counted)} that count are right."])
+    return "\n".join([*lines, "", f"{sum(counted)} of {len(counted)} that count are correct."])
 
 
 def own_name(name):

@@ -22,18 +22,29 @@ _NUMBERS = count()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let goldens be written."""
+    """Let goldens be written, and sweeps be whole."""
     parser.addoption("--golden", action="store_true", help="write the goldens that changed instead of comparing")
+    parser.addoption("--all", action="store_true", help="ask every question of every trace, not one of each kind")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Let tests start the tool as users do.
 
     They send Ctrl-C to it, which is ignored in a shell's background job; and without its bytecode each start takes
     longer.
     """
+    config.addinivalue_line("markers", "sweep: one more of a kind that the other tests have one of; run by --all")
+    config.addinivalue_line("markers", "wheel: what needs the files that a wheel carries; CI runs these on the wheel")
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is one more of a kind."""
+    if not config.getoption("--all"):
+        more = [item for item in items if item.get_closest_marker("sweep")]
+        config.hook.pytest_deselected(items=more)
+        items[:] = [item for item in items if not item.get_closest_marker("sweep")]
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -31,7 +31,7 @@ def write(folder: Path) -> dict[str, Path]:
         "2023.4": everything(any_version=True).write(folder / "2023.sqlite", version="2023.4"),
         "2022.2": everything(any_version=True).write(folder / "2022.sqlite", version="2022.2"),
         "earlier": everything().shifted(EARLIER).write(folder / "earlier.sqlite"),
-        "later": everything().shifted(LATER).write(folder / "later.sqlite"),
+        "later": everything().shifted(LATER).write(folder / "later.sqlite", lazy=False),
         "sample": SAMPLES / "churn.sqlite",
         "sample, shuffled": shuffled(SAMPLES / "churn.sqlite", folder / "churn.sqlite"),
         "sample with graphs": SAMPLES / "decode_graph_node.sqlite",

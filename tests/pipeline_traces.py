@@ -152,3 +152,103 @@ class PipelineRun:
     def _launch(host: Host, name: str, start: int, runs: int, stream: int = 7) -> None:
         at = max(host.now, start - _LAUNCH)
         host.launch(name, at=at, api=3_000, queue=start - at - 3_000, runs=runs, stream=stream)
+
+
+class RingRun(PipelineRun):
+    """Every rank hands blocks around a ring, as attention over long sequences does: to the next, from the one before.
+
+    In each of `stages` hops a rank computes, and then sends and receives in one kernel, which lasts until both of its
+    neighbors are there. `python` is thought before the third hop.
+    """
+
+    def _step(self, hosts: Sequence[Host], free: list[int], step: int, chance: random.Random) -> None:
+        count = len(hosts)
+        for hop in range(self.microbatches):
+            for rank, host in enumerate(hosts):
+                if hop == 2 and (late := self.python[rank].get(step, 0)):
+                    with host.nvtx("preprocess"):
+                        host.idle(free[rank] - host.now + late)
+                    free[rank] += late + _LAUNCH
+                runs = round(self.forward * self.slower.get(rank, 1.0)) + chance.randrange(2_000)
+                self._launch(host, "attention(float *)", free[rank] + 1_000, runs)
+                free[rank] += 1_000 + runs
+            there = list(free)
+            for rank, host in enumerate(hosts):
+                before, after = (rank - 1) % count, (rank + 1) % count
+                end = max(there[before], there[rank], there[after]) + 1_000 + self.transfer
+                at = max(host.now, there[rank] + 1_000 - 3 * _LAUNCH)
+                host.idle(at - host.now)
+                for name, peer in (("ncclSend", after), ("ncclRecv", before)):
+                    host.range(name, host.now, host.now + 1_000, domain="NCCL")
+                    event = next(row for row in reversed(host.trace.rows["NVTX_EVENTS"]) if row.get("end") is not None)
+                    event["binaryData"] = message(self.size, peer)
+                    host.idle(1_200)
+                self._launch(host, SEND_RECV, there[rank] + 1_000, end - there[rank] - 1_000, COMM_STREAM)
+                free[rank] = end
+
+
+class InterleavedRun(PipelineRun):
+    """A pipeline in which each rank has several stages: from the last rank a microbatch goes on at the first one.
+
+    Microbatches go forward in groups of as many as there are ranks, each group through all `chunks`, and backward
+    likewise. A rank does not wait until what it sends has arrived: it sends on a stream of its own.
+    """
+
+    chunks = 2
+
+    def _step(self, hosts: Sequence[Host], free: list[int], step: int, chance: random.Random) -> None:
+        count, lead = len(hosts), 200_000
+        plans = [self._order(count) for _ in hosts]
+        free[:] = [max(at, host.now + lead) for at, host in zip(free, hosts, strict=True)]
+        done: dict[tuple[str, int, int], tuple[int, int]] = {}  # of a microbatch at a stage: when, and on which rank
+        events: list[list[tuple]] = [[] for _ in hosts]
+        todo = [0] * count
+        while any(at < len(plan) for at, plan in zip(todo, plans, strict=True)):
+            for rank, plan in enumerate(plans):
+                while todo[rank] < len(plan):
+                    name, number, chunk = plan[todo[rank]]
+                    stage = chunk * count + rank
+                    needs = self._needs(name, number, stage, count)
+                    if needs and needs not in done:
+                        break
+                    if needs and done[needs][1] != rank:
+                        ready, sender = done[needs]
+                        end = max(free[rank], ready) + 1_000 + self.transfer
+                        events[rank].append((free[rank] + 1_000, end, "ncclRecv", sender))
+                        events[sender].append((ready + 1_000, end, "ncclSend", rank))
+                        free[rank] = end
+                    late = self.python[rank].get(step, 0) if (name, number, chunk) == ("gemm", 2, 0) else 0
+                    runs = round(self.forward * self.slower.get(rank, 1.0)) * (1 if name == "gemm" else 2)
+                    start = free[rank] + 1_000 + late
+                    free[rank] = start + runs + chance.randrange(2_000)
+                    events[rank].append((start, free[rank], name, -1))
+                    done[name, number, stage] = free[rank], rank
+                    todo[rank] += 1
+        for rank, host in enumerate(hosts):
+            for start, end, name, peer in sorted(events[rank]):
+                at = max(host.now, start - lead)
+                host.idle(at - host.now)
+                if peer >= 0:
+                    host.range(name, at, at + 2_500, domain="NCCL")
+                    event = next(row for row in reversed(host.trace.rows["NVTX_EVENTS"]) if row.get("end") is not None)
+                    event["binaryData"] = message(self.size, peer)
+                    host.idle(200)
+                stream = {"ncclSend": COMM_STREAM + 1, "ncclRecv": COMM_STREAM}.get(name, 7)
+                shown = SEND_RECV if peer >= 0 else f"{name}(float *)"
+                host.launch(shown, api=3_000, queue=start - host.now - 3_000, runs=end - start, stream=stream)
+            free[rank] = max(free[rank], *(end for _, end, *_ in events[rank]))
+
+    def _order(self, count: int) -> list[tuple[str, int, int]]:
+        plan = []
+        for name in ("gemm", "backward"):
+            for group in range(0, self.microbatches, count):
+                for chunk in range(self.chunks)[:: 1 if name == "gemm" else -1]:
+                    plan += [(name, number, chunk) for number in range(group, group + count)]
+        return plan
+
+    def _needs(self, name: str, number: int, stage: int, count: int) -> tuple[str, int, int] | None:
+        """The microbatch at the stage before; at the first one none, and the last one turns round."""
+        last = count * self.chunks - 1
+        if name == "gemm":
+            return (name, number, stage - 1) if stage else None
+        return (name, number, stage + 1) if stage < last else ("gemm", number, stage)

@@ -52,7 +52,7 @@ class Run:
         python: How long a rank thinks more than others in getting its data, by rank and step.
         slower: How many times as long its kernels take.
         transfer: How long a collective takes once all are there.
-        begins: The first step that a rank's capture has.
+        begins: The first step that a rank's capture has; `ends` is the first one that it no longer has.
         clock: How much later a rank's host says that it is, in ns, and how much faster its clock goes.
         jitter: Kernels and thinking differ by up to so many ns.
         leaves: Ranks leave a collective within so many ns.
@@ -69,6 +69,7 @@ class Run:
         self.slower: dict[int, float] = {}
         self.transfer = 300_000
         self.begins: dict[int, int] = {}
+        self.ends: dict[int, int] = {}
         self.clock: dict[int, tuple[int, float]] = {}
         self.jitter = 4_000
         self.leaves = 2_000
@@ -88,9 +89,10 @@ class Run:
         for rank, trace in enumerate(made):
             begins = self.begins.get(rank, 0)
             since = self._marks[rank][begins] - 500_000 if begins else 0
+            until = self._marks[rank][self.ends[rank]] - 500_000 if rank in self.ends else 1 << 62
             late, drift = self.clock.get(rank, (0, 0.0))
             for rows in trace.rows.values():
-                rows[:] = [row for row in rows if row.get("start") is None or row["start"] >= since]
+                rows[:] = [row for row in rows if row.get("start") is None or since <= row["start"] < until]
                 for row in rows:
                     for name in ("start", "end"):
                         if row.get(name) is not None:

@@ -132,7 +132,7 @@ class TestTraces:
         traces = Traces([tmp_path])
         assert traces.find("run/a.sqlite") == traces.find(str(file)) == file
         assert Traces([file]).find(None) == Traces([file]).find("a.sqlite") == file
-        with pytest.raises(UsageError, match="not said which") as refused:
+        with pytest.raises(UsageError, match="unclear which") as refused:
             Traces([CHURN.parent]).find(None)
         assert "churn" in refused.value.hint
 
@@ -210,5 +210,5 @@ def test_a_client_of_the_protocol_gets_the_answers_of_the_command_line_and_no_fi
 
 
 def test_a_server_needs_to_know_what_may_be_asked():
-    with pytest.raises(UsageError, match="no trace and no folder"):
+    with pytest.raises(UsageError, match="name a trace or a folder"):
         COMMANDS["mcp"].make()()

@@ -22,7 +22,7 @@ PACKAGE = Path(nsys_insight.__file__).parent
 QUERIES = PACKAGE.parent / "queries"
 # From the cellar up; those of one line stand side by side, and know nothing of each other.
 FLOORS = """
-    errors paths progress version
+    errors extras paths progress version
     outputs text
     sql
     ingest

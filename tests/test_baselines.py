@@ -74,17 +74,17 @@ def test_a_baseline_from_save_to_rm(run, repository, traces):
     assert shown[None, "wall_ns"]["mean"] == pytest.approx(row["wall_ns"])
     assert ("decode, batch 4", "wall_ns") in shown
 
-    # The same run keeps it; another workload is said to be one.
+    # The same run keeps it; different workload is said to be one.
     same = run("check", traces.before, "--baseline", "main", "--param", "batch=8", "-f", "json")
     assert same.code == 0
-    assert "another workload: batch was 4 and is 8" in same.err
+    assert any("different workload: batch was 4 and is 8" in note for note in json.loads(same.out)["notes"])
     # A phase that got slower breaks it; that it ran on another GPU is said.
     worse = run("check", traces.after, "--baseline", "v1", "-f", "json")
     assert worse.code == 1
     broken = {one["metric"] for one in json.loads(worse.out)["rows"] if one["verdict"] == "broken"}
     assert broken == {"mixed_batch_2_wall_ns", "mixed_batch_4_wall_ns"}
-    assert "another GPU (NVIDIA H200; this is NVIDIA H100)" in worse.err
-    assert "one got faster at the cost of another" in run("diff", "main", traces.after).err
+    assert any("another GPU (NVIDIA H200; this is NVIDIA H100)" in note for note in json.loads(worse.out)["notes"])
+    assert "one phase got faster at the cost of another" in run("diff", "main", traces.after).err
 
     assert run("check", traces.after, "--baseline", "mian").err == (
         "error: there is no baseline 'mian'\nhint: did you mean main?\n"
@@ -187,7 +187,7 @@ def test_the_steps_of_the_action(run, repository, traces, tmp_path):
     assert codes["verdict"][0] == 1
     assert values["steps.check.outputs.code"] == "1"
     assert "2 of 11 budgets broken" in summary
-    assert "one got faster at the cost of another" in summary
+    assert "one phase got faster at the cost of another" in summary
     assert ET.parse(values["steps.check.outputs.junit"]).getroot().get("failures") == "2"  # noqa: S314 - written above
     assert len(json.loads(Path(values["steps.check.outputs.sarif"]).read_text())["runs"][0]["results"]) == 2
     # What cannot be read is told, and nothing of the run before is left.

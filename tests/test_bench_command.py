@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from schemas import valid
 
 from nsys_insight.bench import machine, measure, outputs, sanitizer
 from nsys_insight.cli.main import main
@@ -128,6 +129,7 @@ class TestOneCommand:
     def test_what_was_measured_with_its_direction(self, run, program):
         result = run("bench", "--warmup", 2, "-f", "json", "--", "8", "1.0")
         found = json.loads(result.stdout)
+        valid(found, "bench", "answer")
         assert [(row["metric"], row["better"], row["count"]) for row in found["rows"]] == [
             ("decode [tok/s]", "higher", 10), ("memory [MiB]", "lower", 10),
         ]  # fmt: skip
@@ -185,7 +187,7 @@ class TestOneCommand:
         ("third", "said"),
         [
             ("RESULT b 1 ms", "a was not measured in repetition 3, unlike before"),
-            ("RESULT a nan ms", "a is no number in"),
+            ("RESULT a nan ms", "a is not a number in"),
         ],
     )
     def test_repetitions_measure_the_same(self, run, monkeypatch, third, said):
@@ -207,13 +209,14 @@ class TestTwoSides:
         flags = ["bench", "--warmup", 0, "-f", "json", "--before", "8 1.0", "--after", "8 1.1"]
         result = run(*flags, "--test", "8 1")
         assert (result.code, self.decision(result)) == (0, "accept")
+        valid(json.loads(result.stdout), "bench", "answer")
         assert program[1:9] == [1.0, 1.1, 1.1, 1.0, 1.0, 1.1, 1.1, 1.0]
         rows = json.loads(result.stdout)["rows"]
         assert [row["verdict"] for row in rows] == ["better", "worse"]
         assert rows[0]["low_pct"] < 10 < rows[0]["high_pct"]
         unchecked = run(*flags)
         assert (unchecked.code, self.decision(unchecked)) == (0, "unchecked")
-        assert "nobody looked whether results are right" in unchecked.stderr
+        assert "correctness was not checked" in " ".join(json.loads(unchecked.stdout)["notes"])
 
     @pytest.mark.usefixtures("program")
     def test_what_is_worse_or_wrong_ends_with_1(self, run):
@@ -228,13 +231,13 @@ class TestTwoSides:
         flags = ["bench", "--warmup", 0, "--metric", "memory", *sides]
         assert run(*flags).stdout.startswith("revert: memory 1,000 → 1,100 MiB (+10.0 %), lower is better")
         higher = run(*flags, "--higher", "memory")
-        assert higher.stdout.startswith("faster, and nobody looked whether it is right: memory")
+        assert higher.stdout.startswith("faster, but correctness was not checked: memory")
 
     @pytest.mark.usefixtures("program")
     def test_other_workloads_are_not_compared_without_saying_so(self, run):
         flags = ["bench", "--warmup", 0, "--before", "8 1.0", "--after", "16 1.1"]
         result = run(*flags)
-        assert result.stdout.startswith("cannot be determined: these are different workloads: batch 8 and 16")
+        assert result.stdout.startswith("cannot be determined: the workloads differ: batch 8 and 16")
         assert run(*flags, "--vary", "batch").stdout.startswith("faster")
 
     @pytest.mark.usefixtures("program")

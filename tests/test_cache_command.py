@@ -134,7 +134,7 @@ def test_clear_keeps_what_an_open_process_uses_and_says_so(traces):
     ("arguments", "environment", "said"),
     [
         (["cache", "clear", "--older-than", "soon"], {}, "--older-than takes an age, not 'soon'"),
-        (["cache"], {"NSYS_INSIGHT_CACHE_SIZE": "5XB"}, "$NSYS_INSIGHT_CACHE_SIZE takes a number of bytes, not '5XB'"),
+        (["cache"], {"NSYS_INSIGHT_CACHE_SIZE": "5XB"}, "$NSYS_INSIGHT_CACHE_SIZE takes a size in bytes, not '5XB'"),
         (["cache", "--format", "xml"], {}, "there is no format 'xml'"),
     ],
 )

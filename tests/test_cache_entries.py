@@ -352,7 +352,7 @@ class TestRoom:
 
     def test_a_size_that_is_none_is_told_before_anything_is_made(self, folder, at_most):
         at_most("much")
-        with pytest.raises(UsageError, match=r"\$NSYS_INSIGHT_CACHE_SIZE takes a number of bytes, not 'much'"):
+        with pytest.raises(UsageError, match=r"\$NSYS_INSIGHT_CACHE_SIZE takes a size in bytes, not 'much'"):
             made("one")
         assert not list(folder.iterdir())
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 import struct
+from collections import defaultdict
 from contextlib import closing
+from importlib import import_module
 
 import pytest
 from opening import open_trace as opened
 from synthetic import Trace
 
 import nsys_insight
+from nsys_insight.model import views
+from nsys_insight.packs.built_in import built_in
 from tests.conftest import REPOSITORY
 
 APP, TORCH, PYTHON = "/home/user/app", "/usr/lib/libtorch_cuda.so", "/usr/bin/python3.11"
@@ -63,11 +67,11 @@ def each_caller():
     return trace
 
 
-def loop():
+def loop(times=4):
     """Give a loop in which one function reads back for two callers, and all kinds of calls have backtraces, or none."""
     trace = Trace()
     host = trace.thread()
-    for _ in range(4):
+    for _ in range(times):
         with host.nvtx("step"), host.inside(MAIN):
             host.malloc(1 << 20).call("cudaGetDevice")
             for caller, runs in (("train", 20_000), ("evaluate", 50_000)):
@@ -76,6 +80,10 @@ def loop():
             host.copy("H2D", 1 << 16, source="pageable").memset(64).sync("stream").free()
         host.launch("bare").idle(10_000)
     return trace
+
+
+def once():
+    return loop(times=1)
 
 
 def without_chains():
@@ -235,6 +243,89 @@ def test_chains_that_are_broken_or_empty_leave_the_call_in(tmp_path):
     assert {row["name"]: row["calls"] for row in rows} == {"(no backtrace)": 2, "main (app)": 1}
 
 
+# What may be wrong with a chain: its frames as (depth, function, file), and the caller that is told; None is none. A
+# number is the id of a string that the trace does not have.
+UNKNOWN_ID = 1 << 30
+DRIVER = (0, "0x1", "/usr/lib/libcuda.so.550")
+BROKEN = {
+    "frames are missing between": ([DRIVER, (7, "train", APP), (60, "main", APP)], "train (app)"),
+    "the innermost frames are missing": ([(5, "train", APP), (6, "main", APP)], "train (app)"),
+    "frames out of order": ([(2, "main", APP), (1, "train", APP), DRIVER], "train (app)"),
+    "depths that cannot be": ([(-3, "train", APP), (1 << 40, "main", APP)], "train (app)"),
+    "addresses without symbols": ([DRIVER, (1, "0x55d0", APP), (2, "0x55f8", APP)], "app (no symbol)"),
+    "one symbol among addresses": ([(0, "0x55d0", APP), (1, "train", APP), (2, "0x55f8", APP)], "train (app)"),
+    "a symbol that is not in the trace": ([(0, UNKNOWN_ID, APP)], "app (no symbol)"),
+    "a module that is not in the trace": ([(0, "train", UNKNOWN_ID)], "train"),
+    "a module without a name": ([(0, "train", "")], "train"),
+    "neither of them in the trace": ([(0, UNKNOWN_ID, UNKNOWN_ID)], None),
+    "an address in no module": ([(0, "0x55d0", "")], None),
+    "only frames of CUDA": ([DRIVER, (1, "cudaLaunchKernel", "/usr/lib/libcudart.so.12")], None),
+    "only what nsys says of it": ([(0, "[Max depth]", "[Max depth]")], None),
+    "no frame at all": ([], None),
+}
+
+
+def test_broken_chains_tell_what_is_left_of_them_or_nothing(tmp_path):
+    trace = Trace()
+    host = trace.thread()
+    missing = []
+    for number, (frames, _) in enumerate(BROKEN.values(), start=1):
+        host.launch("k")
+        trace.rows["CUPTI_ACTIVITY_KIND_RUNTIME"][-1]["callchainId"] = number
+        for depth, symbol, module in frames:
+            unresolved = 1 if str(symbol).startswith("0x") else None
+            names = {"symbol": symbol, "module": module}
+            missing += [(column, number) for column, name in names.items() if name == UNKNOWN_ID]
+            trace.row(
+                "CUDA_CALLCHAINS", id=number, unresolved=unresolved, stackDepth=depth,
+                **{column: "" if name == UNKNOWN_ID else name for column, name in names.items()},
+            )  # fmt: skip
+    path = trace.write(tmp_path / "broken.sqlite")
+    with closing(sqlite3.connect(path)) as database, database:
+        for column, number in missing:
+            database.execute(f"UPDATE CUDA_CALLCHAINS SET {column} = {UNKNOWN_ID} WHERE id = ?", (number,))
+    with opened(path) as broken:
+        rows = broken.query(
+            """SELECT p.name FROM api_calls LEFT JOIN call_places AS p USING (process_id, correlation_id)
+               ORDER BY start_ns"""
+        ).rows()
+        told = dict(zip(BROKEN, (name for (name,) in rows), strict=True))
+        assert told == {what: name for what, (_, name) in BROKEN.items()}
+        answers = [broken.answer("launches", group_by=group_by) for group_by in ("caller", "stack")]
+        assert [sum(row["calls"] for row in answer.dicts()) for answer in answers] == [len(BROKEN)] * 2
+    unnamed = sum(name is None for _, name in BROKEN.values())
+    assert all(f"{unnamed} of {len(BROKEN)} CUDA calls have no backtrace" in " ".join(one.notes) for one in answers)
+
+
+def test_chains_that_are_alike_are_kept_once_and_those_of_samples_apart():
+    """As a big trace has them: a chain for each call, few of which differ (`benchmarks/tile.py`)."""
+    reports = built_in()
+    of_calls = {"api_frames", "python_frames", "callers", "called_from"}
+    assert not views.facts_read(reports["cpu-work"].sql) & of_calls
+    with nsys_insight.open(REPOSITORY / "tests/data/chains/decode_cpu.sqlite", use_cache=False) as trace:
+        stacks = {row["name"] for row in trace.answer("launches", group_by="stack").dicts()}
+        ((frames,),) = trace.query("SELECT count(*) FROM call_frames WHERE of = 'api'").rows()
+        counted = "SELECT count(*), count(DISTINCT signature) FROM facts.callers"
+        ((chains, alike),) = trace._connection.duckdb.execute(counted).fetchall()
+    assert frames > 20_000
+    assert chains == 838
+    assert len(stacks) <= alike < 50
+
+
+def test_a_tiled_trace_has_as_many_calls_of_each_caller(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(REPOSITORY / "benchmarks")
+    tile = import_module("tile").tile
+    source, target = REPOSITORY / "tests/data/chains/decode_cpu.sqlite", tmp_path / "tiled.sqlite"
+    times = 3
+    tile(source, target, times)
+    asked = "SELECT name, count(*) AS calls, count(DISTINCT chain_id) AS chains FROM call_places GROUP BY name"
+    frames = "SELECT of, count(*) FROM call_frames GROUP BY of"
+    with opened(source) as one, opened(target) as tiled:
+        for query in (asked, frames):
+            known = {name: [times * count for count in counts] for name, *counts in one.query(query).rows()}
+            assert {name: counts for name, *counts in tiled.query(query).rows()} == known
+
+
 def test_of_a_real_trace_calls_are_named_by_the_operator_of_pytorch():
     """The program reads each of its 8 tokens back with `.item()` (tests/data/chains/README.md)."""
     with opened(REPOSITORY / "tests" / "data" / "chains" / "decode_cpu.sqlite") as trace:
@@ -242,3 +333,30 @@ def test_of_a_real_trace_calls_are_named_by_the_operator_of_pytorch():
         launches = {row["name"]: row["calls"] for row in trace.answer("launches", group_by="caller").dicts()}
     assert [(row["name"], row["calls"]) for row in reads] == [("aten::_local_scalar_dense", 8)]
     assert {"aten::mul_Tensor", "aten::copy_", "aten::add_Tensor"} <= launches.keys()
+
+
+def by_bottleneck(rows):
+    """Add up what `host` says by what the host does."""
+    sums = defaultdict(int)
+    for row in rows:
+        for column in ("recoverable_ns", *(("host_ns", "count") if row["code"] != "cpu_work" else ())):
+            sums[row["code"], column] += row[column] or 0
+    return sums
+
+
+@pytest.mark.parametrize(
+    "made", [loop, once, without_chains, "tests/data/chains/decode_cpu", "sample_traces/churn"],
+    ids=lambda made: getattr(made, "__name__", made),
+)  # fmt: skip
+def test_what_the_host_does_adds_up_over_callers(written, made):
+    """In steady steps, and in a trace in which there are none."""
+    with opened(REPOSITORY / f"{made}.sqlite" if isinstance(made, str) else written(made)) as trace:
+        assert bool(trace.query("FROM steps WHERE phase = 'steady'").rows()) == (made is not once)
+        known = pytest.approx(by_bottleneck(trace.answer("host").dicts()))
+        for group_by in ("caller", "stack")[: 2 - isinstance(made, str)]:
+            rows = trace.answer("host", group_by=group_by).dicts()
+            assert by_bottleneck(rows) == known, group_by
+            assert any(row["caller"] != "(no backtrace)" for row in rows)
+            # Whose the CPU's work was, a backtrace of the launch that it delayed does not say.
+            of_work = [row["caller"] for row in rows if row["code"] == "cpu_work" and row["caller"] != "(no backtrace)"]
+            assert all(caller.startswith("before the launch ") for caller in of_work)

@@ -214,8 +214,8 @@ class TestOwnEntries:
         ("text", "said"),
         [
             ("[[kernels]]\nwords = ['add']", "lacks 'family'"),
-            ("[[kernels]\n", "is not as it should be"),
-            ("[[kernels]]\nfamily = 'x'\npatterns = ['(']", "is not as it should be"),
+            ("[[kernels]\n", "is not valid"),
+            ("[[kernels]]\nfamily = 'x'\npatterns = ['(']", "is not valid"),
             ("", "lacks 'kernels'"),
         ],
     )

@@ -1,6 +1,7 @@
 """The command line as users meet it: another process, its exit code, stdout, stderr, and nothing else.
 
-CI runs these on the installed wheel, away from the checkout, with NSYS_INSIGHT_COMMAND set to its console script.
+CI runs those that are marked `wheel` on the installed wheel, away from the checkout, with NSYS_INSIGHT_COMMAND set to
+its console script.
 """
 
 import csv
@@ -60,6 +61,37 @@ def run(*arguments, **environment):
     )  # fmt: skip
 
 
+# To start the command for each report would take half a minute. It prints what each of many commands printed.
+IN_ONE = """
+import contextlib, io, json, sys
+from nsys_insight.cli.main import main
+
+done = []
+for arguments in json.loads(sys.stdin.read()):
+    sys.argv = ["nsys-insight", *arguments]
+    printed, said, code = io.StringIO(), io.StringIO(), 0
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(said):
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code or 0
+    done.append((code, printed.getvalue(), said.getvalue()))
+json.dump(done, sys.stdout)
+"""
+
+
+def run_in_one(commands, **environment):
+    """Run commands one after the other in one process; give the code, stdout and stderr of each."""
+    if len(COMMAND) > 1:
+        environment["PYTHONPATH"] = str(Path(__file__).parent.parent)
+    done = subprocess.run(
+        [python(), "-c", IN_ONE], input=json.dumps(list(commands)),
+        capture_output=True, text=True, check=True, env={**os.environ, **environment},
+    )  # fmt: skip
+    return list(map(tuple, json.loads(done.stdout)))
+
+
+@pytest.mark.wheel
 def test_without_arguments_it_shows_what_it_can_do(folder):
     result = run()
     assert result.returncode == 0
@@ -77,7 +109,7 @@ def test_without_arguments_it_says_what_bounds_the_only_trace_of_the_folder(fold
     assert run().stdout.startswith("one.sqlite: launch-bound")  # the one used last
     several = run(NSYS_INSIGHT_CACHE_DIR=str(folder / "new")).stdout.splitlines()
     assert several[:2] == [
-        "2 traces are here: one.sqlite, two.sqlite", "What bounds one: nsys-insight diagnose one.sqlite",
+        "2 traces are in this folder: one.sqlite, two.sqlite", "To diagnose one: nsys-insight diagnose one.sqlite",
     ]  # fmt: skip
     broken = folder / "broken.sqlite"
     broken.write_bytes(b"nothing")
@@ -86,6 +118,7 @@ def test_without_arguments_it_says_what_bounds_the_only_trace_of_the_folder(fold
     assert "diagnose" in result.stdout
 
 
+@pytest.mark.wheel
 def test_a_diagnosis_is_text_for_people_and_rows_for_machines(folder, demo_trace):
     shutil.copy(demo_trace, folder / "mine.sqlite")  # the path of the trace stands in the text
     people = run("diagnose", "mine.sqlite", COLUMNS="80")
@@ -105,6 +138,7 @@ def test_a_diagnosis_is_text_for_people_and_rows_for_machines(folder, demo_trace
     assert run("diagnose", folder / "none.sqlite").returncode == 3
 
 
+@pytest.mark.wheel
 def test_help_of_a_report_says_how_it_counts_and_what_its_columns_mean(folder):
     result = run("top", "--help", COLUMNS="200")
     assert result.returncode == 0
@@ -113,20 +147,38 @@ def test_help_of_a_report_says_how_it_counts_and_what_its_columns_mean(folder):
     assert "--nvtx" in result.stdout
 
 
-@pytest.mark.parametrize("report", REPORTS)
-def test_every_report_answers_on_the_demo_trace_and_fits_a_narrow_terminal(folder, demo_trace, report):
-    flags = ["--tokens", "32"] if report == "per-token" else []
-    result = run(report, demo_trace, *flags, COLUMNS="80")
-    assert result.returncode == 0, result.stderr
-    assert 0 < max(map(len, result.stdout.splitlines())) <= 80
-    assert "\x1b" not in result.stdout + result.stderr
-    assert all(line.startswith("note: ") for line in result.stderr.splitlines())
+def asked(report, trace, *flags):
+    """What is typed to ask a report of the demo trace."""
+    return [report, str(trace), *(["--tokens", "32"] if report == "per-token" else []), *flags]
 
 
+@pytest.fixture(scope="module")
+def answers(demo_trace):
+    """What all reports print at 80 columns and as JSON, by report and flags."""
+    commands = {
+        (report, *flags): asked(report, demo_trace, *flags)
+        for report in REPORTS
+        for flags in ((), ("--format", "json"))
+    }
+    return dict(zip(commands, run_in_one(commands.values(), COLUMNS="80"), strict=True))
+
+
+@pytest.mark.wheel
 @pytest.mark.parametrize("report", REPORTS)
-def test_json_is_one_object_with_units_and_meanings(folder, demo_trace, report):
-    flags = ["--tokens", "32"] if report == "per-token" else []
-    answer = json.loads(run(report, demo_trace, "--format", "json", *flags).stdout)
+def test_every_report_answers_on_the_demo_trace_and_fits_a_narrow_terminal(answers, report):
+    code, printed, said = answers[report,]
+    assert code == 0, said
+    assert 0 < max(map(len, printed.splitlines())) <= 80
+    assert "\x1b" not in printed + said
+    assert all(line.startswith("note: ") for line in said.splitlines())
+
+
+@pytest.mark.wheel
+@pytest.mark.parametrize("report", REPORTS)
+def test_json_is_one_object_with_units_and_meanings(answers, demo_trace, report):
+    code, printed, said = answers[report, "--format", "json"]
+    assert code == 0, said
+    answer = json.loads(printed)
     assert answer["schema"] == "nsys-insight/1"
     assert answer["report"] == report
     assert answer["trace"]["file"] == demo_trace.name
@@ -135,6 +187,13 @@ def test_json_is_one_object_with_units_and_meanings(folder, demo_trace, report):
     # This program allocates nothing after its warm-up; everything else it does.
     assert bool(answer["rows"]) == (report != "mallocs")
     assert all(list(row) == names for row in answer["rows"])
+
+
+def test_a_process_of_its_own_prints_what_one_of_many_prints(folder, demo_trace, answers):
+    """Colors, widths and notes are settled anew for each."""
+    for report, *flags in (("gaps",), ("per-token", "--format", "json")):
+        result = run(*asked(report, demo_trace, *flags), COLUMNS="80")
+        assert (result.returncode, result.stdout, result.stderr) == answers[report, *flags]
 
 
 def test_csv_has_all_rows_raw_numbers_and_full_names(folder, demo_trace):
@@ -153,28 +212,14 @@ def test_a_cut_table_says_so_in_its_footer_and_names_the_flag(folder, demo_trace
     assert whole.stdout.rstrip().endswith("30 rows")
 
 
-@pytest.mark.parametrize("width", [120, 200])
-def test_a_table_fits_the_terminal(folder, demo_trace, width):
-    """All in one process, which asks what the command asks: to start it for each would take half a minute."""
-    script = """if True:
-        import contextlib, io, sys
-        from nsys_insight.cli.main import main
-        trace, *reports = sys.argv[1:]
-        for report in reports:
-            sys.argv = ["nsys-insight", report, trace, *(["--tokens", "32"] if report == "per-token" else [])]
-            with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.suppress(SystemExit):
-                main()
-            print(report, max(map(len, printed.getvalue().splitlines())))
-    """
-    done = subprocess.run(
-        [python(), "-c", script, demo_trace, *REPORTS],
-        capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": str(width)},
-    )  # fmt: skip
-    widths = dict(line.split() for line in done.stdout.splitlines())
-    assert list(widths) == REPORTS
-    assert all(0 < int(found) <= width for found in widths.values()), widths
+@pytest.mark.parametrize("width", [pytest.param(120, marks=pytest.mark.sweep), 200])
+def test_a_table_fits_the_terminal(demo_trace, width):
+    answers = run_in_one([asked(report, demo_trace) for report in REPORTS], COLUMNS=str(width))
+    widths = [max(map(len, printed.splitlines())) for _, printed, _ in answers]
+    assert all(0 < found <= width for found in widths), widths
 
 
+@pytest.mark.wheel
 def test_output_goes_to_a_file_in_the_format_of_its_suffix(folder, demo_trace):
     for name in ("top.csv", "top.json", "top.md", "top.parquet", "top.jsonl", "top.txt"):
         result = run("top", demo_trace, "-o", name)
@@ -270,12 +315,13 @@ def test_nothing_is_written_beside_the_trace_and_its_bytes_stay(folder, demo_tra
     trace = folder / "trace.sqlite"
     shutil.copy(demo_trace, trace)
     before = (trace.read_bytes(), trace.stat().st_mtime_ns)
-    for report in REPORTS:
-        assert run(report, trace, *(["--tokens", "32"] if report == "per-token" else []), "--cache").returncode == 0
+    answers = run_in_one([asked(report, trace, "--cache") for report in REPORTS])
+    assert [code for code, _, _ in answers] == [0] * len(REPORTS)
     assert (trace.read_bytes(), trace.stat().st_mtime_ns) == before
     assert [path.name for path in folder.iterdir()] == ["trace.sqlite"]
 
 
+@pytest.mark.wheel
 def test_two_processes_on_a_cold_cache_both_answer(folder, demo_trace):
     arguments = [*COMMAND, "top", str(demo_trace), "--cache", "--format", "csv"]
     both = [subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
@@ -313,7 +359,7 @@ def test_every_error_has_its_exit_code(folder, demo_trace, arguments, code):
 def test_an_empty_answer_is_a_success_that_says_what_it_means(folder, demo_trace):
     result = run("top", demo_trace, "--device", "7")
     assert result.returncode == 0
-    assert "Nothing in this scope (device 7)" in result.stdout
+    assert "Nothing in this scope (--device 7)" in result.stdout
 
 
 @pytest.mark.parametrize("asked", ["sql {} 'SELECT * FROM kernels' --format csv", "api {} --limit 0"])
@@ -328,6 +374,7 @@ def test_a_closed_pipe_is_no_drama(demo_trace, asked):
     assert "Traceback" not in line.stderr
 
 
+@pytest.mark.wheel
 def test_the_demo_runs(folder):
     result = run("demo")
     assert result.returncode == 0, result.stderr
@@ -335,6 +382,7 @@ def test_the_demo_runs(folder):
     assert result.stdout.startswith("$ nsys-insight diagnose decode_eager.sqlite")
 
 
+@pytest.mark.wheel
 def test_a_report_is_a_page_with_all_that_it_needs(folder, demo_trace):
     result = run("report", demo_trace, "-o", "report.html")
     assert (result.returncode, result.stdout) == (0, ""), result.stderr
@@ -362,6 +410,7 @@ def test_f_is_the_format_everywhere(folder, demo_trace):
     assert "--file query.sql" in failed.stderr
 
 
+@pytest.mark.wheel
 def test_the_version_is_told(folder):
     assert run("--version").stdout.startswith("nsys-insight ")
 

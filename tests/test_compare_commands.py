@@ -167,7 +167,7 @@ class TestBenchmarks:
                 path.write_text(json.dumps([{metric: middle + off} for off in range(-3, 4)]))
             result = run("diff", *paths)
             assert result.stdout.startswith(decision)
-            assert ("whether more or less of points is better" in result.stderr) == (metric == "points")
+            assert ("whether higher or lower points is better" in result.stderr) == (metric == "points")
 
     def test_the_user_says_what_is_better_and_files_may_be_what_was_printed(self, run, tmp_path):
         paths = [tmp_path / "before.txt", tmp_path / "after.log"]

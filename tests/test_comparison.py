@@ -71,7 +71,7 @@ def test_other_lengths_and_other_warm_ups_are_noise(plain, tmp_path, steps, warm
     found = compare([plain], [decode(tmp_path / "after.sqlite", seed=2, steps=steps, warm_up=warm_up)])
     assert moved(found) == {}
     assert found.decision == "indistinguishable"
-    assert "would have shown" in needs(found)
+    assert "would have been detected" in needs(found)
 
 
 def test_a_kernel_that_got_5_percent_slower_is_found_and_no_other(plain, tmp_path):
@@ -248,6 +248,14 @@ class TestSamples:
         (new,) = [row for row in kernels if row.verdict == "new"]
         assert "CUDAFunctorOnSelf_add<long>" in new.name
         assert all(row.match == "name" for row in kernels if row is not new)
+
+    def test_the_phase_that_the_steps_are_of_has_their_figure(self, sample):
+        found = compare([measured(sample("decode_eager"))], [measured(sample("decode_graph_node"))])
+        whole, phase = (
+            next(row for row in found.rows if (row.part, row.name, row.metric) == (*of, "wall_ns"))
+            for of in (("run", None), ("phase", "decode"))
+        )
+        assert (phase.before, phase.after) == (whole.before, whole.after)
 
     def test_kernels_that_a_graph_hides_are_not_gone(self, sample):
         found = compare([measured(sample("decode_eager"))], [measured(sample("decode_graph_whole"))])

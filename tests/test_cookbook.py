@@ -61,7 +61,7 @@ def test_a_recipe_answers(question, traces):
     [
         ("Which kernels take the time, and what share of it?", TOP),
         ("How many launches does a token take?", LAUNCHES),
-        ("With which grids and blocks does each kernel run?", CONFIGS),
+        ("Which grids and blocks does each kernel run with?", CONFIGS),
     ],
 )
 def test_the_seeds_give_the_same_numbers_in_fewer_characters(question, by_hand, traces):

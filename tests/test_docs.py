@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -67,7 +68,17 @@ def test_every_command_that_the_readme_names_is_there():
     assert named <= set(OTHERS) | set(built_in())
 
 
-def test_the_page_about_the_views_is_what_the_model_says():
+@pytest.fixture(scope="module")
+def described():
+    """Describe the views, each once for all that read it."""
+    from nsys_insight.session import schema
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(schema, "described", cache(schema.described))
+        yield schema.described
+
+
+def test_the_page_about_the_views_is_what_the_model_says(described):
     assert (REPOSITORY / "docs" / "model.md").read_text(encoding="utf-8") == GENERATE["model_page"]()
 
 
@@ -79,9 +90,7 @@ def test_the_reports_that_the_skill_lists_are_what_their_headers_say():
     assert GENERATE["SKILL_REPORTS"].read_text(encoding="utf-8") == GENERATE["skill_reports"]()
 
 
-def test_every_view_and_every_column_is_documented():
-    from nsys_insight.session.schema import described
-
+def test_every_view_and_every_column_is_documented(described):
     for view, meaning in described().rows():
         assert meaning, view
         assert [column for column, _, _, text in described(view).rows() if not text] == [], view

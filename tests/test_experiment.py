@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from schemas import valid
 
 from nsys_insight.bench import measure
 from nsys_insight.bench.programs import Ran
@@ -71,6 +72,7 @@ def test_a_loop_of_a_gain_a_loss_and_a_break(run, tmp_path):
         (0, "kept", "baseline"), (1, "kept", "accept"), (2, "reverted", "revert"),
     ]  # fmt: skip
     assert found["summary"]["current"] == 1
+    valid(found, "experiment", "answer")
     text = (tmp_path / "experiment" / "log.md").read_text()
     assert text == run("log", "-f", "markdown").stdout
     for expected in (
@@ -122,7 +124,7 @@ def test_without_tests_nothing_is_accepted(run):
     result = run("try", "Faster", "--bench", "lean 1.2", "-f", "json")
     assert json.loads(result.stdout)["rows"][0]["decision"] == "unchecked"
     assert result.code == 0
-    assert "the rule said unchecked, and it is kept all the same" in run("keep").stderr
+    assert "the rule said unchecked, but the change is kept" in run("keep").stderr
 
 
 def test_each_step_needs_the_one_before(run):

@@ -262,10 +262,10 @@ class TestFailures:
             ("echo 'Exportation error: Unsupported version.' >&2; exit 1", "Unsupported version"),
             (f"echo {shlex.quote(BOOST)}; echo 'Exportation error: No such table.'; exit 1", "No such table"),
             ("echo 'nsys: error while loading shared libraries: libssh.so' >&2; exit 127", "libssh.so"),
-            ("exit 3", "exit code 3 and said nothing"),
-            ("exit 0", "wrote no whole export"),
-            ("printf 'SQLite format 3' > $OUT", "wrote no whole export"),
-            ('cp GOOD "$OUT"; truncate -s 5000 "$OUT"', "wrote no whole export"),
+            ("exit 3", "exit code 3 without output"),
+            ("exit 0", "wrote no complete export"),
+            ("printf 'SQLite format 3' > $OUT", "wrote no complete export"),
+            ('cp GOOD "$OUT"; truncate -s 5000 "$OUT"', "wrote no complete export"),
             ('cp GOOD "$OUT"; exit 1', "exit code 1"),
             ('cp GOOD "$OUT"; kill -9 $$', "killed by signal 9"),
         ],
@@ -411,7 +411,7 @@ class TestTheExportBesideTheReport:
         beside, notes = made_export(report.with_suffix(".sqlite")), []
         os.truncate(beside, 5000)
         refusal(report, note=notes.append)
-        assert notes == [f"{beside} is not a whole export of nsys and not used"]
+        assert notes == [f"{beside} is not a complete nsys export and is not used"]
 
     def test_is_read_without_writing_beside_it(self, report, cache):
         beside = made_export(report.with_suffix(".sqlite"))

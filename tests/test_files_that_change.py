@@ -13,7 +13,7 @@ import nsys_insight
 from nsys_insight.errors import TraceError
 from nsys_insight.ingest import cache, cache_entries, cache_folder, ways
 
-CHANGED = r"trace\.sqlite was replaced or written to while it was read"
+CHANGED = r"trace\.sqlite was replaced or written to while it was being read"
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_one_that_is_removed_is_said_to_be(path):
     with nsys_insight.open(path, use_cache=False) as trace:
         trace.answer("info")
         path.unlink()
-        with pytest.raises(TraceError, match="was removed while it was read"):
+        with pytest.raises(TraceError, match="was removed while it was being read"):
             trace.answer("top")
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import signal
+import subprocess
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -19,7 +22,7 @@ from nsys_insight.errors import ToolError, TraceError, UsageError
 from nsys_insight.facts import file, store
 from nsys_insight.fleet import pool
 from nsys_insight.fleet.fleet import Means, fleet
-from nsys_insight.ingest import facts_folder
+from nsys_insight.ingest import facts_folder, nsys
 
 MS = 1_000_000
 SECRET = "hunter2-in-the-environment"  # noqa: S105 - it has to be somewhere to be left out
@@ -147,9 +150,17 @@ def test_what_is_finished_is_kept_until_the_file_changes(traces, facts, tmp_path
     assert not (folder / ".work").exists()
 
 
-def test_traces_none_of_which_can_be_read(traces, tmp_path):
-    with pytest.raises(TraceError, match=r"none of 1 traces can be read; part-c.sqlite: .* is a text file"):
+def test_traces_none_of_which_can_be_read(traces, tmp_path, monkeypatch):
+    with pytest.raises(TraceError, match=r"^part-c.sqlite cannot be read: .* is a text file"):
         fleet(traces[2:], tmp_path / "facts", Means())
+    report = tmp_path / "part-d.nsys-rep"
+    report.write_bytes(b"NVIDIA Tegra Profiler Report 20240101" + bytes(100))
+    monkeypatch.setattr(nsys, "installed", list)
+    said = r"^none of 2 traces can be read; part-c.* text file"
+    with pytest.raises(TraceError, match=said):
+        fleet([traces[2], report], tmp_path / "facts", Means())
+    failed = facts_folder.failed_of(tmp_path / "facts")
+    assert failed["part-d.nsys-rep"] == f"nsys, which exports it, is not installed on {platform.node()}"
 
 
 def test_facts_do_not_go_among_the_traces(traces):
@@ -213,8 +224,43 @@ def test_a_worker_that_is_killed_is_replaced(traces, tmp_path):
 @pytest.mark.skipif(not pool.has_dask(), reason="Dask is not installed")
 def test_a_scheduler_that_does_not_answer(traces, tmp_path, monkeypatch):
     monkeypatch.setattr(pool, "_ANSWERS_S", 0.5)
-    with pytest.raises(ToolError, match=r"no scheduler of Dask answers at tcp://127.0.0.1:9"):
+    with pytest.raises(ToolError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9"):
         fleet(traces, tmp_path / "facts", Means(scheduler="tcp://127.0.0.1:9"))
+
+
+CLUSTER = """
+import sys
+from distributed import LocalCluster
+with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, host="127.0.0.1",
+                  protocol="tcp") as cluster:
+    print(cluster.scheduler_address, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(not pool.has_dask(), reason="Dask is not installed")
+def test_a_cluster_that_somebody_else_started_and_its_end(traces, tmp_path):
+    folder, command = tmp_path / "facts", [sys.executable, "-c", CLUSTER]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    with subprocess.Popen(command, **pipes) as cluster:
+        means = Means(scheduler=cluster.stdout.readline().strip())
+        assert states(fleet(traces[1:], folder, means)) == {"part-b": "written", "part-c": "failed"}
+        killed: list[int] = []
+        watch = threading.Thread(target=kill_the_first_worker, args=(folder, killed))
+        watch.start()
+        with pytest.raises(ToolError, match=r"no longer answers; finished files are kept") as caught:
+            fleet(traces, folder, means)
+        watch.join()
+        assert killed == [cluster.pid]
+        assert caught.value.hint == "when it is there again, the same command goes on with the rest"
+    assert [path.name for path in folders(folder)] == ["part-b.facts"]
+
+
+@pytest.mark.skipif(not pool.has_dask(), reason="Dask is not installed")
+def test_keys_are_asked_for_where_a_scheduler_has_them(traces, tmp_path):
+    with pytest.raises(ToolError, match=r"there are no keys to talk over TLS with tls://127.0.0.1:9") as caught:
+        fleet(traces, tmp_path / "facts", Means(scheduler="tls://127.0.0.1:9"))
+    assert "DASK_DISTRIBUTED__COMM__TLS__CA_FILE" in caught.value.hint
 
 
 # The command ---------------------------------------------------------------------------------------------------------
@@ -238,7 +284,7 @@ def test_the_command(traces, facts, capsys):
     ("arguments", "text"),
     [
         ((), "fleet needs a folder to write to"),
-        (("-o", "x", "--scheduler", "tcp://h:1", "--workers", "2"), "--scheduler has workers of its own"),
+        (("-o", "x", "--scheduler", "tcp://h:1", "--workers", "2"), "--scheduler has its own workers"),
         (("-o", "x", "--memory", "1MB"), "--memory 1MB is too little for a worker"),
     ],
 )

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from sweeps import sweep
 
 import nsys_insight
 from nsys_insight.errors import InsightError, QueryError, TraceError
@@ -115,7 +116,7 @@ def test_virtual_tables_triggers_and_generated_columns_are_left_out(sample, tmp_
     )  # fmt: skip
     with nsys_insight.open(path) as trace:
         assert trace.sql("SELECT count(*) AS n FROM kernels")["n"].item() == 500
-        assert trace.rows("FROM raw.odd")[0] == (7,)
+        assert trace.sql("FROM raw.odd").rows() == [(7,)]
         assert trace.rows("SELECT count(*) AS n FROM gpu_metrics")[0].n == 0
 
 
@@ -200,9 +201,15 @@ def with_sqlite(path):
     return connection
 
 
-@pytest.mark.parametrize("source", IN_PLACE)
 @pytest.mark.parametrize(
-    "command", [["info"], ["sql", "-n", "0", "FROM capture"], ["sql", "-n0", "FROM raw.META_DATA_CAPTURE"]]
+    ("command", "source"),
+    [
+        *((["sql", "-n", "0", "FROM capture"], source) for source in IN_PLACE),
+        (["info"], "csv"),
+        (["sql", "-n0", "FROM raw.META_DATA_CAPTURE"], "sqlite"),
+        *sweep([(["info"], "sqlite"), (["info"], "text")]),
+        *sweep((["sql", "-n0", "FROM raw.META_DATA_CAPTURE"], source) for source in ("csv", "text")),
+    ],
 )
 def test_a_view_in_a_duckdb_trace_reads_no_other_file(converted, private, source, command):
     with with_sqlite(converted) as database:
@@ -214,7 +221,7 @@ def test_a_view_in_a_duckdb_trace_reads_no_other_file(converted, private, source
     assert name != "info" or "500" in out
 
 
-@pytest.mark.parametrize("source", IN_PLACE)
+@pytest.mark.parametrize("source", ["sqlite", *sweep(["csv", "text"])])
 def test_a_view_in_ncus_data_reads_no_other_file(sample, private, source):
     """They are found beside the trace without being named, and read with the SQLite extension loaded."""
     trace = Path(shutil.copy(sample("churn"), private / "trace.sqlite"))

@@ -19,12 +19,11 @@ from markdown_it import MarkdownIt
 import nsys_insight
 from nsys_insight.convert.convert import convert
 from nsys_insight.diagnose import text as diagnosis_text
-from nsys_insight.diagnose.diagnosis import diagnose
 from nsys_insight.ncu import plan
 from nsys_insight.packs.built_in import built_in
 from nsys_insight.packs.step_options import AUTO
+from nsys_insight.page import agent, content, drawn, html, markdown
 from nsys_insight.page.agent import DATA
-from nsys_insight.page.file import page_text
 from nsys_insight.render import write
 from nsys_insight.render.plain import plain
 from nsys_insight.session.answer import Column, of_rows
@@ -51,6 +50,16 @@ def trace(path):
 @pytest.fixture(scope="module")
 def answers(trace):
     return {name: trace.answer(name) for name in REPORTS}
+
+
+@pytest.fixture(scope="module")
+def gathered(trace):
+    """What pages are made of."""
+    return content.gather(trace, AUTO)
+
+
+def html_page(trace, gathered):
+    return html.page(gathered, drawn.draw(trace, AUTO, gathered))
 
 
 def as_text(answer, fmt, **options):
@@ -130,9 +139,9 @@ def test_a_text_that_is_safe_stays_and_numbers_stay_numbers():
     assert "'" not in as_text(of_rows(columns, rows, report="r", title=""), "csv")
 
 
-@pytest.mark.parametrize("kind", ["markdown", "agent"])
-def test_the_report_in_markdown_has_no_markup_of_a_stranger(trace, kind):
-    text = page_text(trace, kind)
+@pytest.mark.parametrize("kind", [markdown, agent], ids=lambda kind: kind.__name__.rpartition(".")[2])
+def test_the_report_in_markdown_has_no_markup_of_a_stranger(gathered, kind):
+    text = kind.text(gathered)
     assert is_plain(text)
     tags = {tag for token in markup(text) for tag in re.findall(r"</?\w+", token.content)}
     assert tags <= {"<details", "</details", "<summary", "</summary"}
@@ -140,8 +149,8 @@ def test_the_report_in_markdown_has_no_markup_of_a_stranger(trace, kind):
     assert "IGNORE PREVIOUS" in text
 
 
-def test_an_agent_is_told_what_is_data_and_finds_names_in_code_alone(trace):
-    text = page_text(trace, "agent")
+def test_an_agent_is_told_what_is_data_and_finds_names_in_code_alone(gathered):
+    text = agent.text(gathered)
     assert text.index(DATA) < text.index("IGNORE PREVIOUS")
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     inline = [child for token in tokens for child in token.children or ()]
@@ -158,26 +167,26 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.tags, self.attributes, self.texts, self.scripts = set(), [], [], []
+        self.tags, self.attributes, self.texts, self.scripts, self.data = set(), [], [], [], []
         self._in = ""
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
         self.tags.add(tag)
         self.attributes += attrs
-        self._in = tag
+        self._in = "data" if ("type", "application/json") in attrs else tag
 
     def handle_data(self, data):
-        (self.scripts if self._in in ("script", "style") else self.texts).append(data)
+        {"script": self.scripts, "style": self.scripts, "data": self.data}.get(self._in, self.texts).append(data)
 
     def handle_endtag(self, _):
         self._in = ""
 
 
-def test_a_page_has_the_elements_of_any_other_page(trace, sample):
-    page = Page(page_text(trace, "html"))
-    with nsys_insight.open(sample("decode_eager"), use_cache=False) as other:
-        usual = Page(page_text(other, "html"))
+def test_a_page_has_the_elements_of_any_other_page(trace, gathered, sample):
+    page = Page(html_page(trace, gathered))
+    with nsys_insight.open(sample("decode_graph_node"), use_cache=False) as other:
+        usual = Page(html_page(other, content.gather(other, AUTO)))
     assert page.scripts == usual.scripts
     assert page.tags <= usual.tags | {"h4", "ul", "li", "details", "summary", "g", "polyline", "circle", "title"}
     assert not [name for name, _ in page.attributes if name.startswith("on")]
@@ -186,10 +195,14 @@ def test_a_page_has_the_elements_of_any_other_page(trace, sample):
     assert [text for text in page.texts if "<script>alert(1)</script>" in text]
     assert all(is_plain(text) for text in page.texts)
     assert all(is_plain(value or "") for _, value in page.attributes)
+    (data,) = page.data
+    assert not set("<>&'\u2028") & set(data)
+    assert is_plain(data)
+    assert "<script>alert(1)</script>" in str(json.loads(data))
 
 
-def test_the_diagnosis_is_text(trace):
-    found = diagnose(trace, AUTO)
+def test_the_diagnosis_is_text(gathered):
+    found = gathered.diagnosis
     assert is_plain(diagnosis_text.text(found, 100))
     assert is_plain(diagnosis_text.markdown(found))
     assert not markup(diagnosis_text.markdown(found))

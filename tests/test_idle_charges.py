@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import oracle
 import planted
 import pytest
 from hypothesis import HealthCheck, given, settings
-from opening import open_trace
+from opening import open_trace, planted_path
+from real_traces import REAL
 from strategies import traces
-
-REPOSITORY = Path(__file__).parents[1]
-REAL = [
-    *sorted((REPOSITORY / "sample_traces").glob("*.sqlite")),
-    *sorted((REPOSITORY.parent / "shared").glob("*/*.sqlite")),
-]
 
 
 def costs(path):
@@ -40,12 +33,11 @@ def test_each_wait_and_allocation_costs_what_a_plain_loop_finds(path):
 
 
 @pytest.mark.parametrize("name", planted.ALL)
-def test_of_planted_loops_too(name, tmp_path):
-    path = planted.ALL[name]().write(tmp_path / "trace.sqlite")
-    assert costs(path) == plain_costs(path)
+def test_of_planted_loops_too(name):
+    assert costs(planted_path(name)) == plain_costs(planted_path(name))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trace=traces())
 def test_of_any_trace_too(trace, tmp_path):
     path = trace.write(tmp_path / "trace.sqlite")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import io
 import json
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from schemas import valid, validator
 
 import nsys_insight
 from nsys_insight import errors
@@ -18,6 +19,12 @@ from nsys_insight.compare import answer as compared
 from nsys_insight.compare.budgets import Budget, checked
 from nsys_insight.compare.comparison import compare
 from nsys_insight.compare.runs import measure
+from nsys_insight.ingest.ncu import store
+from nsys_insight.kernel_code import resources, sass
+from nsys_insight.kernel_code.reading import Limits
+from nsys_insight.ncu import diff, plan, report, roofline, to_json
+from nsys_insight.ncu import write as ncu_text
+from nsys_insight.ncu.measured import Measured
 from nsys_insight.packs.built_in import built_in
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.render import write
@@ -29,17 +36,6 @@ def as_json(answer, limit=20):
     stream = io.StringIO()
     write(answer, stream, "json", limit=limit)
     return json.loads(stream.getvalue())
-
-
-def valid(answer, *names):
-    """Hold an answer to the schemas of these names."""
-    for name in names:
-        validator(name).validate(answer)
-
-
-@functools.cache
-def validator(name):
-    return jsonschema.Draft202012Validator(json_schema.schema_of(name))
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +120,62 @@ def test_an_error_is_text_where_it_is_not(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err.startswith("error: ")
 
 
+def typed(monkeypatch, capsys, *words):
+    monkeypatch.setattr(sys, "argv", ["nsys-insight", *words])
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+    assert not ended.value.code
+    return capsys.readouterr()
+
+
+def test_notes_are_in_the_answer_or_on_stderr_and_not_in_both(monkeypatch, capsys):
+    whole = typed(monkeypatch, capsys, "per-token", "sample_traces/decode_eager.sqlite", "-f", "json")
+    assert json.loads(whole.out)["notes"]
+    assert "note: " not in whole.err
+    assert "note: " in typed(monkeypatch, capsys, "per-token", "sample_traces/decode_eager.sqlite", "-f", "jsonl").err
+
+
+def test_sql_may_come_before_the_trace_that_it_is_about(monkeypatch, capsys):
+    said = typed(
+        monkeypatch, capsys, "sql", "SELECT count(*) AS n FROM kernels", "sample_traces/churn.sqlite", "-f", "jsonl"
+    )
+    assert json.loads(said.out)["n"] > 0
+
+
 def test_every_kind_of_error_has_its_word():
     kinds = {each.kind for each in (errors.InsightError, *errors.InsightError.__subclasses__())}
     assert kinds == set(json_schema.schema_of("error")["properties"]["error"]["properties"]["kind"]["enum"])
+
+
+def test_what_reads_kernels_is_what_its_schema_says(churn):
+    shown = Path(__file__).parent / "data"
+    for by in sass.BY:
+        found = as_json(sass.answer(shown / "sass" / "tune.source.csv", by=by, limits=Limits()))
+        valid(found, "sass", "answer")
+        assert not validator("sass").is_valid(found | {"rows": [found["rows"][0] | {"name": 1}]})
+    lines = (shown / "sass" / "sass_a.sm_90a.ptxas.txt").read_text().splitlines()
+    valid(as_json(resources.answer(lines, "a text", resources.Assumed())), "ptxas", "answer")
+    made = plan.make(churn)
+    params = {"command": made.command("ncu", ("./churn",)), "set": made.sections}
+    valid(as_json(replace(made.answer, params=params)), "ncu plan", "answer")
+
+
+def test_what_ncu_measured_is_what_its_schema_says(churn):
+    pages = Path(__file__).parent / "data" / "ncu"
+    stored = store.cached([pages / "churn.ncu.raw.csv", pages / "churn.ncu.details.csv"], None)
+    with nsys_insight.open(churn.path, ncu=stored, use_cache=False) as trace:
+        rows, (wall,) = trace.answer("headroom").dicts(), trace.dicts("SELECT duration_ns FROM wall")
+    with Measured(stored) as measured:
+        baseline = roofline.baseline_of(measured, None)
+        for of_trace in (report.Beside(), report.Beside(rows, wall["duration_ns"], baseline)):
+            stream = io.StringIO()
+            to_json.write(report.build(measured, "churn", of_trace), stream)
+            found = json.loads(stream.getvalue())
+            valid(found, "ncu-report")
+            kernel = found["kernels"][0]
+            assert not validator("ncu-report").is_valid(found | {"kernels": [kernel | {"sm_pct": "high"}]})
+            assert any(kernel["findings"] and kernel["strategies"] and kernel["remarks"] for kernel in found["kernels"])
+        assert any(kernel["trace"] for kernel in found["kernels"])
+        for beside in (None, baseline):
+            valid(as_json(roofline.answer(measured, baseline=beside)), "ncu-roofline", "answer")
+        valid(as_json(ncu_text.diff(diff.compare(measured, measured))), "ncu-diff", "answer")

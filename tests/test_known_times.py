@@ -53,7 +53,7 @@ def test_all_of_it_adds_up_to_what_the_program_measured(found):
 
 
 def test_that_the_kernel_was_not_sampled_is_said(found):
-    assert [note for note in found[2] if "in the kernel" in note]
+    assert [note for note in found[2] if "in the OS kernel" in note]
 
 
 def test_stacks_have_the_caller_before_what_it_calls(found):

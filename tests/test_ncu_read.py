@@ -253,7 +253,7 @@ class TestVariants:
 
     @pytest.mark.parametrize("text", ["", "a,b\n1,2\n", '"ID","Kernel Name"\n', "==ERROR== no kernels\n"])
     def test_what_is_no_page_is_an_error(self, text):
-        with pytest.raises(TraceError, match=r"a\.csv is no CSV page of ncu"):
+        with pytest.raises(TraceError, match=r"a\.csv is not a CSV page of ncu"):
             parse(text, "a.csv")
 
 

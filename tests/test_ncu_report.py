@@ -341,7 +341,7 @@ class TestWithTheTrace:
             assert not notes
             trace.sql("FROM ncu_launches")
             trace.answer("headroom")
-        assert notes == [f"ncu's data are those of {tmp_path / 'churn.ncu.duckdb'}"]
+        assert notes == [f"ncu data is from {tmp_path / 'churn.ncu.duckdb'}"]
 
     def test_a_csv_page_does_as_well(self):
         with nsys_insight.open(CHURN, ncu=CHURN_FILES[0]) as trace:
@@ -364,6 +364,14 @@ def scaled(launches, factor, **metrics):
     ]
 
 
+@pytest.fixture(scope="module")
+def before_it(tmp_path_factory):
+    """Give one launch, and what was measured of it."""
+    before = read(CHURN_FILES[0])[2:3]
+    with Measured(store.write(before, tmp_path_factory.mktemp("before") / "a.ncu.duckdb")) as old:
+        yield before, old
+
+
 class TestDiff:
     @pytest.mark.parametrize(
         ("factor", "metrics", "verdict", "decision"),
@@ -375,13 +383,9 @@ class TestDiff:
             (0.99, {"sm": 81.0}, "at the ceiling", "stop"),
         ],
     )
-    def test_verdicts(self, tmp_path, factor, metrics, verdict, decision):
-        before = read(CHURN_FILES[0])[2:3]
-        after = scaled(before, factor, **metrics)
-        with (
-            Measured(store.write(before, tmp_path / "a.ncu.duckdb")) as old,
-            Measured(store.write(after, tmp_path / "b.ncu.duckdb")) as new,
-        ):
+    def test_verdicts(self, tmp_path, before_it, *, factor, metrics, verdict, decision):
+        before, old = before_it
+        with Measured(store.write(scaled(before, factor, **metrics), tmp_path / "b.ncu.duckdb")) as new:
             compared = diff.compare(old, new)
         assert [one.verdict for one in compared] == [verdict]
         assert diff.decision(compared) == decision
@@ -508,7 +512,7 @@ class TestTool:
     def test_without_ncu_it_says_what_to_do(self, tmp_path, monkeypatch):
         monkeypatch.setenv("NSYS_INSIGHT_NCU", str(tmp_path / "absent"))
         (tmp_path / "a.ncu-rep").write_bytes(b"NVR\0")
-        with pytest.raises(ToolError, match="which is no ncu"):
+        with pytest.raises(ToolError, match="which is not an ncu"):
             store.read_all([tmp_path / "a.ncu-rep"])
 
     def test_a_report_that_ncu_cannot_read(self, tmp_path, monkeypatch):

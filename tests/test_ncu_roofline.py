@@ -291,7 +291,7 @@ def test_who_does_other_work_than_the_baseline_is_said_to(zoo):
     made = roofline.answer(zoo, kernel="tf32f32", baseline=roofline.baseline_of(zoo, "320x128"))
     (row,) = made.dicts()
     assert row["work_ratio"] == pytest.approx(2 * 4096**3 / (2 * N * N * 8320))
-    assert "do other work than the baseline" in made.notes[-1]
+    assert "do different work than the baseline" in made.notes[-1]
 
 
 def test_a_baseline_that_is_not_there_is_refused(zoo):

@@ -6,6 +6,8 @@ import ast
 import inspect
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -218,3 +220,18 @@ def test_the_example_runs(monkeypatch):
     assert shown.count("_repr_svg_") == 3
     assert len(shown) == len(cells) > 8
     names["trace"].close()
+
+
+def test_a_notebook_needs_no_widgets():
+    """DuckDB asks for ipywidgets where it runs in a kernel of Jupyter, which it tells as here."""
+    code = f"""
+import sys
+from types import ModuleType, SimpleNamespace
+sys.modules["IPython"] = module = ModuleType("IPython")
+module.get_ipython = lambda: SimpleNamespace(config={{"IPKernelApp": {{}}}})
+sys.modules["ipywidgets"] = None
+import nsys_insight
+print(nsys_insight.open({str(REPOSITORY / "sample_traces" / "churn.sqlite")!r}).top().height)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stderr, int(done.stdout) > 0) == ("", True)

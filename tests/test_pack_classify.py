@@ -9,7 +9,7 @@ import planted
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from opening import open_trace
+from opening import open_trace, planted_path
 from strategies import traces
 from synthetic import Trace
 
@@ -30,14 +30,13 @@ def bottlenecks(path, **params):
 
 
 @pytest.mark.parametrize("name", planted.ALL)
-def test_planted_loops_are_bound_by_what_was_planted(name, tmp_path):
-    path = planted.ALL[name]().write(tmp_path / "trace.sqlite")
-    found = parts(path)
+def test_planted_loops_are_bound_by_what_was_planted(name):
+    with open_trace(planted_path(name)) as trace:
+        found = {row["part"]: row for row in trace.classify().to_dicts()}
+        steps = trace.run("classify-steps")["verdict"].to_list()
     assert found.pop("wall")["verdict"] == planted.VERDICTS[name]
     named = {row["verdict"] for row in found.values()} - {None}
     assert named == set(planted.VERDICTS[name].removeprefix("mixed: ").split(", "))
-    with open_trace(path) as trace:
-        steps = trace.run("classify-steps")["verdict"].to_list()
     assert planted.VERDICTS[name] in steps
 
 
@@ -110,8 +109,8 @@ def test_without_steps_the_whole_is_judged_and_the_answer_says_so(tmp_path):
         ("graphs", {"gpu": 30_000, "copy": 1_000, "profiler": 3_000, "sync": 19_000}),
     ],
 )
-def test_where_the_wall_of_a_planted_step_goes(name, expected, tmp_path):
-    found = parts(planted.ALL[name]().write(tmp_path / "trace.sqlite"))
+def test_where_the_wall_of_a_planted_step_goes(name, expected):
+    found = parts(planted_path(name))
     wall = found.pop("wall")
     assert {part: row["time_ns"] for part, row in found.items()} == pytest.approx(expected, abs=2)
     assert wall["time_ns"] == pytest.approx(sum(expected.values()))
@@ -132,7 +131,7 @@ def test_tokens_share_the_time_of_a_step(tmp_path):
         assert four[part]["wall_pct"] == pytest.approx(row["wall_pct"])
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trace=traces())
 def test_the_parts_of_any_trace_add_up_to_the_wall_of_each_gpu(tmp_path, trace):
     path = trace.write(tmp_path / "trace.sqlite")
@@ -149,7 +148,7 @@ def test_the_parts_of_any_trace_add_up_to_the_wall_of_each_gpu(tmp_path, trace):
         assert dict(rows) == dict.fromkeys(oracle.busy_ns(tables), last - first)
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     operations=st.lists(
         st.tuples(
@@ -192,9 +191,9 @@ def test_what_ran_alone_is_what_a_plain_loop_finds(tmp_path, operations):
 
 
 @pytest.mark.parametrize("name", ["launch bound", "deep queue", "graphs"])
-def test_the_launch_and_queue_time_is_that_of_a_plain_loop(name, tmp_path):
+def test_the_launch_and_queue_time_is_that_of_a_plain_loop(name):
     truth = planted.ALL[name]()
-    path = truth.write(tmp_path / "trace.sqlite")
+    path = planted_path(name)
     tables = oracle.read(path)
     starts = {}
     for row in tables[oracle.KERNEL]:
@@ -217,8 +216,8 @@ def test_the_launch_and_queue_time_is_that_of_a_plain_loop(name, tmp_path):
     ("name", "place"),
     [("launch bound", "CPU-bound"), ("deep queue", "GPU-bound"), ("graphs", "between CPU- and GPU-bound")],
 )
-def test_it_places_the_step_between_cpu_and_gpu(name, place, tmp_path):
-    assert parts(planted.ALL[name]().write(tmp_path / "trace.sqlite"))["wall"]["evidence"].endswith(f": {place}")
+def test_it_places_the_step_between_cpu_and_gpu(name, place):
+    assert parts(planted_path(name))["wall"]["evidence"].endswith(f": {place}")
 
 
 # The host ------------------------------------------------------------------------------------------------------------

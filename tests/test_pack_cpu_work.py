@@ -146,6 +146,17 @@ def test_samples_missing_in_some_gaps_leave_their_time_untold(tmp_path):
     assert found["formatting text and numbers"]["time_ns"] == pytest.approx(0.5 * 2_600_000, rel=0.2)
 
 
+def test_what_the_thread_that_holds_a_lock_does_is_not_taken_for_the_waiting_ones(tmp_path):
+    alone, _, _ = asked(planted(), tmp_path)
+    trace = planted()
+    holder = trace.thread(tid=101, name="holder")
+    for at in range(0, trace.rows["CUPTI_ACTIVITY_KIND_RUNTIME"][-1]["start"], 20 * PERIOD):
+        holder.sample(at, ("compress(char*)", APP), ("hold(void*)", APP))
+    rows, _, _ = asked(trace, tmp_path)
+    assert rows == alone
+    assert by_what(rows)["OS call: pthread_mutex_lock"]["off_cpu_ns"] == pytest.approx(500_000, abs=1)
+
+
 def test_without_samples_no_function_is_named(tmp_path):
     rows, notes, _ = asked(planted(period=None), tmp_path)
     found = by_what(rows)

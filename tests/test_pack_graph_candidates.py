@@ -87,7 +87,7 @@ def test_a_few_long_times_of_cpu_work_stay_and_many_are_launching(tmp_path):
     assert few["long_gap_ns"] == pytest.approx(gap, rel=0.02)
     assert few["saving_high_ns"] < 0.02 * gap
     assert few["verdict"] == "no"
-    assert few["reason"].endswith("most of it is CPU work that is no launching")
+    assert few["reason"].endswith("most of it is CPU work other than launching")
     # Of 200 µs before every launch, 50 µs and the call of 4 µs are launching.
     many = ask(looped(200_000, 0))
     assert many["long_gap_ns"] == pytest.approx(many["waiting_ns"] - 9 * 54_000)

@@ -5,19 +5,15 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from itertools import pairwise
-from pathlib import Path
 
 import oracle
 import planted as plans
 import pytest
 from hypothesis import HealthCheck, given, settings
-from opening import open_trace
+from opening import open_trace, planted_path
+from real_traces import REAL
 from strategies import traces
 from synthetic import Trace
-
-REPOSITORY = Path(__file__).parents[1]
-SAMPLES = sorted((REPOSITORY / "sample_traces").glob("*.sqlite"))
-REAL = [*SAMPLES, *sorted((REPOSITORY.parent / "shared").glob("*/*.sqlite"))]
 
 
 def ask(path, **scope):
@@ -147,7 +143,7 @@ def test_busy_and_idle_add_up_to_the_wall_of_each_gpu(real):
 
 
 @given(trace=traces())
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_trace_is_split_as_a_plain_loop_splits_it(tmp_path, trace):
     path = trace.write(tmp_path / "trace.sqlite")
     tables = oracle.read(path)
@@ -181,22 +177,22 @@ def test_the_ranges_of_nvtx_hold_what_the_gpu_did_in_them(sample):
 
 
 @pytest.mark.parametrize("name", plans.ALL)
-def test_planted_loops_are_idle_for_the_planted_causes(name, tmp_path):
+def test_planted_loops_are_idle_for_the_planted_causes(name):
     truth = plans.ALL[name]()
     expected = Counter()
     for gap in truth.gaps:
         expected[gap.gpu_id, gap.cause] += gap.duration_ns
     found = Counter()
-    for (gpu, cause, _), ns in ask(truth.write(tmp_path / "trace.sqlite")).items():
+    for (gpu, cause, _), ns in ask(planted_path(name)).items():
         if cause != "busy":
             found[gpu, cause] += ns
     assert found == expected
 
 
 @pytest.mark.parametrize("name", ["launch bound", "sync bound", "copy bound", "allocating", "profiled", "dependent"])
-def test_every_step_is_idle_for_its_own_causes(name, tmp_path):
+def test_every_step_is_idle_for_its_own_causes(name):
     truth = plans.ALL[name]()
-    with open_trace(truth.write(tmp_path / "trace.sqlite")) as trace:
+    with open_trace(planted_path(name)) as trace:
         rows = trace.sql(
             "SELECT s.start_ns, i.cause, sum(i.idle_ns)::BIGINT AS ns FROM steps AS s JOIN step_idle AS i USING (step)"
             " WHERE s.phase = 'steady' GROUP BY ALL"

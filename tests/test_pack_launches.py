@@ -92,7 +92,7 @@ def test_equals_plain_loops(name):
     assert_equal(ask(path)[0], expected_of(oracle.read(path)))
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trace=traces())
 def test_any_trace_equals_plain_loops(trace, tmp_path):
     tables = oracle.read(trace.write(tmp_path / "any.sqlite"))
@@ -149,7 +149,7 @@ def test_kernels_of_a_graph_share_a_call_whose_time_is_in_a_note(trace, path):
     graph = answer["k", "cudaGraphLaunch"]
     assert (graph["calls"], graph["kernel_total_ns"], graph["api_total_ns"]) == (4, 800, None)
     assert next(iter(answer)) == ("k", "cudaLaunchKernel")
-    assert notes == ("6 kernels ran in 2 launches of CUDA graphs, 12.0 µs of host time each (4.0 µs a kernel)",)
+    assert notes == ("6 kernels ran in 2 launches of CUDA graphs, 12 µs of host time each (4 µs a kernel)",)
 
 
 def test_whole_graphs_are_told_in_a_note(sample):
@@ -162,7 +162,7 @@ def test_missing_calls_are_told_in_a_note(trace, path):
     host.launch("k").kernel("k", at=50_000).kernel("l", at=60_000)
     answer, notes = ask(trace.write(path))
     assert (answer["k", None]["calls"], answer["k", None]["api_total_ns"]) == (1, None)
-    assert notes == ("1 of 3 kernels have their launch call in the trace; of the others only the kernel is measured",)
+    assert notes == ("1 of 3 kernels have their launch call in the trace; for the others, only the kernel is measured",)
 
 
 def test_a_window_may_cut_a_kernel_off_its_call(trace, path):

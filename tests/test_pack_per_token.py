@@ -9,7 +9,7 @@ import oracle
 import planted
 import polars as pl
 import pytest
-from opening import open_trace
+from opening import open_trace, planted_path
 from synthetic import Trace
 
 from nsys_insight.errors import UsageError
@@ -46,10 +46,10 @@ def test_statistics_are_those_of_the_steady_steps(name, method):
 
 
 @pytest.mark.parametrize("name", planted.ALL)
-def test_a_planted_step_costs_what_was_planted(name, tmp_path):
+def test_a_planted_step_costs_what_was_planted(name):
     truth = planted.ALL[name]()
-    scope = {"process": truth.loops[0].host.pid}
-    rows, _, _ = ask(truth.write(tmp_path / "trace.sqlite"), scope)
+    scope = {"process": truth.loops[0].host.pid} if len(truth.loops) > 1 else {}
+    rows, _, _ = ask(planted_path(name), scope)
     steady = [step for step in truth.steps[:-1] if step.phase == "steady"]
     assert rows["wall_ns"]["total"] == sum(step.wall_ns for step in steady)
     assert rows["gpu_busy_ns"]["total"] == sum(step.busy_ns for step in steady)
@@ -115,7 +115,7 @@ class TestTokens:
         assert rows["kernels"]["per_token"] == rows["launch_calls"]["per_token"] == 2
         assert rows["api_ns"]["total"] == 16_000
         assert rows["kernels"]["stddev"] is rows["kernels"]["p95"] is None
-        assert any("no steps were told" in note for note in notes)
+        assert any("no steps were found" in note for note in notes)
 
     def test_there_is_at_least_one_token(self, sample):
         with open_trace(sample("churn")) as trace, pytest.raises(UsageError, match="--tokens"):

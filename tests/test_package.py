@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from importlib.resources import files
 from pathlib import Path
@@ -10,6 +11,7 @@ import duckdb
 import pytest
 
 import nsys_insight
+from nsys_insight import extras
 from nsys_insight.errors import ToolError
 from nsys_insight.sql import parser
 
@@ -26,7 +28,7 @@ def test_another_one_is_refused_with_what_to_do(version, monkeypatch):
     monkeypatch.setattr(duckdb, "__version__", version)
     with pytest.raises(ToolError, match=f"DuckDB {version} is installed") as error:
         parser._new()
-    assert "environment of its own" in error.value.hint
+    assert "in its own environment" in error.value.hint
 
 
 @pytest.mark.skipif(not PROJECT.is_file(), reason="the project's files are not beside the tests")
@@ -41,3 +43,13 @@ def test_the_versions_that_are_installed_are_those_that_are_trusted():
 
 def test_editors_see_the_types():
     assert files(nsys_insight).joinpath("py.typed").is_file()
+
+
+def test_an_extra_is_added_to_the_environment_that_runs(monkeypatch):
+    here = Path(sys.executable).parent
+    monkeypatch.setenv("PATH", str(here))
+    assert extras.install("mcp") == "python3 -m pip install 'nsys-insight[mcp]'"
+    monkeypatch.setenv("PATH", "/nowhere")  # as in an environment of pipx
+    assert extras.install("mcp") == f"{sys.executable} -m pip install 'nsys-insight[mcp]'"
+    monkeypatch.setattr(extras, "find_spec", lambda _: None)  # as in one of uv
+    assert extras.install("mcp") == f"uv pip install --python {sys.prefix} 'nsys-insight[mcp]'"

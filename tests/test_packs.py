@@ -11,6 +11,7 @@ import many_traces
 import pytest
 import typer
 from many_traces import EARLIER, LATER
+from sweeps import sweep
 
 import nsys_insight
 from nsys_insight.cli import flags
@@ -23,8 +24,11 @@ from nsys_insight.text import units
 PACKS = built_in.built_in()
 TYPES = {"BIGINT", "INTEGER", "DOUBLE", "VARCHAR", "BOOLEAN"}
 EXAMPLES = {int: 3, float: 0.5, str: "norm"}
+# The first three have all of the flags.
 SCOPES = {
     "nvtx": {"nvtx": "step"},
+    "window": {"from_ns": 100_000, "to_ns": 400_000},
+    "place": {"device": 1, "process": 200, "stream": 13},
     "from": {"from_ns": 300_000},
     "to": {"to_ns": 300_000},
     "device": {"device": 1},
@@ -58,20 +62,25 @@ def traces(files):
 
 
 @pytest.fixture(scope="module")
-def ask(traces):
+def ask(traces, request):
     """Give a pack's answers to its questions about a file, in their order, with the notes beside them.
 
-    They are those that take another way through the SQL, unless told otherwise.
+    They are two, unless told otherwise, and by `--all` those that take another way through the SQL.
     """
     known = {}
 
-    def ask_once(pack, *place, asked=choices, **options):
-        key = (pack.name, *place, asked, *options.items())
-        if key not in known:
-            trace = traces(*place, **options)
-            answers = [trace.answer(pack.name, **question) for question in asked(pack)]
-            known[key] = [(answer.params, answer.columns, answer.rows(), answer.notes) for answer in answers]
-        return known[key]
+    def ask_once(pack, *place, asked=two, **options):
+        if request.config.getoption("--all") and asked is not questions:
+            asked = choices
+
+        def answer(question):
+            key = (pack.name, *place, *options.items(), *question.items())
+            if key not in known:
+                answer = traces(*place, **options).answer(pack.name, **question)
+                known[key] = (answer.params, answer.columns, answer.rows(), answer.notes)
+            return known[key]
+
+        return list(map(answer, asked(pack)))
 
     return ask_once
 
@@ -99,6 +108,16 @@ def choices(pack):
     chosen = [(param, value) for param in pack.params.values() for value in param.choices if value != param.default]
     chosen += [(param, not param.default) for param in pack.params.values() if param.kind is bool]
     return [{}, *({param.name: value} for param, value in chosen)]
+
+
+def two(pack):
+    """Give two ways to ask a pack: as it is, and with another choice of everything at once."""
+    chosen = {
+        param.name: next(value for value in reversed(param.choices) if value != param.default)
+        for param in pack.params.values() if param.choices
+    }  # fmt: skip
+    chosen |= {param.name: not param.default for param in pack.params.values() if param.kind is bool}
+    return [{}, chosen] if chosen else [{}]
 
 
 def questions(pack):
@@ -188,7 +207,7 @@ class TestAnswer:
     @every_pack
     @pytest.mark.parametrize(
         ("name", "asked"),
-        [("plain", questions), ("sample", choices), ("sample with graphs", choices), ("nothing", choices)],
+        [("plain", questions), ("sample", two), ("sample with graphs", two), ("nothing", as_it_is)],
     )
     def test_columns_are_those_of_the_header_in_its_order(self, pack, ask, name, asked):
         for _, columns, _, _ in ask(pack, name, asked=asked):
@@ -214,7 +233,7 @@ class TestAnswer:
     @every_pack
     @pytest.mark.parametrize("name", ["nothing", "calls only", "kernels only", "a wait in a reset", "GPUs of 2020"])
     def test_it_runs_on_a_trace_with_next_to_nothing(self, pack, ask, name):
-        for _, _, rows, notes in ask(pack, name):
+        for _, _, rows, notes in ask(pack, name, asked=as_it_is):
             if name == "nothing" and pack.name != "info":
                 assert rows == []
                 assert notes == ()
@@ -234,7 +253,7 @@ class TestSameAnswer:
         ("left", "right"),
         [
             ("plain", "shuffled"),
-            ("sample", "sample, shuffled"),
+            *sweep([("sample", "sample, shuffled")]),
             ("sample with graphs", "sample with graphs, shuffled"),
         ],
     )
@@ -242,12 +261,12 @@ class TestSameAnswer:
         assert_same(ask(pack, left), ask(pack, right))
 
     @every_pack
-    @pytest.mark.parametrize("flag", SCOPES)
+    @pytest.mark.parametrize("flag", [*list(SCOPES)[:3], *sweep(list(SCOPES)[3:])])
     def test_in_every_scope_whatever_the_order_of_rows(self, pack, ask, flag):
         assert_same(ask(pack, "plain", flag, asked=as_it_is), ask(pack, "shuffled", flag, asked=as_it_is))
 
     @every_pack
-    @pytest.mark.parametrize(("when", "shift"), [("earlier", EARLIER), ("later", LATER)])
+    @pytest.mark.parametrize(("when", "shift"), [*sweep([("earlier", EARLIER)]), ("later", LATER)])
     def test_whenever_it_happened(self, pack, ask, when, shift):
         times = {name for name in pack.columns if re.search("(^|_)(start|end)_ns$", name)}
 
@@ -258,6 +277,7 @@ class TestSameAnswer:
         shifted = [(p, columns, [moved(columns, row) for row in rows], n) for p, columns, rows, n in ask(pack, when)]
         assert_same(about_events(ask(pack, "plain")), about_events(shifted))
 
+    @pytest.mark.sweep  # the later trace has them too, and so has the one that is copied cell by cell
     @every_pack
     def test_whether_empty_tables_are_there_or_not(self, pack, ask):
         assert_same(ask(pack, "plain"), ask(pack, "with empty tables"))
@@ -267,14 +287,16 @@ class TestSameAnswer:
         assert_same(ask(pack, "NULL columns"), ask(pack, "missing columns"))
 
     @every_pack
-    @pytest.mark.parametrize("version", ["2023.4", "2022.2"])
+    @pytest.mark.parametrize("version", [*sweep(["2023.4"]), "2022.2"])
     def test_whichever_nsys_exported_it(self, pack, ask, version):
-        assert_same(about_events(ask(pack, "2025.3")), about_events(ask(pack, version)))
+        newest, older = (ask(pack, name, asked=as_it_is) for name in ("2025.3", version))
+        assert_same(about_events(newest), about_events(older))
 
     @every_pack
     def test_from_the_file_from_the_cache_and_copied_cell_by_cell(self, pack, ask, traces):
-        assert_same(ask(pack, "plain"), ask(pack, "plain", use_cache=True))
+        plain = ask(pack, "plain", asked=as_it_is)
+        assert_same(plain, ask(pack, "plain", asked=as_it_is, use_cache=True))
         assert traces("plain", use_cache=True)._connection._ways.cached
         with without_extension():
-            assert_same(ask(pack, "plain"), ask(pack, "with empty tables", use_cache=None))
+            assert_same(plain, ask(pack, "with empty tables", asked=as_it_is, use_cache=None))
         assert not traces("with empty tables", use_cache=None)._connection._ways.cached

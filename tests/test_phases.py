@@ -323,8 +323,8 @@ def test_one_phase_gains_at_the_cost_of_another(path, tmp_path):
         "mixed, batch 4": "regressed",
         "prefill, batch 1": None,  # a single step on each side
     }
-    (told,) = [note for note in said if note.startswith("one got faster at the cost of another: ")]
-    faster, slower = told.split(", but slower is ")
+    (told,) = [note for note in said if note.startswith("one phase got faster at the cost of another: ")]
+    faster, slower = told.split(", but ")
     assert "decode, batch 2" in faster
     assert "mixed, batch 4" in slower
     # The tokens of a second are those of the mean wall, and move with it.

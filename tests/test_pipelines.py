@@ -6,11 +6,11 @@ import random
 
 import numpy as np
 import pytest
-from pipeline_traces import SEND_RECV, PipelineRun
+from pipeline_traces import SEND_RECV, InterleavedRun, PipelineRun, RingRun
 
 import nsys_insight
 from nsys_insight.facts.ranks.messages import Message, Messages
-from nsys_insight.facts.ranks.pipeline import rows
+from nsys_insight.facts.ranks.pipeline import is_even, rows
 from nsys_insight.facts.ranks.rank import Rank
 
 MS = 1_000_000
@@ -51,12 +51,12 @@ def test_stages_that_wait_for_each_other_are_late_for_nobody(tmp_path):
         "the ranks are a pipeline of 8 stages, 8 messages a step from one to the next: in the usual step a rank waits "
     )
     (note,) = [note for note in found.notes if note.startswith(said)]
-    assert note.endswith("with so many equal microbatches and stages that take equally long, 47%")
+    assert note.endswith("with this number of equal microbatches and stages that take equally long, it would be 47%")
     assert "pipeline-bubble" in found.findings
     assert not found.findings & {"late-rank", "slow-rank", "moving-straggler"}
     assert (
         found.diagnosis.run.sentence
-        == "8 ranks: stages of a pipeline, none of which is later than usual by enough to be named"
+        == "8 ranks: stages of a pipeline, none of which is later than usual by enough to report"
     )
     assert note in found.diagnosis.run.notes
     assert len(found.messages) == 5 * 7 * 2 * 8
@@ -92,7 +92,7 @@ def test_a_stage_that_is_late_in_some_steps(tmp_path, rank):
     # Two of seven steps are 6 ms longer, for which all others wait.
     said = f"rank {rank} is late; the others wait 1.7"
     assert any(
-        note.startswith(said) and note.endswith(" ms a step more than usual in the mean") for note in found.notes
+        note.startswith(said) and note.endswith(" ms more than usual per step on average") for note in found.notes
     )
     if not rank:
         assert {"late-rank", "pipeline-bubble"} <= found.findings
@@ -145,6 +145,46 @@ def test_a_capture_that_begins_a_step_later(tmp_path):
     assert found.run["bubble_pct"] == pytest.approx(100 * 2 / 8, abs=1)
 
 
+def test_interleaved_stages_wait_for_each_other_and_are_late_for_nobody(tmp_path):
+    run = InterleavedRun(4, steps=5)
+    found = of(run, tmp_path)
+    assert (found.late, found.run["verdict"], found.run["stages"]) == ({}, "even", 8)
+    # (p - 1) / (v m + p - 1), of four ranks with two stages each and eight microbatches.
+    assert found.run["bubble_pct"] == pytest.approx(100 * 3 / 19, abs=0.5)
+    (note,) = [note for note in found.notes if "pipeline" in note]
+    assert note.startswith("the ranks are a pipeline of 4 ranks with 2 stages each, 16 messages a step from one to the")
+    assert note.endswith("; with 8 equal microbatches and stages that take equally long, it would be 16%")
+
+
+def test_an_interleaved_stage_that_is_late_in_some_steps(tmp_path):
+    run = InterleavedRun(3, microbatches=6, steps=6)
+    run.python[1], run.slower[2] = {4: 5 * MS}, 1.3
+    found = of(run, tmp_path)
+    assert found.late == {1: 1}
+    # What delay the bubble takes up makes nobody late.
+    assert found.rows[1]["late_ns"] == pytest.approx(5 * MS, rel=0.2)
+    assert any("rank 2 works 1.3 times as long as the median of the others" in note for note in found.notes)
+
+
+def test_a_rank_of_a_ring_that_is_late_is_told_from_the_others(tmp_path):
+    run = RingRun(4, microbatches=4, steps=6)
+    assert of(run, tmp_path).late == {}
+    run.python[2] = {3: 6 * MS, 5: 6 * MS}
+    found = of(run, tmp_path)
+    assert (found.late, found.run["stages"]) == ({2: 2}, None)
+    assert found.rows[2]["late_ns"] == pytest.approx(6 * MS, rel=0.01)
+    assert found.rows[2]["because"] == "CPU work in preprocess"
+    run.python, run.slower = {rank: {} for rank in range(4)}, {1: 1.5}
+    found = of(run, tmp_path)
+    assert (found.late, found.rows[1]["because"]) == ({1: 5}, "its GPU is busy 1.5 times as long")
+
+
+def test_one_that_sends_to_all_others_is_not_compared_with_them():
+    ones, ring = ((messages, range(3)) for messages in (ranks_that_send(3, [(0, 1), (0, 2)])[0], RING))
+    assert not is_even(*ones)
+    assert is_even(*ring)
+
+
 def test_without_payloads_messages_are_not_matched_and_nobody_is_called_late(tmp_path):
     run = PipelineRun(4)
     run.is_told = False
@@ -165,6 +205,9 @@ def ranks_that_send(count, pairs, steps=4):
     return Messages(found, {}), ranks, edges
 
 
+RING = ranks_that_send(3, [(0, 1), (1, 2), (2, 0)])[0]
+
+
 @pytest.mark.parametrize(
     ("count", "pairs", "stages"),
     [
@@ -172,6 +215,9 @@ def ranks_that_send(count, pairs, steps=4):
         (4, [(0, 1), (2, 3)], 2),
         (2, [(0, 1), (1, 0)], None),  # an exchange, in one kernel
         (3, [(0, 1), (1, 2), (2, 0)], None),  # a ring
+        (3, 2 * [(0, 1), (1, 2)] + [(2, 0)], 6),  # which one of them does not close: two stages each
+        (3, 5 * [(0, 1), (1, 2)] + 3 * [(2, 0)], None),  # a ring of which two in five are not known
+        (3, 2 * [(0, 1)] + 3 * [(1, 2)] + [(2, 0)], None),
         (3, [(0, 1), (0, 2)], None),  # one that sends to all
     ],
 )
@@ -187,5 +233,5 @@ def test_a_run_of_messages_alone_says_why_nothing_is_told(tmp_path):
     assert any(row["demangledName"] == SEND_RECV for row in kernels)
     with nsys_insight.open(trace.write(tmp_path / "run.sqlite"), use_cache=False) as opened:
         notes = opened.answer("ranks").notes
-    assert any(note.startswith("these ranks run nothing but messages from rank to rank") for note in notes)
+    assert any(note.startswith("these ranks only exchange messages") for note in notes)
     assert not any("belong to different runs" in note for note in notes)

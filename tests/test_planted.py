@@ -7,12 +7,13 @@ from itertools import pairwise
 import oracle
 import planted
 import pytest
+from opening import planted_path
 
 
 @pytest.mark.parametrize("name", planted.ALL)
-def test_busy_and_gaps_are_all_of_the_wall_of_every_gpu(name, tmp_path):
+def test_busy_and_gaps_are_all_of_the_wall_of_every_gpu(name):
     truth = planted.ALL[name]()
-    tables = oracle.read(truth.write(tmp_path / "trace.sqlite"))
+    tables = oracle.read(planted_path(name))
     first, last = oracle.wall(tables)
     for loop in truth.loops:
         pieces = sorted([*loop.busy, *((gap.start_ns, gap.end_ns) for gap in loop.gaps)])
@@ -23,9 +24,9 @@ def test_busy_and_gaps_are_all_of_the_wall_of_every_gpu(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", planted.ALL)
-def test_the_counts_of_the_steps_are_those_of_the_trace(name, tmp_path):
+def test_the_counts_of_the_steps_are_those_of_the_trace(name):
     truth = planted.ALL[name]()
-    tables = oracle.read(truth.write(tmp_path / "trace.sqlite"))
+    tables = oracle.read(planted_path(name))
     steps = [step for loop in truth.loops for step in loop.steps]
     assert sum(step.counts["kernels"] for step in steps) == len(tables[oracle.KERNEL])
     for step in steps:

@@ -125,7 +125,7 @@ class TestProgress:
         assert "running the query" in shown.said
         assert shown.screen == [
             "error: the query was stopped after 3 s",
-            "hint: allow it more with --timeout 600s",
+            "hint: allow more time with --timeout 600s",
         ]
 
     def test_stdout_need_be_no_terminal(self, sample, tmp_path):
@@ -205,7 +205,7 @@ class TestInterrupt:
 
     def test_a_copy_into_the_cache_ends_at_once(self, long_trace, tmp_path):
         shown = Terminal(tmp_path, "top", "--cache", "--threads", "1", long_trace)
-        shown.read_until("reading calls of the operating system")
+        shown.read_until("reading operating system calls")
         assert any("nsys-insight" in name for name in shown.left), "it is building"
         code, seconds = shown.interrupt()
         assert code == 130

@@ -145,7 +145,7 @@ def test_without_an_architecture_occupancy_is_unknown_and_it_is_said_how_to_give
 def test_without_a_block_the_best_one_is_taken_and_that_is_said():
     rows, notes = ask(entry(registers=40))
     assert rows[0]["block"] == rows[0]["best_block"] == 768
-    assert any("no block size is known" in note for note in notes)
+    assert any("the block size is unknown" in note for note in notes)
 
 
 # With a trace of the program
@@ -183,7 +183,9 @@ def test_a_trace_of_another_build_is_noticed():
     lines = [line.replace("Used 31 registers", "Used 64 registers") for line in text("churn.sm_90.ptxas.txt")]
     with open_trace(CHURN) as opened:
         rows, _ = ask(lines, trace=opened)
-    assert [row["reading"] for row in rows if row["reading"]] == ["the trace ran it with 31 registers: another build"]
+    assert [row["reading"] for row in rows if row["reading"]] == [
+        ("the trace ran it with 31 registers: a different build")
+    ]
 
 
 def test_code_of_another_architecture_than_the_traces_gpu_was_not_launched():
@@ -208,7 +210,7 @@ def test_numbers_that_cannot_be_are_none(line):
     "content", ["", "error: nothing\n", "\0\0", "ptxas info    : 0 bytes gmem\n", "ptxas info : Used x registers\n"]
 )
 def test_what_says_nothing_is_refused_in_a_sentence(content):
-    with pytest.raises(TraceError, match="says nothing of the resources of kernels") as error:
+    with pytest.raises(TraceError, match="has no resource usage of kernels") as error:
         ask(content.splitlines())
     assert "-Xptxas -v" in error.value.hint
 

@@ -73,7 +73,7 @@ def test_ranks_are_added_up_as_a_loop_does(apart, name):
     assert [column.name for column in answer.columns] == list(how.columns(pack.columns))
     assert all(column.description for column in answer.columns)
     each = apart.answer(name, ranks="each").dicts()
-    assert answer.notes_of("ranks") == (f"{COUNT} ranks are added up; --ranks each has the rows of each",)
+    assert answer.notes_of("ranks") == (f"{COUNT} ranks are summed; --ranks each has the rows of each rank",)
     groups = {}
     for row in each:
         groups.setdefault(tuple(row[column] for column in how.by), []).append(row)
@@ -124,14 +124,14 @@ def test_ranks_of_one_file_are_added_up_where_that_is_asked(apart, together):
 
 def test_reports_that_cannot_be_added_up_say_so(apart, together):
     for trace in (apart, together):
-        with pytest.raises(UsageError, match="gaps cannot be added up over ranks"):
+        with pytest.raises(UsageError, match="gaps cannot be summed over ranks"):
             trace.answer("gaps", ranks="sum")
 
 
 def test_a_trace_without_ranks_has_none(sample):
     with (
         nsys_insight.open(sample("churn"), use_cache=False) as trace,
-        pytest.raises(UsageError, match="holds no ranks"),
+        pytest.raises(UsageError, match="has no ranks"),
     ):
         trace.answer("top", ranks="each")
 
@@ -156,7 +156,7 @@ def test_a_rank_without_gpu_work_is_there(run, tmp_path):
     with nsys_insight.open([*run[0], idle], use_cache=False) as trace:
         answer = trace.answer("ranks")
         assert [row["rank"] for row in answer.dicts()] == [0, 1, 2]
-        assert "rank 3 ran no kernels of NCCL" in answer.notes
+        assert "rank 3 ran no NCCL kernels" in answer.notes
         assert not any("not in these traces" in note for note in answer.notes)
         gemm = next(row for row in trace.answer("top").dicts() if row["name"] == "gemm(float *)")
         assert (gemm["ranks"], gemm["rank_min_ns"], gemm["max_rank"]) == (COUNT, 0, 1)
@@ -169,7 +169,7 @@ def test_a_file_that_is_given_twice_counts_once(run, tmp_path):
     with nsys_insight.open([*run[0], again], use_cache=False) as trace:
         answer = trace.answer("ranks")
         assert [(row["rank"], row["late_steps"]) for row in answer.dicts()] == [(0, 0), (1, 4), (2, 0)]
-    assert "again_rank7 holds the same kernels at the same times as r_rank1, and is left out" in answer.notes
+    assert "again_rank7 has the same kernels at the same times as r_rank1, and is left out" in answer.notes
 
 
 def test_files_of_two_runs_are_not_taken_for_one(run, tmp_path):
@@ -179,7 +179,7 @@ def test_files_of_two_runs_are_not_taken_for_one(run, tmp_path):
     with nsys_insight.open(paths, use_cache=False) as trace:
         answer = trace.answer("ranks")
         assert sum(row["late_steps"] is not None for row in answer.dicts()) == COUNT, "of one of the runs"
-        assert any("r_rank0, s_rank0 each say that they are rank 0" in note for note in answer.notes)
+        assert any("r_rank0, s_rank0 each claim to be rank 0" in note for note in answer.notes)
         assert list(trace.answer("top").dicts()[0])[:2] == ["trace", "rank"], "nothing is added up"
 
 

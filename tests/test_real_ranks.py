@@ -35,7 +35,7 @@ def test_a_rank_with_more_to_compute_is_no_late_host(run):
     with run("ddp_b") as trace:
         said = trace.diagnose().run.sentence
         (waited,) = trace.rows("SELECT median(waiting_ns) / 1e6 AS ms FROM rank_steps WHERE rank = 0")
-    assert said.startswith("2 ranks: rank 1 is late in 29 of 29 steps by 2.52 ms: its GPU works 3.4 times as long; ")
+    assert said.startswith("2 ranks: rank 1 is late in 29 of 29 steps by 2.52 ms: its GPU is busy 3.4 times as long; ")
     assert waited.ms == pytest.approx(2.66 - 0.08, abs=0.15)
 
 

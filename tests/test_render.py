@@ -22,6 +22,7 @@ from nsys_insight.errors import UsageError
 from nsys_insight.render import FORMATS, HUMAN_FORMATS, format_for, write
 from nsys_insight.session.answer import Answer, Column, store
 from nsys_insight.sql.quoting import literal
+from nsys_insight.text.severity import colored
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 NAME = (
@@ -80,14 +81,45 @@ def test_a_table_names_one_unit_per_column_and_aligns_decimal_points(answer):
     assert table(answer(select)) == (
         "Kernels by GPU time\n"
         "\n"
-        "name  total (ms)  wall %\n"
-        "────────────────────────\n"
-        "a           2.12  41.20\n"
-        "b           5.00   0.004\n"
-        "c           -      0\n"
+        "name  total (ms)  % of wall\n"
+        "───────────────────────────\n"
+        "a           2.12     41.20\n"
+        "b           5.00      0.004\n"
+        "c           -         0\n"
         "\n"
         "3 rows\n"
     )
+
+
+def test_statistics_of_one_quantity_are_in_one_unit(answer):
+    select = "SELECT 33161.0 AS avg_ns, 2e6 AS max_ns, 559.0 AS stddev_ns, 4e6 AS total_ns,"
+    select += " 7e3 AS queue_avg_ns, 900 AS queue_max_ns"
+    assert "avg (ms)  max (ms)  stddev (ms)  total (ms)  queue avg (µs)  queue max (µs)" in table(answer(select))
+
+
+def test_shares_say_of_what(answer):
+    made = answer(
+        "SELECT 'a' AS name, 10.0 AS api_time_pct, 2.0 AS gpu_idle_wall_pct, 5.0 AS path_pct"
+        " UNION ALL SELECT 'b', 1, 1, 1"
+    )
+    of = replace(made, columns=(*made.columns[:3], replace(made.columns[3], of="the step")))
+    lines = table(of).splitlines()
+    assert lines[2].split("  ") == ["name", "% of API time", "gpu idle % of wall", "path %"]
+    assert lines[-1] == "path: % of the step"
+
+
+def test_severity_is_colored_and_said_in_words(answer):
+    made = answer("SELECT 'broken' AS verdict, 'x' AS name UNION ALL SELECT 'ok', 'broken'")
+    stream = io.StringIO()
+    write(made, stream, "table", color=True)
+    assert "\x1b[1;31mbroken\x1b[0m" in stream.getvalue()
+    assert "\x1b[32mok" in stream.getvalue()
+    assert stream.getvalue().count("\x1b[1;31m") == 1  # a name may be called so
+    text = "1. CRITICAL The GPU waits\n   evidence: CRITICAL\n2. INFO more\n"
+    assert colored(text) == (
+        "1. \x1b[1;31mCRITICAL\x1b[0m The GPU waits\n   evidence: CRITICAL\n2. \x1b[36mINFO\x1b[0m more\n"
+    )
+    assert "\x1b" not in table(made)
 
 
 def test_a_deviation_is_in_the_unit_of_its_mean_and_a_count_beside_a_mean_is_whole(answer):
@@ -134,7 +166,7 @@ def test_a_row_is_a_line_of_the_columns_that_matter_most_and_that_fit(answer, wi
 
 
 def test_what_matters_most_comes_first_in_a_table_and_other_formats_keep_the_order_of_the_query(answer):
-    assert table(of_main(answer), width=200).splitlines()[3].split()[:4] == ["name", "(ms)", "time", "%"]
+    assert table(of_main(answer), width=200).splitlines()[4].split()[:3] == ["name", "(ms)", "time"]
     assert written(of_main(answer), "csv").startswith("name,calls,total_ns,avg_ns,med_ns")
 
 
@@ -148,7 +180,7 @@ def test_a_row_that_stands_alone_is_a_list_of_names_and_values_where_it_does_not
     one = of_main(answer, f"SELECT * FROM ({TOP}) WHERE calls = 70")
     lines = table(one, width=80).splitlines()
     assert "total        512.0 µs" in lines
-    assert "kernel time  2.5 %" in lines
+    assert "kernel time  2.5 % of kernel time" in lines
     assert "stddev       -" in lines
     assert "hidden" not in "".join(lines)
     assert table(one, width=300).splitlines()[2].startswith("name ")
@@ -178,8 +210,9 @@ def test_a_narrow_table_gives_each_row_several_lines_under_headers_stacked_alike
     select = "SELECT name, calls, total_ns, avg_ns, min_ns, max_ns, kernel_time_pct, family FROM (" + TOP + ")"
     assert table(answer(select), width=60).splitlines()[2:-2] == [
         "name                                             family",
+        "                                      % of",
         "           total   avg   min   max  kernel",
-        "    calls   (ms)  (µs)  (µs)  (µs)  time %",
+        "    calls   (ms)  (µs)  (µs)  (µs)    time",
         "─" * 60,
         "vectorized_elementwise_kernel<…exp_kernel_cuda>  elementwise",
         "    1,640  2.122  3.32  2.88  4.80    97.5",

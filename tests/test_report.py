@@ -8,13 +8,15 @@ import math
 import os
 import re
 import shlex
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from functools import cache
 from html import escape as html_escape
 from html.parser import HTMLParser
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import median
 
@@ -22,7 +24,7 @@ import many_traces
 import planted as plans
 import pytest
 from markdown_it import MarkdownIt
-from opening import open_trace
+from opening import open_trace, planted_path
 from synthetic import Trace
 
 import nsys_insight
@@ -31,9 +33,10 @@ from nsys_insight.diagnose.text import headline
 from nsys_insight.errors import UsageError
 from nsys_insight.packs import built_in, topics
 from nsys_insight.packs.step_options import AUTO, StepOptions
-from nsys_insight.page import agent, content, file, html, looks, markdown, pictures
+from nsys_insight.page import agent, cards, content, drawn, file, html, icicle, looks, markdown, pictures, windows
 from nsys_insight.page import layer as layers
 from nsys_insight.page import strip as strips
+from nsys_insight.page import timeline as timelines
 
 REPOSITORY = Path(__file__).parents[1]
 SAMPLES = sorted(path.stem for path in (REPOSITORY / "sample_traces").glob("*.sqlite"))
@@ -73,7 +76,8 @@ class Page(HTMLParser):
 
     def handle_data(self, data):
         if self.open and self.open[-1] in ("style", "script"):
-            self.raw[self.open[-1]] = self.raw.get(self.open[-1], "") + data
+            kind = "data" if self.elements[-1][1].get("type") == "application/json" else self.open[-1]
+            self.raw[kind] = self.raw.get(kind, "") + data
         else:
             self.texts.append(data)
 
@@ -138,7 +142,8 @@ def pages(opened, gathered):
 
     def make(name, kind="html"):
         if kind == "html":
-            return html.page(gathered(name), strips.strip(opened(name), AUTO), layers.layer(opened(name), AUTO))
+            trace, found = opened(name), gathered(name)
+            return html.page(found, drawn.draw(trace, AUTO, found))
         return {"markdown": markdown, "agent": agent}[kind].text(gathered(name))
 
     return cache(make)
@@ -196,9 +201,9 @@ class TestStrip:
     @pytest.mark.parametrize(
         "name", ["launch bound", "sync bound", "allocating", "profiled", "dependent", "two streams"]
     )
-    def test_its_gaps_are_the_planted_ones(self, name, tmp_path):
+    def test_its_gaps_are_the_planted_ones(self, name):
         planted = plans.ALL[name]()
-        with open_trace(planted.write(tmp_path / "trace.sqlite")) as trace:
+        with open_trace(planted_path(name)) as trace:
             drawn = strips.strip(trace, AUTO)
         step = planted.steps[drawn.step]
         assert (drawn.from_ns, drawn.to_ns) == (step.start_ns, step.end_ns)
@@ -278,6 +283,130 @@ class TestStrip:
         with open_trace(bare.write(tmp_path / "trace.sqlite")) as trace:
             assert strips.strip(trace, AUTO) is None
             assert layers.layer(trace, AUTO) is None
+
+
+class TestTimeline:
+    def test_all_of_a_small_run_is_in_it(self, opened):
+        trace = opened("decode_eager")
+        drawn = timelines.timeline(trace, AUTO)
+        data = drawn.data
+        assert data["windows"] == [[0, data["ns"]]]
+        assert (drawn.step, drawn.cut) == (strips.strip(trace, AUTO).step, [])
+        for kind, view in (("gpu", "gpu_ops"), ("host", "outer_api_calls")):
+            (lane,) = (lane for lane in data["lanes"] if lane["kind"] == kind)
+            starts = [data["origin"] + at for at in accumulate(lane["at"])]
+            ends = [start + lasts for start, lasts in zip(starts, lane["lasts"], strict=True)]
+            wanted = trace.rows(f"SELECT start_ns, end_ns FROM {view} ORDER BY 1, 2")
+            assert list(zip(starts, ends, strict=True)) == wanted
+        idle = data["lanes"][-1]
+        assert sum(idle["lasts"]) == trace.rows("SELECT sum(idle_ns)::BIGINT AS ns FROM gpu_idle")[0].ns
+        for at, parts in idle["parts"].items():
+            assert sum(parts) == idle["lasts"][at]
+            assert len(parts) == len(data["things"][idle["what"][at]]) - 4
+        steps = trace.rows("SELECT step, start_ns, duration_ns, gpu_busy_ns FROM steps ORDER BY start_ns")
+        assert [(step, data["origin"] + at, wall, busy) for step, _, at, wall, busy, _ in data["steps"]] == steps
+        busy = data["busy"]
+        (wall,) = trace.rows("SELECT duration_ns, (SELECT sum(busy_ns) FROM used_gpus) AS busy_ns FROM wall")
+        assert sum(busy["pct"]) / 100 * busy["each"] == pytest.approx(wall.busy_ns, rel=0.02)
+
+    def test_of_a_long_run_what_is_odd_is_in_it(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(windows, "EVENTS", 60)
+        with open_trace(plans.straggling().write(tmp_path / "trace.sqlite")) as trace:
+            drawn = timelines.timeline(trace, AUTO, trace.answer("gaps").dicts(1))
+            odd = trace.rows("SELECT start_ns, end_ns FROM steps WHERE is_outlier")
+            count = len(trace.rows("FROM steps"))
+        inside = [(drawn.data["origin"] + start, drawn.data["origin"] + end) for start, end in drawn.data["windows"]]
+        assert all(any(start <= one.start_ns and one.end_ns <= end for start, end in inside) for one in odd)
+        assert any(start <= drawn.first.start_ns and drawn.first.end_ns <= end for start, end in inside)
+        assert 1 < len(inside) < count
+        for lane in drawn.data["lanes"]:
+            for start, lasts in zip(accumulate(lane["at"]), lane["lasts"], strict=True):
+                assert any(start < to and start + lasts > at for at, to in drawn.data["windows"]), lane["kind"]
+
+    def test_nothing_is_nothing(self, tmp_path):
+        with open_trace(Trace().write(tmp_path / "trace.sqlite")) as trace:
+            assert timelines.timeline(trace, AUTO) is None
+
+
+class TestCards:
+    def test_a_card_says_of_a_kernel_what_its_launches_say(self, opened):
+        trace = opened("decode_eager")
+        line = timelines.timeline(trace, AUTO)
+        found = cards.cards(trace, AUTO, line.first, {"classify-kernels": trace.answer("classify-kernels")})
+        assert [card["key"] for card in found.values()] == [row["name"] for row in trace.answer("top").dicts()]
+        assert set(line.kernels) == set(found)
+        kernel, card = next(iter(found.items()))
+        launched = trace.rows(
+            f"SELECT start_ns, duration_ns FROM kernel_events WHERE name_id = {kernel} ORDER BY start_ns"
+        )
+        lasted = [row.duration_ns for row in launched]
+        assert (card["least"], card["most"]) == (min(lasted), max(lasted))
+        ratio = max(lasted) / min(lasted)
+        counts = dict.fromkeys(range(cards.BINS), 0)
+        for ns in lasted:
+            counts[min(int(cards.BINS * math.log(ns / min(lasted)) / math.log(ratio)), cards.BINS - 1)] += 1
+        assert {at: calls for at, calls in counts.items() if calls} == dict(card["bins"])
+        by_step = trace.rows(f"SELECT step, kernel_ns, calls FROM step_kernels WHERE name_id = {kernel} ORDER BY 1")
+        assert [tuple(step) for step in card["steps"]] == [
+            (row.step, row.step, row.kernel_ns, row.calls) for row in by_step
+        ]
+        assert [shape[2] for shape in card["shapes"]] == [f"{len(lasted):,}"]
+        inside = [row.start_ns for row in launched if line.first.start_ns <= row.start_ns < line.first.end_ns]
+        assert [place[:2] for place in card["places"]] == [["decode_step/layer_#", len(inside)]]
+        assert card["bound"][0][2] == "latency"
+
+    def test_many_steps_share_columns_and_a_kernel_of_one_duration_has_one_bin(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(cards, "COLUMNS", 4)
+        trace = Trace()
+        host = trace.thread()
+        for _ in range(12):
+            with host.nvtx("step"):
+                host.launch("even", runs=2_000).launch("other", runs=1_000).sync("stream")
+        with open_trace(trace.write(tmp_path / "trace.sqlite")) as one:
+            line = timelines.timeline(one, AUTO)
+            even, _ = cards.cards(one, AUTO, line.first, {}).values()
+        assert (even["bins"], even["least"], even["most"]) == ([[0, 12]], 2_000, 2_000)
+        assert len(even["steps"]) == 4
+        assert {(ns, calls) for _, _, ns, calls in even["steps"]} == {(2_000, 1)}
+        assert even["bound"] == even["ncu"] == []
+
+
+class TestIcicle:
+    def test_ranges_stand_below_what_is_around_them_and_are_as_wide_as_they_take(self, opened):
+        trace = opened("decode_eager")
+        root, outer, inner = icicle.icicle(trace, AUTO).rows
+        paths = trace.rows("SELECT path, sum(duration_ns)::BIGINT AS ns FROM nvtx_nesting GROUP BY 1")
+        top = {row.path: row.ns for row in paths if "/" not in row.path}
+        assert [bar.width for bar in root] == [100]
+        assert {bar.label: bar.width for bar in outer} == pytest.approx(
+            {name: 100 * ns / sum(top.values()) for name, ns in top.items()}
+        )
+        below = sum(row.ns for row in paths if row.path.startswith("decode_step/"))
+        (layers_,) = (bar for bar in inner if bar.left == outer[0].left)
+        assert (layers_.label, layers_.width) == ("layer_#", pytest.approx(100 * below / sum(top.values())))
+        assert "128 times" in layers_.tip
+
+    def test_a_range_that_stays_open_is_as_long_as_what_is_in_it(self, tmp_path):
+        trace = Trace()
+        host = trace.thread()
+        with host.nvtx("outer"), host.nvtx("inner"):
+            host.launch("k", runs=5_000).sync("stream")
+        path = trace.write(tmp_path / "trace.sqlite")
+        with closing(sqlite3.connect(path)) as file_, file_:
+            file_.execute("UPDATE NVTX_EVENTS SET \"end\" = NULL WHERE text = 'outer'")
+        with open_trace(path) as one:
+            root, outer, inner = icicle.icicle(one, AUTO).rows
+        assert [(bars[0].label.partition(":")[0], bars[0].width) for bars in (root, outer, inner)] == [
+            ("NVTX ranges", 100), ("outer", 100), ("inner", 100),
+        ]  # fmt: skip
+
+    def test_ranges_that_are_in_no_other_are_no_icicle(self, tmp_path):
+        trace = Trace()
+        host = trace.thread()
+        with host.nvtx("a"):
+            host.launch("k")
+        with open_trace(trace.write(tmp_path / "trace.sqlite")) as one:
+            assert icicle.icicle(one, AUTO) is None
 
 
 class TestPictures:
@@ -373,11 +502,15 @@ class TestHtml:
                 if attribute == "href":
                     assert value.startswith("#") or value == "data:,"
         assert not {"iframe", "img", "object", "embed", "form", "base"} & {tag for tag, _ in page.elements}
+        assert "about-ranks" not in {attributes.get("id") for _, attributes in page.elements}, "there is one rank"
 
     @pytest.mark.parametrize("name", ["churn", "hostile"])
     def test_only_its_own_style_and_script_may_run(self, name, pages):
         page = Page(pages(name))
-        assert (len(page.all("style")), len(page.all("script"))) == (1, 1)
+        assert (len(page.all("style")), [one.get("type") for one in page.all("script")]) == (
+            1,
+            ["application/json", None],
+        )
         (policy,) = (
             meta["content"] for meta in page.all("meta") if meta.get("http-equiv") == "Content-Security-Policy"
         )
@@ -386,7 +519,11 @@ class TestHtml:
         for what in ("style", "script"):
             digest = base64.b64encode(hashlib.sha256(page.raw[what].encode()).digest()).decode()
             assert rules[f"{what}-src"] == f"'sha256-{digest}'"
-        assert "http:" not in page.raw["style"] + page.raw["script"]
+        assert (
+            page.raw["script"].replace("http://www.w3.org/2000/svg", "").count("http")
+            == 0
+            == page.raw["style"].count("http")
+        )
 
     def test_names_are_text_whatever_is_in_them(self, pages):
         page = Page(pages("hostile"))
@@ -417,7 +554,7 @@ class TestHtml:
         assert all(len(cells) == len(answer.columns) for cells in rows)
 
     def test_long_tables_are_cut_and_say_so(self, gathered):
-        text = html.page(gathered("decode_eager"), None, None, limit=7)
+        text = html.page(gathered("decode_eager"), drawn.Drawn(), limit=7)
         gaps = text.partition('id="gaps"')[2].partition("</details>\n</details>")[0]
         assert gaps.count("<tr>") == 1 + 7
         assert "7 of 1,000 rows are here" in gaps
@@ -439,11 +576,11 @@ class TestHtml:
         with nsys_insight.open(sample("churn"), ncu=_imported(data, tmp_path)) as trace:
             found = content.gather(trace, AUTO)
             findings = found.measured.rows()
-            page = html.page(found, None, None)
+            page = html.page(found, drawn.Drawn())
             assert [finding[0] for finding in findings]
             assert all(html_escape(finding[0]) in page.partition('id="ncu"')[2] for finding in findings)
             assert 'id="headroom"' in page
-            assert "### What Nsight Compute's figures say" in markdown.text(found)
+            assert "### What the Nsight Compute metrics show" in markdown.text(found)
 
     def test_the_roofline_is_drawn_where_sizes_are_given(self, tmp_path):
         trace = Trace()
@@ -481,7 +618,8 @@ class TestMarkdown:
             for at, token in enumerate(tokens)
             if token.type == "heading_open" and token.tag == "h2"
         ]
-        assert headings[1:] == [topic.title for topic in topics.topics().values()]
+        # What is about several ranks is none of one's.
+        assert headings[1:] == [topic.title for name, topic in topics.topics().items() if name != "ranks"]
 
     def test_bars_add_up(self, pages):
         block = pages("churn", "markdown").partition("```text\n")[2].partition("```")[0]
@@ -588,6 +726,7 @@ class TestCommand:
             ["--format", "csv"],
             ["--explain"],
             ["--step-range", "nope", "-o", "r.html"],
+            ["--compare", "-o", "r.html"],
         ],
     )
     def test_what_cannot_be_is_said(self, arguments, sample, tmp_path):
@@ -607,5 +746,6 @@ class TestCommand:
 
 def test_the_pages_parts_are_beside_it():
     names = {path.name for path in html._PAGE.iterdir()}
-    assert {"page.html.j2", "page.css", "page.js"} <= names
+    assert {"page.html.j2", "page.css", "script"} <= names
+    assert {path.stem for path in (html._PAGE / "script").iterdir()} == set(html._SCRIPTS)
     assert markdown.ROWS < html.ROWS

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from opening import open_trace
 from rank_traces import Run
+from sweeps import sweep
 
 import nsys_insight
 from nsys_insight import outputs
+from nsys_insight.compare.comparison import compare
+from nsys_insight.compare.runs import measure
+from nsys_insight.compare.sentences import sentence
+from nsys_insight.packs.step_options import AUTO
+from nsys_insight.page import compared as compared_page
 from nsys_insight.page import file
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -51,7 +60,9 @@ def opened(browser, path, **options):
     one.set_default_timeout(5_000)
     one.on("console", lambda message: wrong.append(message.text))
     one.on("pageerror", lambda error: wrong.append(str(error)))
-    one.on("request", lambda request: wrong.append(request.url) if request.url != path.as_uri() else None)
+    # A file that is saved comes from the page itself.
+    known = (path.as_uri(), "blob:")
+    one.on("request", lambda request: None if request.url.startswith(known) else wrong.append(request.url))
     one.goto(path.as_uri())
     yield one
     one.close()
@@ -156,18 +167,29 @@ def test_pointing_at_the_timeline_says_what_is_there(page):
     page.locator(".timeline .gpu .attention").first.hover()
     assert tip.is_visible()
     assert tip.text_content().startswith("cudnn_generated_fort_native_sdpa")
-    page.locator(".timeline .idle .starved").first.hover()
+    page.locator(".timeline .idle .starved:not(.crowd)").first.hover()
     assert tip.text_content().startswith("idle\n")
     assert "starved, " in tip.text_content()
     page.mouse.move(5, 5)
     assert not tip.is_visible()
 
 
+def ticks(page):
+    drawn(page)
+    return page.locator(".timeline .tick").all_text_contents()
+
+
+def drawn(page):
+    """Wait for what is to be drawn."""
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
 def test_the_timeline_is_walked_with_arrow_keys(page):
-    page.locator(".strip .scroll").focus()
+    page.locator(".canvas").focus()
     seen = []
     for key in ("Home", "ArrowRight", "ArrowRight", "ArrowLeft", "ArrowDown", "ArrowUp"):
         page.keyboard.press(key)
+        drawn(page)
         seen.append(page.locator(".timeline .here").get_attribute("data-tip"))
     assert seen[0].startswith("H2D copy")
     assert seen[1] == seen[3] != seen[2]
@@ -176,15 +198,137 @@ def test_the_timeline_is_walked_with_arrow_keys(page):
     page.locator("#tip").wait_for(state="visible")
 
 
-def test_the_timeline_is_zoomed(page):
-    width = page.locator(".timeline").bounding_box()["width"]
-    page.get_by_label("Zoom in").click()
-    assert page.locator(".timeline").bounding_box()["width"] == pytest.approx(2 * width)
-    page.locator(".strip .scroll").focus()
-    page.keyboard.press("+")
-    assert page.locator(".timeline").bounding_box()["width"] == pytest.approx(4 * width)
-    page.get_by_role("button", name="Whole").click()
-    assert page.locator(".timeline").bounding_box()["width"] == pytest.approx(width)
+def test_the_timeline_is_zoomed_and_moved_and_names_appear_where_there_is_room(page):
+    step, named = ticks(page), page.locator(".timeline .gpu text")
+    before = named.count()
+    box = page.locator(".canvas").bounding_box()
+    middle = (box["x"] + box["width"] / 2, box["y"] + 60)
+    page.mouse.move(*middle)
+    page.mouse.wheel(0, -300)
+    assert ticks(page) == step, "a wheel scrolls the page until the timeline was chosen"
+    page.evaluate("scrollTo(0, 0)")
+    page.locator(".canvas").focus()
+    box = page.locator(".canvas").bounding_box()
+    middle = (box["x"] + box["width"] / 2, box["y"] + 60)
+    page.mouse.move(*middle)
+    for _ in range(8):
+        page.mouse.wheel(0, -300)
+    near = ticks(page)
+    assert near != step
+    assert named.count() > before
+    assert re.match(r"Step 11: .* µs of it, from .*ms", page.locator(".where").text_content())
+    page.mouse.down()
+    page.mouse.move(middle[0] - 300, middle[1], steps=4)
+    page.mouse.up()
+    moved = ticks(page)
+    assert float(moved[0].split()[0].replace(",", "")) > float(near[0].split()[0].replace(",", ""))
+    page.get_by_role("button", name="Run", exact=True).click()
+    assert "89." in page.locator(".where").text_content()
+    page.locator(".timeline .gpu .crowd").first.click()
+    assert ticks(page) != step
+    page.get_by_role("button", name="Step", exact=True).click()
+    assert ticks(page) == step
+    page.get_by_role("button", name="Zoom in").first.click()
+    assert len(set(ticks(page)) & set(step)) < len(step)
+    page.keyboard.down("Shift")
+    page.mouse.move(box["x"] + 100, middle[1])
+    page.mouse.down()
+    page.mouse.move(box["x"] + 200, middle[1], steps=4)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    drawn(page)
+    ends = page.locator(".where").text_content()
+    assert ends.startswith("Step 11: "), ends
+    assert "µs of it" in ends
+
+
+def test_a_click_on_the_run_loads_a_step_or_a_gap(page):
+    run, where = page.locator(".overview"), page.locator(".where")
+    assert page.locator(".overview .a-step").count() == 33
+    run.click(position={"x": run.bounding_box()["width"] - 3, "y": 54})
+    drawn(page)
+    assert where.text_content() == "Step 31: 2.72 ms"
+    run.press("ArrowLeft")
+    assert page.locator("#said").text_content().startswith("Step 30: ")
+    assert run.get_attribute("aria-valuetext").startswith("Step 30: ")
+    page.get_by_role("button", name="Step before").click()
+    drawn(page)
+    assert where.text_content().startswith("Step 29: ")
+    page.locator(".overview .a-gap text").last.click()
+    assert page.locator("#said").text_content().startswith("Gap of ")
+    drawn(page)
+    assert page.locator(".timeline .idle .starved").count() >= 1
+    run.press("Home")
+    drawn(page)
+    assert where.text_content().startswith("Prefill: ")
+    assert page.locator(".elsewhere").is_hidden()
+
+
+def test_a_kernel_opens_a_drawer(page):
+    drawer = page.locator("#drawer")
+    page.locator(".timeline .gpu .attention[data-kernel]").first.click()
+    assert drawer.locator("select option:checked").text_content().startswith("cudnn_generated_fort_native_sdpa")
+    assert drawer.locator(".histogram").count() == 2
+    titles = drawer.locator("h3").all_text_contents()
+    assert titles[:2] == ["Durations, on a logarithmic scale", "Time in each steady step"]
+    assert titles[2:] == ["Launch shapes, by time", "Launched from, in the step shown first", "What bounds it"]
+    page.keyboard.press("Escape")
+    assert drawer.is_hidden()
+    page.locator("#top-kernels li").nth(1).press("Enter")
+    assert drawer.locator(".whole").text_content().startswith("void at::native::")
+    assert page.evaluate("document.activeElement.className") == "close"
+    drawer.locator("select").select_option("0")
+    assert drawer.locator(".whole").text_content() == "nvjet_sm90_tst_8x64_64x16_4x1_v_bz_TNN"
+    page.keyboard.press("Escape")
+    assert drawer.is_hidden()
+    assert page.evaluate("document.activeElement.dataset.card") == "1"
+    page.locator(".canvas").focus()
+    for key in ("Home", "ArrowRight", "ArrowRight", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    assert drawer.is_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    assert drawer.is_hidden()
+
+
+def test_what_is_shown_is_saved_for_perfetto(page):
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="For Perfetto").click()
+    assert saved.value.suggested_filename == "step-11.json"
+    events = json.loads(Path(saved.value.path()).read_text(encoding="utf-8"))["traceEvents"]
+    kinds = {event["cat"] for event in events if event["ph"] == "X"}
+    assert kinds == {"nvtx", "host", "gpu", "idle", "step"}
+    assert sum(event.get("cat") == "gpu" for event in events) == 198
+    assert "ui.perfetto.dev" in page.locator(".where").text_content()
+
+
+def test_a_command_is_copied(page):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    code = page.locator("#top .more code")
+    page.locator("#top .more .copy-it").click()
+    page.locator("#top .more .copy-it", has_text="copied").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == code.text_content()
+
+
+def test_what_is_searched_for_is_marked_and_walked_to(page):
+    find = page.get_by_label("Search kernels, ranges and calls in the timeline")
+    find.fill("sdpa attention")
+    assert page.locator(".found-count").text_content() == "132 found"
+    drawn(page)
+    assert 0 < page.locator(".timeline .found").count() < page.locator(".timeline .mark").count()
+    find.press("Enter")
+    drawn(page)
+    first = page.locator(".timeline .here").get_attribute("data-tip")
+    assert "sdpa" in first
+    find.press("Enter")
+    drawn(page)
+    assert page.locator(".timeline .here").get_attribute("data-tip") != first
+    assert page.locator(".found-count").text_content().endswith(" of 132")
+    find.fill("no such thing")
+    assert page.locator(".found-count").text_content() == "nothing found"
+    find.press("Escape")
+    drawn(page)
+    assert page.locator(".timeline .found").count() == 0
 
 
 def test_a_heading_says_what_its_column_means_when_it_has_the_focus(page):
@@ -195,8 +339,9 @@ def test_a_heading_says_what_its_column_means_when_it_has_the_focus(page):
     assert not page.locator("#tip").is_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(1280, "light"), (400, "dark"), *sweep([(1280, "dark"), (400, "light")])]
+)
 def test_it_fits_the_window_and_can_be_read(browser, path, width, scheme):
     with opened(browser, path, color_scheme=scheme) as page:
         page.set_viewport_size({"width": width, "height": 900})
@@ -265,3 +410,32 @@ def run_of_ranks(tmp_path_factory):
     with nsys_insight.open(run.write(folder), use_cache=False) as trace:
         outputs.save(folder / "report.html", file.page_text(trace, "html"))
     return folder / "report.html"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "dark"), (400, "light")])
+def test_two_runs_are_compared_on_one_scale(browser, compared, width, scheme):
+    path, said = compared
+    with opened(browser, path, color_scheme=scheme) as one:
+        one.set_viewport_size({"width": width, "height": 900})
+        drawn(one)
+        assert one.locator(".verdict").text_content() == said
+        assert one.locator("#tables details").count() >= 3
+        assert one.locator(".timeline").count() == 2
+        ticks = [box.locator(".tick").all_text_contents() for box in one.locator(".timeline").all()]
+        assert ticks[0] == ticks[1] != []
+        one.locator(".strip").first.get_by_role("button", name="Zoom in").click()
+        drawn(one)
+        moved = [box.locator(".tick").all_text_contents() for box in one.locator(".timeline").all()]
+        assert moved[0] == moved[1] != ticks[0]
+        assert one.evaluate("document.documentElement.scrollWidth") == width
+        assert one.evaluate(CONTRASTS) == []
+
+
+@pytest.fixture(scope="module")
+def compared(sample, tmp_path_factory):
+    """Write the page of a decoder before and after it was captured in a graph; and what is to be its headline."""
+    target = tmp_path_factory.mktemp("compared") / "compared.html"
+    with open_trace(sample("decode_eager")) as before, open_trace(sample("decode_graph_node")) as after:
+        outputs.save(target, compared_page.page(before, after, AUTO))
+        runs = [[measure(trace)] for trace in (before, after)]
+    return target, sentence(compare(*runs))

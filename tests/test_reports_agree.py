@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from itertools import combinations
-from pathlib import Path
 
 import planted
 import pytest
-from opening import open_trace
+from opening import open_trace, planted_path
+from real_traces import FOREIGN, MORE, SAMPLES
+from sweeps import sweep
 
-REPOSITORY = Path(__file__).parents[1]
-REAL = [
-    *sorted((REPOSITORY / "sample_traces").glob("*.sqlite")),
-    *sorted((REPOSITORY.parent / "shared").glob("*/*.sqlite")),
-]
+# Of each kind a few: what some report counts in its own way is in one of these, or is planted in one of those.
+CHOSEN = ("churn", "decode_graph_node", "mordred.nsys2021_2", "power_iteration.t4.nsys2025_3")
+PLANTED = ("sync bound", "allocating", "communicating", "two processes", "prefill and decode", "profiled")
+ASKED = [
+    *(path for path in (*SAMPLES, *FOREIGN) if path.stem in CHOSEN), *PLANTED,
+    *sweep(path for path in (*SAMPLES, *FOREIGN) if path.stem not in CHOSEN),
+    *sweep(name for name in planted.ALL if name not in PLANTED),
+    *MORE,
+]  # fmt: skip
 
 
 def total(rows, column, **wanted):
@@ -174,12 +179,12 @@ STATED = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=[*REAL, *planted.ALL], ids=lambda what: getattr(what, "stem", what))
-def reports(request, tmp_path_factory):
+@pytest.fixture(scope="module", params=ASKED, ids=lambda what: getattr(what, "stem", what))
+def reports(request):
     """The answers about a trace that lasts, or about a planted one."""
     path = request.param
     if isinstance(path, str):
-        path = planted.ALL[path]().write(tmp_path_factory.mktemp("planted") / "trace.sqlite")
+        path = planted_path(path)
     with open_trace(path) as trace:
         yield Reports(trace)
 

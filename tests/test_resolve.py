@@ -137,7 +137,7 @@ class TestWhenItIsNotClear:
 
     def test_none_brings_a_hint_how_to_make_one(self):
         error = refusal()
-        assert error.message == "no trace is named, and there is none in this folder"
+        assert error.message == "no trace was named, and there is none in this folder"
         assert "nsys profile" in error.hint
 
 

@@ -162,6 +162,7 @@ def opened(request, tmp_path_factory):
             shutil.copy(trace, folder / "other")
         with nsys_insight.open(paths, use_cache=request.param == "cached" or None, timeout_s=30) as found:
             yield found, folder
+            assert found.sql("SELECT count(*) AS n FROM kernels")["n"].item() % 500 == 0
 
 
 def as_folder(trace, folder):
@@ -189,6 +190,8 @@ def ask(trace, text):
 )
 def test_a_hostile_query_is_refused_and_leaves_everything_as_it_is(opened, query):
     trace, folder = opened
+    # What changes the trace changes its kernels; the answer of several takes longer than all the rest of this.
+    looks = len(trace.paths) == 1 or query in FEW
     before = content(folder)
     secret_frame = trace.sql("SELECT 'hunter2' AS x")
     text = query.replace("HERE", str(folder)).replace("TRACE", str(trace.path))
@@ -198,7 +201,8 @@ def test_a_hostile_query_is_refused_and_leaves_everything_as_it_is(opened, query
     assert caught.value.hint
     assert content(folder) == before
     assert secret_frame.height == 1
-    assert trace.sql("SELECT count(*) AS n FROM kernels")["n"].item() % 500 == 0
+    if looks:
+        assert trace.sql("SELECT count(*) AS n FROM kernels")["n"].item() % 500 == 0
 
 
 @pytest.mark.parametrize("query", ENDLESS)
@@ -286,9 +290,16 @@ BREAKING_OUT = [
 ]  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def churn():
+    """Give a trace that is asked all of these."""
+    with nsys_insight.open(REPOSITORY / "sample_traces" / "churn.sqlite") as trace:
+        yield trace
+
+
 @pytest.mark.parametrize("way", ["report", "note", "rows", "dicts", "query", "stream", "parquet", "define", "check"])
 @pytest.mark.parametrize("query", BREAKING_OUT)
-def test_a_query_cannot_end_the_statement_that_it_is_written_into(sample, tmp_path, way, query):
+def test_a_query_cannot_end_the_statement_that_it_is_written_into(churn, tmp_path, way, query):
     with contextlib.closing(sqlite3.connect(tmp_path / "other.sqlite")) as database, database:
         database.execute("CREATE TABLE people AS SELECT 'hunter2' AS name")
     query = query.replace("HERE", str(tmp_path))
@@ -297,29 +308,26 @@ def test_a_query_cannot_end_the_statement_that_it_is_written_into(sample, tmp_pa
     header = f'title="a"\ndescription="b"\nreading="c"\nempty="d"\n[columns]\nx="e"\n[notes]\nn="""{note}"""\n'
     pack.write_text(f"/*\n{header}*/\n{query if way in ('report', 'check') else 'SELECT 1 AS x ORDER BY 1'}")
     before = content(tmp_path)
-    with nsys_insight.open(sample("churn")) as trace:
-        if way == "check":
-            assert pack_check.problems(pack)
-        else:
-            ways = {
-                "report": lambda: trace.answer(parse(pack)),
-                "note": lambda: trace.answer(parse(pack)),
-                "rows": lambda: trace.rows(query),
-                "dicts": lambda: trace.dicts(query),
-                "query": lambda: trace.query(query),
-                "stream": lambda: list(trace.stream(Statement(query)).batches()),
-                "parquet": lambda: trace.stream(Statement(query)).write_parquet(tmp_path / "answer.parquet"),
-                "define": lambda: trace.define(Statement(query, "pwned")),
-            }
-            if way == "define" and query == "CREATE TABLE pwned AS SELECT 1":
-                return
-            with pytest.raises(QueryError):
-                ways[way]()
-        tables = {
-            name for (name,) in trace._connection.duckdb.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+    if way == "check":
+        assert pack_check.problems(pack)
+    else:
+        ways = {
+            "report": lambda: churn.answer(parse(pack)),
+            "note": lambda: churn.answer(parse(pack)),
+            "rows": lambda: churn.rows(query),
+            "dicts": lambda: churn.dicts(query),
+            "query": lambda: churn.query(query),
+            "stream": lambda: list(churn.stream(Statement(query)).batches()),
+            "parquet": lambda: churn.stream(Statement(query)).write_parquet(tmp_path / "answer.parquet"),
+            "define": lambda: churn.define(Statement(query, "pwned")),
         }
-        assert "pwned" not in tables
-        assert "scope" in tables
+        if way == "define" and query == "CREATE TABLE pwned AS SELECT 1":
+            return
+        with pytest.raises(QueryError):
+            ways[way]()
+    tables = {name for (name,) in churn._connection.duckdb.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+    assert "pwned" not in tables
+    assert "scope" in tables
     assert content(tmp_path) == before
 
 

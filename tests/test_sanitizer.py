@@ -41,7 +41,7 @@ def test_a_program_without_errors_is_clean_and_one_that_ended_early_is_not():
     assert (clean.clean, clean.errors, clean.said) == (True, (), "memcheck: no errors")
     ended = sanitizer.parse("========= COMPUTE-SANITIZER\nSegmentation fault\n", "memcheck")
     assert (ended.clean, ended.total) == (False, None)
-    assert ended.said.startswith("memcheck did not come to an end")
+    assert ended.said.startswith("memcheck did not finish")
 
 
 def test_older_tools_and_code_without_lines():

@@ -230,7 +230,7 @@ def test_an_unknown_mnemonic_is_counted_as_such():
     (part,) = parts_of(code("FFMA R0, R0, R1, R2", "WARPDRIVE.X2 R3, R4", "EXIT"))
     assert part.instructions == 3
     assert dict(part.unknown) == {"WARPDRIVE": 1}
-    assert sentences(part, Limits()) == ["not in the catalog of instructions: WARPDRIVE x1"]
+    assert sentences(part, Limits()) == ["not in the instruction catalog: WARPDRIVE x1"]
 
 
 # Loops
@@ -489,7 +489,7 @@ def test_counts_of_ncu_are_added_up_in_loops(measured):
         200,
     )
     assert found["loop 1"]["executed_pct"] == pytest.approx(100 * 12000 / 12220)
-    assert found["loop 1"]["reading"].startswith("most instructions are executed here")
+    assert found["loop 1"]["reading"].startswith("most of the executed instructions are here")
     assert "most instructions" not in (found["loop 2"]["reading"] or "")
 
 
@@ -601,7 +601,7 @@ def test_an_old_architecture_is_left_out_and_named(tmp_path):
     file.write_text(old + (DATA / TEXTS[0]).read_text())
     answer = sass.answer(file, limits=Limits())
     assert answer.row_count == len(rows(TEXTS[0]))
-    assert "left out: code of sm_61" in answer.notes[0]
+    assert "left out: code for sm_61" in answer.notes[0]
 
 
 @pytest.mark.parametrize("arch", ["sm_90", "90", "9.0", "sm_90a"])
@@ -703,7 +703,7 @@ def test_the_command_gives_all_columns_to_machines(run):
 def test_a_kernel_that_is_not_there_is_named_with_those_that_are(run):
     code, out, _ = run("sass", DATA / TEXTS[0], "-k", "nowhere")
     assert not code
-    assert "no kernel is called 'nowhere'; there are: reduce_shfl" in out
+    assert "no kernel is named 'nowhere'; there are: reduce_shfl" in out
 
 
 @pytest.mark.parametrize("arguments", [("--by", "color"), ("--format", "xml"), ("--arch", "sm_80")])

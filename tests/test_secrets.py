@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from sweeps import sweep
 from synthetic import Trace
 
 import nsys_insight
@@ -136,9 +137,9 @@ def ran(*command):
 @pytest.mark.parametrize(
     "command",
     [
-        ["info"], ["info", "--format", "json"], ["report"], ["report", "--template", "agent"], ["ncu", "plan"],
-        ["ncu", "plan", "--format", "json"], ["ncu", "plan", "--command-only"], ["ncu", "plan", "--run"],
+        ["info"], ["report"], ["ncu", "plan"], ["ncu", "plan", "--command-only"], ["ncu", "plan", "--run"],
         ["ncu", "plan", "--run", "--trust-trace"], ["sql", "-n", "0", "FROM capture"],
+        *sweep([["info", "--format", "json"], ["report", "--template", "agent"], ["ncu", "plan", "--format", "json"]]),
         ["sql", "-n", "0", "FROM capture UNION ALL SELECT 'x', name FROM strings"],
     ],
     ids=" ".join,

@@ -133,7 +133,7 @@ class TestTemporaryFiles:
     def test_that_a_cleaner_takes_away_are_said_to_be_gone(self, a_folder_of_its_own, spilling, asked, tmp_path):
         shutil.rmtree(a_folder_of_its_own)
         statement = "SELECT range, hash(range) AS h FROM range(8000000) ORDER BY h"
-        with pytest.raises(InsightError, match=f"something removes what lies in {tmp_path}") as told:
+        with pytest.raises(InsightError, match=f"something removes files in {tmp_path}") as told:
             asked(spilling, statement, tmp_path / "x.parquet")
         assert told.value.hint == "name a folder that nothing cleans up: TMPDIR=/path"
 

@@ -36,7 +36,7 @@ def test_entries_from_a_pipe():
         [sys.executable, "-m", "nsys_insight", "shell", str(EAGER)],
         input=script, capture_output=True, text=True, check=False, cwd=REPOSITORY, timeout=120,
     )  # fmt: skip
-    assert result.stdout == "x\n1\nnvtx prefill\nn\n196\n"
+    assert result.stdout == "x\n1\n--nvtx prefill\nn\n196\n"
     assert result.returncode == 0
 
 
@@ -83,8 +83,34 @@ def test_a_report_is_run_explained_and_saved(shell, capsys, tmp_path):
     assert "kernel_events" in capsys.readouterr().out
 
 
+def test_run_takes_what_the_command_takes(shell, capsys, tmp_path):
+    shell.execute(".run top --step 3 --limit 1 --columns calls --format csv")
+    assert capsys.readouterr().out == "calls\n20\n"
+    shell.execute(f".save {tmp_path / 'all.csv'}")
+    assert len((tmp_path / "all.csv").read_text().splitlines()) > 2
+    shell.execute(f".run steps --limit 2 -o {tmp_path / 'steps.csv'}")
+    assert len((tmp_path / "steps.csv").read_text().splitlines()) == 3
+    shell.execute(".run classify --help")
+    assert "--kernels" in capsys.readouterr().out
+    shell.execute(".scope --step 3")
+    assert capsys.readouterr().out == "--step 3\n"
+    shell.execute(".run steps --format csv --columns step")
+    assert capsys.readouterr().out == "step\n3\n"
+    shell.execute(".scope none")
+
+
 @pytest.mark.parametrize(
-    "entry", [".nope", ".run top --nope 1", ".run top --limit", ".format yaml", ".scope --device x"]
+    "entry",
+    [
+        ".nope",
+        ".run top --nope 1",
+        ".run top --memory 1GB",
+        ".run top --group-by x",
+        ".scope --step x",
+        ".run top --limit",
+        ".format yaml",
+        ".scope --device x",
+    ],
 )
 def test_what_makes_no_sense_is_a_usage_error(shell, entry):
     with pytest.raises(UsageError):
@@ -100,6 +126,12 @@ def test_tab_suggests_views_columns_functions_names_and_commands(shell):
     assert ".schema" in suggested(shell, ".sch")
     assert "--group-by" in suggested(shell, ".run top --gr")
     assert suggested(shell, ".schema memcp") == ["memcpys"]
+    assert "--steady" in suggested(shell, ".scope --st")
+    assert {"--steady", "--step-range"} <= {*suggested(shell, ".run per-token --st")}
+    # After FROM a view, and of a view that a name stands for its columns.
+    assert suggested(shell, "SELECT 1 FROM duration") == []
+    assert suggested(shell, "SELECT k.duration_n FROM kernels AS k"[:19]) == []
+    assert suggested(shell, "FROM kernels AS k SELECT k.duration_n") == ["duration_ns"]
 
 
 def test_completions_carry_what_they_mean(shell):

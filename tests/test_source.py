@@ -135,7 +135,9 @@ class TestWhatIsRefused:
     def test_a_file_that_does_not_exist(self, folder):
         assert "does not exist" in refusal(folder / "trace.nsys-rep")
 
-    @pytest.mark.parametrize("typed", ["decode_eager", "decode_eagr.nsys-rep", "decode_eager.nsys-re"])
+    @pytest.mark.parametrize(
+        "typed", ["decode_eager", "decode_eagr.nsys-rep", "decode_eager.nsys-re", "decode_eager.sqlite"]
+    )
     def test_a_name_mistyped_brings_up_the_one_meant(self, folder, typed):
         (folder / "decode_eager.nsys-rep").write_bytes(REPORT)
         assert f"did you mean {folder / 'decode_eager.nsys-rep'}?" in refusal(folder / typed)
@@ -186,7 +188,7 @@ class TestWhatIsRefused:
 
     def test_what_an_export_leaves_that_failed_on_its_first_event(self, folder):
         path = make_sqlite(folder / "trace.sqlite", ("StringIds", "ProcessStreams"))
-        assert "failed half-way" in refusal(path)
+        assert "incomplete export" in refusal(path)
 
     def test_a_damaged_schema(self, folder):
         path = make_sqlite(folder / "trace.sqlite")

@@ -191,6 +191,12 @@ class TestRaw:
             assert trace.sql("SELECT count(*) FROM raw.CUPTI_ACTIVITY_KIND_KERNEL").item() == 196
 
 
+@pytest.fixture(scope="module")
+def both():
+    with nsys_insight.open([CHURN, EAGER]) as both:
+        yield both
+
+
 class TestSeveral:
     def test_every_view_says_which_trace_a_row_is_of(self):
         query = "SELECT trace, count(*) AS n, sum(duration_ns)::BIGINT AS ns FROM {} GROUP BY ALL ORDER BY trace"
@@ -235,7 +241,7 @@ class TestSeveral:
                     assert of_one
 
     def test_what_is_of_one_trace_alone_is_said(self):
-        with pytest.raises(UsageError, match="ncu measured is of one trace"):
+        with pytest.raises(UsageError, match="ncu data belongs to one trace"):
             nsys_insight.open([CHURN, EAGER], ncu="any.ncu.duckdb")
 
     def test_a_folder_stands_for_all_in_it(self, tmp_path):
@@ -258,20 +264,19 @@ class TestSeveral:
             assert both.sql(query.format("trace,")).rows() == alone
 
     @pytest.mark.parametrize("report", ["top", "gaps", "classify", "fusion", "info"])
-    def test_a_report_has_the_rows_of_each_by_their_place(self, report):
+    def test_a_report_has_the_rows_of_each_by_their_place(self, report, both):
         alone, notes = [], []
         for path in (CHURN, EAGER):
-            with nsys_insight.open(path) as one:
+            with open_trace(path) as one:
                 answer = one.answer(report)
                 alone += [(place, Path(path).stem, *row) for place, row in enumerate(answer.rows())]
                 notes.append(answer.notes)
-        with nsys_insight.open([CHURN, EAGER]) as both:
-            answer = both.answer(report)
-            assert answer.rows() == [row[1:] for row in sorted(alone, key=lambda row: row[0])]
-            assert answer.columns[0].name == "trace"
-            assert {note.removeprefix("churn: ").removeprefix("decode_eager: ") for note in answer.notes} == {
-                *notes[0], *notes[1]
-            }  # fmt: skip
+        answer = both.answer(report)
+        assert answer.rows() == [row[1:] for row in sorted(alone, key=lambda row: row[0])]
+        assert answer.columns[0].name == "trace"
+        assert {note.removeprefix("churn: ").removeprefix("decode_eager: ") for note in answer.notes} == {
+            *notes[0], *notes[1]
+        }  # fmt: skip
 
 
 # What people type for sqlite3 over the tables as nsys exports them, and the same over the views.

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opening import open_trace
+from opening import open_trace, planted_path
 from synthetic import Trace
 
 from nsys_insight.errors import UsageError
@@ -36,16 +36,17 @@ def only_steps(rows):
     return [row for row in rows if row["step"] is not None]
 
 
+@pytest.fixture(scope="module", params=planted.ALL)
+def both(request):
+    """Give each loop with the rows found for its process; of several, each is asked for on its own."""
+    truth = planted.ALL[request.param]()
+    path = planted_path(request.param)
+    several = len(truth.loops) > 1
+    return [(loop, ask(path, {"process": loop.host.pid} if several else None)[0]) for loop in truth.loops]
+
+
 class TestPlanted:
     """Every planted loop is found as it was planted, to the nanosecond."""
-
-    @pytest.fixture(params=planted.ALL)
-    def both(self, request, tmp_path):
-        """Give each loop with the rows found for its process; of several, each is asked for on its own."""
-        truth = planted.ALL[request.param]()
-        path = truth.write(tmp_path / "trace.sqlite")
-        several = len(truth.loops) > 1
-        return [(loop, ask(path, {"process": loop.host.pid} if several else None)[0]) for loop in truth.loops]
 
     def test_walls_and_busy_time(self, both):
         for loop, rows in both:
@@ -267,7 +268,7 @@ class TestReal:
                 assert row["gpu_busy_ns"] + row["gpu_idle_ns"] == row["duration_ns"] > 0
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     steps=st.integers(3, 12), layers=st.integers(0, 6), reads=st.booleans(),
     extra=st.lists(st.integers(0, 11), max_size=2),

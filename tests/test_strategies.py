@@ -118,7 +118,7 @@ def test_who_takes_what_another_gives_back_does_not_go_with_it(found):
     """fewer-registers gives 44 registers back, and 128-bit loads take three."""
     strategies = found["gemm_3_registers"]
     assert strategies["fewer-registers"].more_registers < 0 < strategies["vector-access"].more_registers
-    assert strategies["vector-access"].conflicts == {"fewer-registers": "one takes registers, the other gives it back"}
+    assert strategies["vector-access"].conflicts == {"fewer-registers": "one uses registers, the other frees it"}
     assert not strategies["pad-shared-rows"].conflicts
 
 

@@ -184,7 +184,7 @@ def test_never_through_the_kernels_of_a_compiler_or_a_library(kernel, tmp_path):
 def test_never_across_cpu_work(tmp_path):
     rows = found(program(CHAIN, between=lambda host, at: host.idle(300_000) if at == 2 else None), tmp_path)
     assert joined(rows) == []
-    assert "0.3 ms of CPU time are in between" in {row["reason"] for row in rows}
+    assert "0.3 ms of CPU time are between them" in {row["reason"] for row in rows}
 
 
 def test_cpu_time_between_two_launches_is_no_saving_of_the_low_bound(tmp_path):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsys_insight.errors import UsageError
-from nsys_insight.text.units import label_of, parse_bytes, parse_duration, scale_for, unit_of
+from nsys_insight.text.units import label_of, parse_bytes, parse_duration, scale_for, spread_too_wide, unit_of
 
 COLUMNS = ["total_ns", "start_ns", "free_bytes", "bytes_per_s", "tokens_per_s", "wall_pct", "hit_ratio", "calls"]
 # No quantity of a trace lies outside; there a change of the unit would leave what a float can hold.
@@ -168,3 +168,12 @@ def test_sizes_are_read_with_their_units(text, size):
 def test_what_is_no_size_is_refused(text):
     with pytest.raises(UsageError, match="--model-bytes"):
         parse_bytes(text, flag="--model-bytes")
+
+
+def test_sizes_that_one_unit_would_hide_have_each_their_own():
+    def hides(name, *sizes):
+        return spread_too_wide(name, sizes, scale_for(name, sizes))
+
+    assert hides("total_bytes", 5 << 20, 5 << 20, 80, None)
+    assert not hides("total_bytes", 5 << 20, 80 << 10, 0, None)
+    assert not hides("total_ns", 5_000_000, 5_000_000, 80)

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 _ONE = {
     "metric": "What was measured, with its unit in brackets",
-    "better": "Whether higher or lower values are better, by unit and name, or as the user says; NULL if nobody says",
-    "middle": "The middle: Hodges and Lehmann's estimate, the median of the means of all pairs",
-    "low": "Where its interval begins, which holds with 95 % confidence; NULL of fewer than 6 repetitions",
+    "better": "Whether higher or lower values are better, by unit and name, or as the user says; NULL if unknown",
+    "middle": "Center: the Hodges-Lehmann estimate, the median of the means of all pairs",
+    "low": "Lower end of its 95 % confidence interval; NULL for fewer than 6 repetitions",
     "high": "Where it ends",
     "count": "Repetitions",
-    "cv_pct": "Coefficient of variation: their sample standard deviation as a percentage of their mean",
+    "cv_pct": "Coefficient of variation: sample standard deviation as a percentage of the mean",
     "mean": "Their mean",
     "least": "The smallest",
     "most": "The largest",
@@ -33,20 +33,26 @@ _ONE = {
 _TWO = {
     "metric": "What was measured, with its unit in brackets; the metric that decides is the first",
     "better": _ONE["better"],
-    "before": "The middle before: the median of the means of all pairs",
+    "before": "Center before the change: the median of the means of all pairs",
     "after": "The same after",
     "change_pct": "The change, as a percentage of before",
-    "low_pct": "Where the interval of change_pct begins: with 95 % confidence for the metric that decides, and for all"
-    " others together; NULL of fewer than 6 repetitions",
+    "low_pct": (
+        "Lower end of the interval of change_pct: 95 % confidence for the metric that decides, and "
+        "for all others together; NULL for fewer than 6 repetitions"
+    ),
     "high_pct": "Where it ends",
     "before_cv_pct": "Coefficient of variation before",
     "after_cv_pct": "The same after",
     "count": "Repetitions of each side",
-    "verdict": "better, worse, changed (nobody says what is better), noise (the interval holds 0, or sides measured"
+    "verdict": "better, worse, changed (unknown which is better), noise (the interval holds 0, or sides measured"
     " apart differ by less than 2 %), refused (too much scatter or drift), unknown (too few repetitions)",
 }
 _KINDS = {"count": "BIGINT", **dict.fromkeys(("metric", "better", "verdict"), "VARCHAR")}
 _DETAILS = {"mean", "least", "most", "before_cv_pct", "after_cv_pct", "count"}
+ONE, TWO = (
+    tuple(Column(name, _KINDS.get(name, "DOUBLE"), text, name in _DETAILS) for name, text in texts.items())
+    for texts in (_ONE, _TWO)
+)
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,7 @@ def decided(bench: Bench, checks: Sequence[Check], vary: Sequence[str] = ()) -> 
         word, sentence = "unknown", "cannot be determined: no metric is in both"
     elif other and tests is not False:
         said = ", ".join(f"{name} {old} and {new}" for name, (old, new) in other.items())
-        word, sentence = "unknown", f"cannot be determined: these are different workloads: {said}"
+        word, sentence = "unknown", f"cannot be determined: the workloads differ: {said}"
     else:
         word = verdict.decide(verdicts[0], tests=tests)
         sentence = _sentence(word, verdicts[0], pairs[0], checks)
@@ -90,7 +96,7 @@ def _sentence(word: str, found: Verdict, pair: tuple[Series, Series], checks: Se
         return f"revert: {failed[0].said}"
     said = {
         "accept": "accept",
-        "unchecked": "faster, and nobody looked whether it is right",
+        "unchecked": "faster, but correctness was not checked",
         "small": f"better, but by less than {WORTHWHILE_PCT:g} %",
         "revert": "revert",
         "indistinguishable": "indistinguishable",
@@ -107,7 +113,7 @@ def _numbers(old: Series, new: Series, found: Verdict) -> str:
     one, other = (Scale("", 1, scale.decimals).text(ranks.of_one(side.values).middle) for side in (old, new))
     unit = f" {new.unit}" if new.unit else ""
     change = "" if found.change_pct is None else f" ({found.change_pct:+.1f} %)"
-    way = "nobody says what is better" if new.better is None else f"{new.better} is better"
+    way = "unknown which direction is better" if new.better is None else f"{new.better} is better"
     return f"{new.name} {one} → {other}{unit}{change}, {way}"
 
 
@@ -124,15 +130,15 @@ def answer(bench: Bench, checks: Sequence[Check] = (), vary: Sequence[str] = ())
         "tests_passed": passed(checks),
     }
     if len(bench.sides) == 1:
-        columns, rows, title = _ONE, [_row(one) for one in bench.side.series], _title(bench.side)
+        columns, rows, title = ONE, [_row(one) for one in bench.side.series], _title(bench.side)
     else:
         found = decided(bench, checks, vary)
         summary |= {"decision": found.word, "different_parameters": found.differing}
-        columns, title = _TWO, found.sentence
+        columns, title = TWO, found.sentence
         before, after = bench.sides
         rows = [_pair_row(before.metric(one.name), after.metric(one.name), one) for one in found.verdicts]
     return of_rows(
-        [Column(name, _KINDS.get(name, "DOUBLE"), text, name in _DETAILS) for name, text in columns.items()],
+        columns,
         rows,
         report="bench",
         title=title,
@@ -145,7 +151,7 @@ def _title(side: Side) -> str:
     first = side.series[0]
     found = spread(first.values, first.clocks)
     if found.is_wide:
-        looks = f": {'; '.join(found.causes)}" if found.causes else ", and nothing shows why"
+        looks = f": {'; '.join(found.causes)}" if found.causes else ", for no visible reason"
         return (
             f"{first.name} scatters by {found.cv_pct:.1f} %, more than the {MOST_CV_PCT:g} % that a baseline may{looks}"
         )
@@ -156,10 +162,12 @@ def notes(bench: Bench, checks: Sequence[Check], *, brief: bool = False) -> Iter
     """Yield what must be known beside the numbers; `brief` leaves out the conditions and what the checks said."""
     if len(bench.sides) == 2:
         yield (
-            "the two took turns, so that what slows the machine slows both"
+            "the two took turns, so anything that slows the machine slows both"
             if bench.turns
-            else "the two were measured one after the other: what the machine did in between cannot be seen, and less"
-            " than 2 % is no difference; bench --before CMD --after CMD takes turns"
+            else (
+                "the two were measured one after the other: what the machine did in between is unknown, "
+                "and less than 2 % does not count as a difference; bench --before CMD --after CMD takes turns"
+            )
         )
     for side in bench.sides:
         for one in side.series:
@@ -170,14 +178,14 @@ def notes(bench: Bench, checks: Sequence[Check], *, brief: bool = False) -> Iter
     unknown = [one.name for one in bench.side.series if one.better is None]
     if unknown:
         names = ", ".join(unknown[:3])
-        yield f"neither unit nor name says whether more or less of {names} is better: --higher or --lower"
+        yield f"neither unit nor name says whether higher or lower {names} is better: --higher or --lower"
     parameters = {**bench.conditions, **bench.side.parameters}
     if parameters and not brief:
         yield "measured with " + ", ".join(f"{name} {value}" for name, value in parameters.items())
     yield from bench.notes
     yield from (check.said for check in checks if not brief)
     if len(bench.sides) == 2 and passed(checks) is None:
-        yield "no test was run, so nobody looked whether results are right: --test COMMAND or --compare-output A B"
+        yield "no test was run, so correctness was not checked: --test COMMAND or --compare-output A B"
 
 
 def _row(one: Series) -> tuple[Any, ...]:

@@ -12,6 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
+from nsys_insight.extras import install
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -21,7 +23,7 @@ _REASONS = {
     0x4: "power limit", 0x8: "hardware slowdown", 0x20: "thermal (software)", 0x40: "thermal (hardware)",
     0x80: "power brake",
 }  # fmt: skip
-_GONE = "GPU clocks, temperature and other processes are not looked at"
+_GONE = "GPU clocks, temperature and other processes are not checked"
 
 
 @dataclass
@@ -43,7 +45,7 @@ class Machine:
         try:
             nvml = importlib.import_module("pynvml")
         except ImportError:
-            return cls(note=f"{_GONE}: pip install 'nsys-insight[bench]'")
+            return cls(note=f"{_GONE}: {install('bench')}")
         try:
             nvml.nvmlInit()
             gpus = [nvml.nvmlDeviceGetHandleByIndex(at) for at in range(nvml.nvmlDeviceGetCount())]

@@ -79,12 +79,12 @@ class _Collected:
             odd = min(names ^ self.values.keys())
             which = "was not" if odd in self.values else "was"
             raise InsightError(
-                f"{odd} {which} measured in repetition {len(self.clocks) + 1}, unlike before", "see what it printed"
+                f"{odd} {which} measured in repetition {len(self.clocks) + 1}, unlike before", "check its output"
             )
         for one in printed.readings:
             if not all(map(math.isfinite, one.values)):
                 raise InsightError(
-                    f"{one.name} is no number in repetition {len(self.clocks) + 1}", "see what it printed"
+                    f"{one.name} is not a number in repetition {len(self.clocks) + 1}", "check its output"
                 )
         for one in printed.readings:
             self.values.setdefault(one.name, []).append(sum(one.values) / len(one.values))
@@ -127,7 +127,7 @@ def measure(commands: Sequence[tuple[str, Command]], plan: Plan) -> Bench:
     notes = [here.note] if here.note else []
     notes += machine.said(before, after)
     if slowed:
-        notes.append(f"the GPU was slowed while it ran: {', '.join(sorted(slowed))}")
+        notes.append(f"the GPU was throttled while it ran: {', '.join(sorted(slowed))}")
     count = len(collected[0].clocks)
     if not _is_narrow(collected, plan) and count < plan.most:
         notes.append(f"the budget of {plan.budget_s:g} s was spent before the interval was narrow (--budget)")
@@ -160,7 +160,7 @@ def read(paths: Sequence[Path], plan: Plan) -> Bench:
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror}", "name what a benchmark printed") from None
         if not printed.readings:
-            raise UsageError(f"{path} holds no measurements that are known here", _HINT)
+            raise UsageError(f"{path} has no measurements in a known format", _HINT)
         if len(paths) == 1:  # each of its values is a repetition
             collected.values = {one.name: list(one.values) for one in printed.readings}
             collected.units = {one.name: one.unit for one in printed.readings}
@@ -197,7 +197,7 @@ def _one(command: Command, plan: Plan, here: Machine) -> tuple[Printed, Watch]:
             printed = Printed(of_text(ran.errors, plan.patterns).readings, printed.parameters)
     missing = [name for name in plan.patterns if name not in {one.name for one in printed.readings}]
     if missing or (plan.output and not printed.readings):
-        what = f"nothing that --metric {missing[0]} matches" if missing else "no measurements that are known here"
+        what = f"nothing that --metric {missing[0]} matches" if missing else "no measurements in a known format"
         raise InsightError(f"{programs.shown(command)} printed {what}: {ran.last_words}", _HINT)
     if not printed.readings:
         printed = Printed((Reading(WALL, "s", (ran.seconds,)),), printed.parameters)

@@ -78,7 +78,7 @@ def failed(command: str | Sequence[str], ran: Ran) -> InsightError:
     """The error of a command that did not do its work."""
     how = "did not end in time" if ran.code is None else f"ended with exit code {ran.code}"
     said = f": {ran.last_words}" if ran.last_words else ""
-    return InsightError(f"{shown(command)} {how}{said}", "run it by hand, and see what it says")
+    return InsightError(f"{shown(command)} {how}{said}", "run it by hand and check its output")
 
 
 def shown(command: str | Sequence[str]) -> str:

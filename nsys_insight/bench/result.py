@@ -105,8 +105,8 @@ def from_json(text: str, path: Path) -> Bench:
         return Bench(**{**_tuples(found, "before", "after", "notes"), "sides": sides})
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(
-            f"{path} is not a benchmark as this version saves it: {error}",
-            f"measure anew: nsys-insight bench -o {path} -- COMMAND",
+            f"{path} is not a benchmark file of this version: {error}",
+            f"measure again: nsys-insight bench -o {path} -- COMMAND",
         ) from None
 
 

@@ -89,7 +89,7 @@ class Report:
     def said(self) -> str:
         """What it found, in a sentence."""
         if self.total is None:
-            return f"{self.tool} did not come to an end: {self.last_words or 'it said nothing'}"
+            return f"{self.tool} did not finish: {self.last_words or 'no output'}"
         if not self.total:
             return f"{self.tool}: no errors"
         listed = "; ".join(f"{error.kind}{error.place}" for error in self.errors[:_NAMED])

@@ -28,7 +28,7 @@ class Verdict:
 
     Attributes:
         name: The metric.
-        word: better, worse, changed (nobody says what is better), noise, refused (too much scatter or drift),
+        word: better, worse, changed (unknown which is better), noise, refused (too much scatter or drift),
             unknown (there are too few values).
         change: The change as a share of before, with its interval; None where it cannot be worked out.
         reason: Why there is no verdict; empty if there is one.
@@ -73,7 +73,7 @@ def judge(before: Series, after: Series, *, turns: bool, confidence: float = CON
     if not change.excludes_zero or little:
         return Verdict(name, "noise", change)
     if after.better is None:
-        return Verdict(name, "changed", change, f"neither unit nor name says whether more or less of {name} is better")
+        return Verdict(name, "changed", change, f"neither unit nor name says whether higher or lower {name} is better")
     return Verdict(name, "better" if (change.middle > 0) == (after.better == "higher") else "worse", change)
 
 

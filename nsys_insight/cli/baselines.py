@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nsys_insight import outputs
-from nsys_insight.cli import terminal
+from nsys_insight.cli import completion, terminal
 from nsys_insight.cli.flags import Flags, FormatOption, checked_format, flag, step_flags, taken_steps, with_flags
 from nsys_insight.cli.run import open_traces, show
 from nsys_insight.errors import UsageError
@@ -21,24 +21,26 @@ if TYPE_CHECKING:
 
     from nsys_insight.compare.baselines import Baseline
 
-SAVE_HELP = """Save what a run measured, under a name or as a file, to compare later runs with it.
+SAVE_HELP = """Save the measurements of a run, under a name or as a file, to compare later runs with it.
 
-With --name it is kept in .nsys-insight/baselines of the repository around this folder, to be committed; where there is
-none, or with --user, in the user's own folder ($NSYS_INSIGHT_BASELINE_DIR, else baselines in the configuration). With
-it go the tags, the parameters of the workload, the GPU, nsys's version and the commit. check --baseline NAME and diff
-NAME TRACE take it. Without --name it is a file (-o), or JSON on stdout.
+With --name it is kept in .nsys-insight/baselines of the repository around this folder, to be committed; where there
+is none, or with --user, in the user's own folder ($NSYS_INSIGHT_BASELINE_DIR, else baselines in the configuration).
+The tags, the parameters of the workload, the GPU, the nsys version and the commit are saved with it. check --baseline
+NAME and diff NAME TRACE take it. Without --name it is a file (-o), or JSON on stdout.
 """
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A baseline's name, or a tag.")]
+NameArgument = Annotated[
+    str, typer.Argument(metavar="NAME", help="A baseline's name, or a tag.", autocompletion=completion.baselines)
+]
 _LISTED = (
     Column("name", "VARCHAR", "The baseline"),
-    Column("tags", "VARCHAR", "What it is marked with"),
+    Column("tags", "VARCHAR", "Its tags"),
     Column("saved_at", "VARCHAR", "When it was saved, UTC"),
-    Column("commit", "VARCHAR", "The commit of the repository; +changes where files differed from it"),
+    Column("commit", "VARCHAR", "The commit of the repository; +changes if files differed from it"),
     Column("gpu", "VARCHAR", "The GPUs that were used"),
     Column("params", "VARCHAR", "The parameters of the workload"),
-    Column("unit", "VARCHAR", "What its numbers are per"),
+    Column("unit", "VARCHAR", "What the figures are per: step or token"),
     Column("steps", "BIGINT", "How many steps were measured"),
-    Column("wall_ns", "DOUBLE", "Mean wall of a step, or of a token where a step makes several"),
+    Column("wall_ns", "DOUBLE", "Mean step time, or wall time per token where a step makes several"),
     Column("tokens_per_s", "DOUBLE", "Of that mean; NULL where no steps were found"),
     Column("file", "VARCHAR", "Where it is", detail=True),
 )
@@ -52,7 +54,7 @@ _SHOWN = (
 
 def baseline_app() -> typer.Typer:
     """Make the commands about saved runs."""
-    app = typer.Typer(help="Save what a run measured, to compare later runs with it.", no_args_is_help=True)
+    app = typer.Typer(help="Save the measurements of a run, to compare later runs with it.", no_args_is_help=True)
     app.command(name="save")(_save_command())
     app.command(name="list")(_list)
     app.command(name="show")(_show)
@@ -79,11 +81,12 @@ def _save_command() -> Callable[..., None]:
         if name is None and (tag or param or user):
             raise UsageError("--tag, --param and --user are for a baseline with a name", "add --name main")
         if name is not None and flags.output:
-            raise UsageError("--name and -o are two places", "give one of them")
+            raise UsageError("--name and -o exclude each other", "give one of them")
         params = baselines.params_of(param or [])
         if name is not None:
             baselines.checked_name(name)
-        ((saved,),) = measured([[trace]], flags, taken_steps(given))
+        steps = taken_steps(given)
+        ((saved,),) = measured([[trace]], flags, steps)
         if name is None and not flags.output:
             sys.stdout.write(to_json(saved))
             return
@@ -92,7 +95,7 @@ def _save_command() -> Callable[..., None]:
             outputs.save(flags.output, to_json(saved))
             terminal.note(f"{size} of {saved.label} are saved in {flags.output}")
             return
-        with open_traces([trace] if trace else [], flags) as opened:
+        with open_traces([trace] if trace else [], flags, steps) as opened:
             machine = baselines.machine(opened)
         about = baselines.About(
             datetime.now(UTC).isoformat(timespec="seconds"),
@@ -108,8 +111,8 @@ def _save_command() -> Callable[..., None]:
     return with_flags(
         run,
         SAVE_HELP,
-        flag("name", str | None, help="Keep it under this name, in place of one that has it: main."),
-        flag("tag", list[str] | None, help="Mark it; --baseline TAG finds the one saved last."),
+        flag("name", str | None, help="Keep it under this name, replacing one with the same name: main."),
+        flag("tag", list[str] | None, help="Add a tag; --baseline TAG finds the one saved last."),
         flag("param", list[str] | None, metavar="NAME=VALUE", help="A parameter of the workload: batch=8."),
         flag("user", bool, "--user", help="Keep it in the user's folder, not in the repository."),
         *step_flags(),
@@ -149,7 +152,7 @@ def _row(one: Baseline) -> tuple[Any, ...]:
 
 
 def _show(name: NameArgument, fmt: FormatOption = "table") -> None:
-    """Show what a baseline measured, and of what it is."""
+    """Show the measurements of a baseline, and what they are of."""
     from nsys_insight.compare import baselines
 
     one = baselines.meant(name)
@@ -167,8 +170,12 @@ def _show(name: NameArgument, fmt: FormatOption = "table") -> None:
     show(answer, checked_format(fmt), Flags(limit=0))
 
 
-def _remove(name: Annotated[str, typer.Argument(metavar="NAME", help="A baseline's name.")]) -> None:
-    """Remove a baseline; a tag does not name one here."""
+def _remove(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A baseline's name.", autocompletion=completion.baselines)
+    ],
+) -> None:
+    """Remove a baseline, by its name; a tag is not accepted."""
     from nsys_insight.compare import baselines
 
     found = next((one for one in baselines.saved() if one.name == name), None)

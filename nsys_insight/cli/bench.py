@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nsys_insight.bench.result import Bench
 
 _METRIC = re.compile(r"(?P<name>[^=\[]+)(?:\[(?P<unit>[^\]]*)\])?(?:=(?P<pattern>.+))?", re.DOTALL)
-_CHECKS: dict[str, Any] = {"rich_help_panel": "Is it still right"}
+_CHECKS: dict[str, Any] = {"rich_help_panel": "Correctness"}
 _METRICS: dict[str, Any] = {"rich_help_panel": "What is measured"}
 _HOW: dict[str, Any] = {"rich_help_panel": "How often"}
 
@@ -29,22 +29,26 @@ MetricOption = Annotated[
     list[str] | None,
     typer.Option(
         "--metric", metavar="NAME[[UNIT]=REGEX]", show_default=False,
-        help="The metric that decides; with a regular expression, whose first group is the number, what to look for in"
-        " what is printed: 'decode\\[tok/s]=([0-9.]+) tok/s'.", **_METRICS,
+        help="The metric that decides; with a regular expression, whose first group is the number, "
+             "what to look for in the output: 'decode\\[tok/s]=([0-9.]+) tok/s'.", **_METRICS,
     ),
 ]  # fmt: skip
 HigherOption = Annotated[
     list[str] | None,
-    typer.Option("--higher", metavar="NAME", help="More of this metric is better.", show_default=False, **_METRICS),
+    typer.Option(
+        "--higher", metavar="NAME", help="Higher values of this metric are better.", show_default=False, **_METRICS
+    ),
 ]
 LowerOption = Annotated[
     list[str] | None,
-    typer.Option("--lower", metavar="NAME", help="Less of this metric is better.", show_default=False, **_METRICS),
+    typer.Option(
+        "--lower", metavar="NAME", help="Lower values of this metric are better.", show_default=False, **_METRICS
+    ),
 ]
 ResultsOption = Annotated[
     Path | None,
     typer.Option(
-        "--results", metavar="FILE", help="The JSON that the command writes, in place of what it prints.",
+        "--results", metavar="FILE", help="The JSON that the command writes, instead of its output.",
         show_default=False, **_METRICS,
     ),
 ]  # fmt: skip
@@ -54,10 +58,13 @@ ParamOption = Annotated[
 ]
 WarmupOption = Annotated[int, typer.Option("--warmup", min=0, max=1000, help="Runs that do not count.", **_HOW)]
 LeastOption = Annotated[
-    int, typer.Option("--least", min=1, max=10_000, help="Repetitions at the least; below 6 nothing is told.", **_HOW)
+    int,
+    typer.Option(
+        "--least", min=1, max=10_000, help="Minimum number of repetitions; below 6 there is no verdict.", **_HOW
+    ),
 ]
-MostOption = Annotated[int, typer.Option("--most", min=1, max=10_000, help="Repetitions at the most.", **_HOW)]
-BudgetOption = Annotated[str, typer.Option("--budget", help="When this is spent, no repetition begins.", **_HOW)]
+MostOption = Annotated[int, typer.Option("--most", min=1, max=10_000, help="Maximum number of repetitions.", **_HOW)]
+BudgetOption = Annotated[str, typer.Option("--budget", help="No repetition starts after this time.", **_HOW)]
 PrecisionOption = Annotated[
     float,
     typer.Option("--precision", min=0.001, max=100, help="Stop when the interval is ± this many percent.", **_HOW),
@@ -70,7 +77,7 @@ TestOption = Annotated[
     typer.Option("--test", metavar="CMD", help="Fails if the results are wrong.", show_default=False, **_CHECKS),
 ]
 SanitizeOption = Annotated[
-    bool, typer.Option("--sanitize", help="Run the command under compute-sanitizer's four tools, too.", **_CHECKS)
+    bool, typer.Option("--sanitize", help="Also run the command under compute-sanitizer's four tools.", **_CHECKS)
 ]
 OutputsOption = Annotated[
     tuple[Path, Path] | None,
@@ -79,10 +86,8 @@ OutputsOption = Annotated[
         show_default=False, **_CHECKS,
     ),
 ]  # fmt: skip
-RtolOption = Annotated[
-    float, typer.Option("--rtol", min=0, help="By how much of its size a number may differ.", **_CHECKS)
-]
-AtolOption = Annotated[float, typer.Option("--atol", min=0, help="By how much it may differ in any case.", **_CHECKS)]
+RtolOption = Annotated[float, typer.Option("--rtol", min=0, help="Relative tolerance of a number.", **_CHECKS)]
+AtolOption = Annotated[float, typer.Option("--atol", min=0, help="Absolute tolerance of a number.", **_CHECKS)]
 
 
 def bench(  # noqa: PLR0913 - flags
@@ -92,12 +97,13 @@ def bench(  # noqa: PLR0913 - flags
     ] = None,
     *,
     before: Annotated[
-        str | None, typer.Option("--before", metavar="CMD", help="The command before; takes turns with --after.")
+        str | None,
+        typer.Option("--before", metavar="CMD", help=("The command before the change; takes turns with --after.")),
     ] = None,
     after: Annotated[str | None, typer.Option("--after", metavar="CMD", help="The command after the change.")] = None,
     read: Annotated[
         list[Path] | None,
-        typer.Option("--read", metavar="FILE", help="Read what a benchmark printed, in place of running one."),
+        typer.Option("--read", metavar="FILE", help="Read the output of a benchmark, instead of running one."),
     ] = None,
     baseline: Annotated[
         Path | None, typer.Option("--baseline", metavar="FILE", help="A benchmark saved with -o, to compare with.")
@@ -131,12 +137,12 @@ def bench(  # noqa: PLR0913 - flags
 ) -> None:
     """Measure a command without the profiler, or two that take turns, until the interval is narrow.
 
-    What is measured is what the command prints: lines "RESULT decode 412.5 tok/s", the JSON of hyperfine,
-    pytest-benchmark, Google Benchmark, nvbench, vLLM or SGLang, or what --metric matches; else how long it runs.
+    The measurements are what the command prints: lines "RESULT decode 412.5 tok/s", the JSON of hyperfine,
+    pytest-benchmark, Google Benchmark, nvbench, vLLM or SGLang, or what --metric matches; else its duration.
 
     With --before and --after the two take turns, and the change has a verdict: accept (better by more than 3 %, and
-    tests passed), unchecked (the same, but nobody looked whether it is right), small, revert, indistinguishable.
-    There is none where repetitions scatter by more than 5 %; what they look like is said. Exit 1 is revert.
+    tests passed), unchecked (the same, but correctness was not checked), small, revert, indistinguishable.
+    Repetitions that scatter by more than 5 % get a description, but no verdict. Exit 1 is revert.
     """
     from nsys_insight.bench import measure
     from nsys_insight.bench.answer import answer

@@ -21,18 +21,18 @@ from nsys_insight.session.answer import Column, of_rows
 from nsys_insight.text.units import scale_for
 
 _COLUMNS = (
-    Column("trace", "VARCHAR", "The trace, or the files of ncu, that it was made of; unknown of old entries"),
-    Column("state", "VARCHAR", "Whether that is unchanged since; what was made of a changed file is not used"),
+    Column("trace", "VARCHAR", "The trace, or the ncu files, that it was made from; unknown for old entries"),
+    Column("state", "VARCHAR", "Whether that file is unchanged; entries of a changed file are not used"),
     Column("holds", "VARCHAR", "What it is"),
     Column("size_bytes", "BIGINT", "Its size"),
     Column("last_used", "VARCHAR", "When it was made or last used, in local time"),
-    Column("file", "VARCHAR", "Its name in the folder", detail=True),
+    Column("file", "VARCHAR", "Its file name in the folder", detail=True),
 )
 _AGE = re.compile(r"(\d{1,6})\s*([hd])", re.ASCII)
 _SECONDS = {"h": 60 * 60, "d": 24 * 60 * 60}
 
 app = typer.Typer(
-    help="List what the cache folder holds of which trace, or empty it. It is never needed for correctness.",
+    help="List what the cache folder has for which trace, or empty it. It is never needed for correctness.",
     invoke_without_command=True,
     context_settings=HELP,
 )
@@ -55,7 +55,7 @@ def _list(
         _COLUMNS,
         [_row(entry) for entry in found],
         report="cache",
-        title="What the cache holds, used last first",
+        title="What the cache contains, last used first",
         notes=(note,),
         empty="The cache is empty.",
         summary={"folder": _printable(folder), "size_bytes": total, "most_bytes": most},
@@ -69,16 +69,16 @@ def clear(
         Path | None,
         typer.Argument(
             metavar="[TRACE]",
-            help="A trace, or a folder that stands for all in it; they need not be there any more. Left out: all.",
+            help="A trace, or a folder for all traces in it; they need not exist any more. By default, all.",
             show_default=False,
         ),
     ] = None,
     older_than: Annotated[
         str | None,
-        typer.Option("--older-than", metavar="AGE", help="Only what was not used for this long: 7d, 12h."),
+        typer.Option("--older-than", metavar="AGE", help="Only entries not used for this long: 7d, 12h."),
     ] = None,
 ) -> None:
-    """Remove entries of the cache, but for those that another process uses right now."""
+    """Remove entries of the cache, except those that another process is using."""
     folder, unused_s = _folder(), _seconds(older_than) if older_than else 0
     chosen = [
         entry

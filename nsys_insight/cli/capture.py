@@ -33,8 +33,10 @@ def capture(  # noqa: PLR0913 - flags
         typer.Option(
             "--range",
             metavar="NAME",
-            help="Capture the first NVTX range of this name, or with cudaProfilerApi what is between"
-            " cudaProfilerStart() and cudaProfilerStop(). Left out: the whole run.",
+            help=(
+                "Capture the first NVTX range of this name, or with cudaProfilerApi the part between "
+                "cudaProfilerStart() and cudaProfilerStop(). By default, the whole run."
+            ),
             show_default=False,
         ),
     ] = None,
@@ -42,7 +44,7 @@ def capture(  # noqa: PLR0913 - flags
         str | None, typer.Option(help="Begin this long after the start, such as 20s.", show_default=False)
     ] = None,
     duration: Annotated[
-        str | None, typer.Option(help="End after this long; the program goes on.", show_default=False)
+        str | None, typer.Option(help="End after this long; the program continues.", show_default=False)
     ] = None,
     graphs: Annotated[
         str, typer.Option("--cuda-graph-trace", help="How to trace CUDA graphs: node (each kernel) or graph.")
@@ -63,18 +65,20 @@ def capture(  # noqa: PLR0913 - flags
         bool,
         typer.Option(
             "--why-host",
-            help="Record what the CPU does while the GPU waits: samples, switches of threads, OS calls, and where CUDA"
-            " calls of 10 µs and more come from.",
+            help=(
+                "Record what the CPU does while the GPU waits: samples, context switches, OS calls, and "
+                "where CUDA calls of 10 µs and more come from."
+            ),
         ),
     ] = False,
-    osrt: Annotated[bool, typer.Option("--osrt", help="Trace calls of the operating system.")] = False,
+    osrt: Annotated[bool, typer.Option("--osrt", help="Trace operating system calls.")] = False,
     more: Annotated[
         str, typer.Option("--nsys-flags", metavar="FLAGS", help="More flags for nsys profile.", show_default=False)
     ] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the nsys command, and do not run it.")] = False,
-    only: Annotated[bool, typer.Option("--no-diagnose", help="Stop when there is a report.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the nsys command without running it.")] = False,
+    only: Annotated[bool, typer.Option("--no-diagnose", help="Stop when the report is written.")] = False,
 ) -> None:
-    """Profile a program with your nsys as the reports need it, and say what bounds it.
+    """Profile a program with the nsys flags that the reports need, and say what bounds it.
 
     What the program prints, the nsys command and what it costs go to stderr, the diagnosis to stdout.
     """
@@ -95,7 +99,8 @@ def capture(  # noqa: PLR0913 - flags
         more=tuple(shlex.split(more)),
     )
     report = _report(output, force=force) if output else free_name(program, Path())
-    command = shlex.join(wanted.command(Nsys(Path("nsys"), "2025") if dry_run else newest_nsys(), report, program))
+    nsys = Nsys(Path("nsys"), "2025") if dry_run else newest_nsys(to_capture=True)
+    command = shlex.join(wanted.command(nsys, report, program))
     if dry_run:
         print(command)
         return
@@ -111,9 +116,11 @@ def capture(  # noqa: PLR0913 - flags
         return
     from nsys_insight.diagnose.diagnosis import diagnose
     from nsys_insight.diagnose.text import text
+    from nsys_insight.text.severity import colored
 
     with open_trace(report) as trace:
-        sys.stdout.write(text(diagnose(trace, AUTO), terminal.width()))
+        said = text(diagnose(trace, AUTO), terminal.width())
+        sys.stdout.write(colored(said) if terminal.color(wanted=True) else said)
 
 
 def _report(output: Path, *, force: bool) -> Path:

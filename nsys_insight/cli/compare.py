@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from nsys_insight import outputs, progress
-from nsys_insight.cli import terminal
+from nsys_insight.cli import completion, terminal
 from nsys_insight.cli.flags import Flags, argument, flag, step_flags, taken_steps, with_flags
 from nsys_insight.cli.run import open_traces, show
 from nsys_insight.errors import Exit, UsageError
@@ -29,29 +29,29 @@ if TYPE_CHECKING:
 
 # What a benchmark printed, as it is saved.
 _PRINTED = {".txt", ".log", ".out", ".jsonl"}
-DIFF_HELP = """Compare two runs, or several runs of each side, per step: what moved, and whether it is more than noise.
+DIFF_HELP = """Compare two runs, or several runs of each side, per step: what changed, and whether it is noise.
 
 A side is a trace, a baseline's name or file, or what a benchmark wrote: JSON of bench -o, hyperfine,
 pytest-benchmark, Google Benchmark, nvbench, vLLM or SGLang, a list of numbers, or text with lines "RESULT name value
-unit". Whether more or less of a metric is better follows from its unit and name, and shown. Give BEFORE and AFTER, or
-several runs: --before a1 a2 a3 --after b1 b2 b3.
+unit". Whether higher or lower values are better follows from a metric's unit and name, and is shown. Give BEFORE and
+AFTER, or several runs: --before a1 a2 a3 --after b1 b2 b3.
 
-The decision is about the wall of a step: revert if it got worse, accept if it got better by more than 3 %. A difference
-is noise if it is less than a standard deviation of either side, or if its interval, from a bootstrap over the steps
-that takes the likeness of neighbours into account, holds 0. Intervals hold for all rows together, with 95 % confidence.
-The steps of a single run do not show how runs differ; times that differ by less than 2 % are then noise. With several
-runs of both sides, each run's mean is one measurement.
+The decision is about the step time: revert if it got worse, accept if it got better by more than 3 %. A difference is
+noise if it is less than a standard deviation of either side, or if its interval, from a bootstrap over the steps that
+takes the similarity of neighboring steps into account, contains 0. Intervals hold for all rows together, with 95 %
+confidence. The steps of a single run do not show how runs differ; times that differ by less than 2 % are then noise.
+With several runs of both sides, each run's mean is one measurement.
 
-Kernels are compared under their names where both sides launch them as often; else under what survives another tile,
-type or number; else, as a guess, by their place in the step.
+Kernels are compared under their names where both sides launch them as often; else by what stays the same with another
+tile, type or number; else, as a guess, by their place in the step.
 """
 CHECK_HELP = """Hold a run to a budget; exit 1 if it is broken.
 
 Budgets are --max and --min with METRIC=VALUE, of the metrics of per-token and shares such as gpu_busy_pct: --max
-launches_per_token=15 --max wall=2.5ms --min gpu_busy_pct=90. Or they are in a TOML file: tables [max] and [min] of the
-same names and values. What is not known breaks a budget too. With --baseline, the wall, launches, syncs, allocations,
-copies and peak memory, and the wall of each phase that NVTX ranges name, may be no worse than in a saved run, by more
-than noise and, of walls and memory, --tolerance.
+launches_per_token=15 --max wall=2.5ms --min gpu_busy_pct=90. Or they are in a TOML file: tables [max] and [min] of
+the same names and values. An unknown metric also breaks its budget. With --baseline, the step time, launches, syncs,
+allocations, copies and peak memory, and the step time of each phase that NVTX ranges name, may not be worse than in a
+saved run by more than noise and, for times and memory, --tolerance.
 """
 
 
@@ -88,8 +88,8 @@ def diff_command() -> Callable[..., None]:
         argument("other", Path | None, "[AFTER]", "The run after the change."),
         flag("before", list[Path] | None, **several),
         flag("after", list[Path] | None, **several),
-        flag("higher", list[str] | None, metavar="METRIC", help="More of this metric of a benchmark is better."),
-        flag("lower", list[str] | None, metavar="METRIC", help="Less of this metric of a benchmark is better."),
+        flag("higher", list[str] | None, metavar="METRIC", help="Higher values of this benchmark metric are better."),
+        flag("lower", list[str] | None, metavar="METRIC", help="Lower values of this benchmark metric are better."),
         *step_flags(),
         argument=first,
         without=("explain",),
@@ -133,7 +133,7 @@ def check_command() -> Callable[..., None]:
             budgets += from_toml(budget)
         if not budgets and not baseline:
             raise UsageError(
-                "nothing is asked of the trace",
+                "there is no budget to check",
                 "nsys-insight check TRACE --max launches_per_token=15, or --budget FILE, or --baseline NAME",
             )
         steps, fmt = taken_steps(given), flags.format
@@ -143,7 +143,7 @@ def check_command() -> Callable[..., None]:
             outputs.check(path, [one for one in (trace, budget, baseline) if one])
         ((run_now,),) = measured([[trace]], flags, steps)
         saved = measured([[baseline]], flags, steps)[0][0] if baseline else None
-        said = _of_other_work(trace, flags, baseline, baselines.params_of(param or [])) if baseline else []
+        said = _of_other_work(trace, flags, steps, baseline, baselines.params_of(param or [])) if baseline else []
         found = checked(run_now, budgets, saved, tolerance, said)
         if junit:
             outputs.save(junit, check_files.junit(found.answer))
@@ -155,15 +155,15 @@ def check_command() -> Callable[..., None]:
         if found.broken:
             raise typer.Exit(Exit.FAILED)
 
-    saved = "A baseline's name or tag, or a saved run's file, which this one may not be worse than."
-    tolerance = "By how many percent a time may get worse than in the baseline; counts may not."
+    saved = "A baseline's name or tag, or a saved run's file; this run may not be worse."
+    tolerance = "Percentage by which a time may be worse than in the baseline; counts may not be worse."
     return with_flags(
         run,
         CHECK_HELP,
-        flag("max", list[str] | None, metavar="METRIC=VALUE", help="At most this."),
-        flag("min", list[str] | None, metavar="METRIC=VALUE", help="At least this."),
+        flag("max", list[str] | None, metavar="METRIC=VALUE", help="At most this.", autocompletion=completion.budgets),
+        flag("min", list[str] | None, metavar="METRIC=VALUE", help="At least this.", autocompletion=completion.budgets),
         flag("budget", Path | None, metavar="FILE", help="A TOML file with tables [max] and [min]."),
-        flag("baseline", Path | None, metavar="NAME", help=saved),
+        flag("baseline", Path | None, metavar="NAME", help=saved, autocompletion=completion.baselines),
         flag("tolerance", float, default=3.0, help=tolerance, min=0),
         flag(
             "param",
@@ -171,10 +171,10 @@ def check_command() -> Callable[..., None]:
             metavar="NAME=VALUE",
             help="A parameter of this workload, as the baseline has it.",
         ),
-        flag("junit", Path | None, metavar="FILE", help="Write the budgets as test cases of JUnit, too."),
-        flag("sarif", Path | None, metavar="FILE", help="Write the broken ones as SARIF, too, for annotations."),
+        flag("junit", Path | None, metavar="FILE", help="Also write the budgets as JUnit test cases."),
+        flag("sarif", Path | None, metavar="FILE", help="Also write the broken budgets as SARIF, for annotations."),
         flag(
-            "markdown", Path | None, metavar="FILE", help="Write the table as Markdown, too, for a comment or summary."
+            "markdown", Path | None, metavar="FILE", help="Also write the table as Markdown, for a comment or summary."
         ),
         *step_flags(),
         without=("explain",),
@@ -196,7 +196,7 @@ def measured(sides: Sequence[Sequence[Path | None]], flags: Flags, steps: StepOp
             if path and path.suffix.lower() in _PRINTED:
                 return printed(path)
             if not path or path.suffix.lower() != ".json":
-                return opened.enter_context(open_traces([path] if path else [], flags))
+                return opened.enter_context(open_traces([path] if path else [], flags, steps))
             content = _json(path)
             return from_json(content, path) if is_run(content) else read(content, path)
 
@@ -207,7 +207,7 @@ def measured(sides: Sequence[Sequence[Path | None]], flags: Flags, steps: StepOp
         if found == per_step and (not other or any(isinstance(run, Run) for side in sources for run in side)):
             return found
         if other:
-            terminal.note(f"the steps of the two are not the same work: {other}")
+            terminal.note(f"the steps of the two do different work: {other}")
         return [[run if isinstance(run, Run) else whole(run) for run in side] for side in sources]
 
 
@@ -221,7 +221,9 @@ def _saved(path: Path | None) -> Path | None:
     return found.path if found else path
 
 
-def _of_other_work(trace: Path | None, flags: Flags, baseline: Path, params: dict[str, str]) -> list[str]:
+def _of_other_work(
+    trace: Path | None, flags: Flags, steps: StepOptions, baseline: Path, params: dict[str, str]
+) -> list[str]:
     """Say where a trace is of another machine or workload than a baseline that says of which it is."""
     from nsys_insight.compare import baselines
 
@@ -231,7 +233,7 @@ def _of_other_work(trace: Path | None, flags: Flags, baseline: Path, params: dic
     about = baselines.read(saved).about
     if not about.machine and not about.params:
         return []
-    with open_traces([trace] if trace else [], flags) as opened:
+    with open_traces([trace] if trace else [], flags, steps) as opened:
         return baselines.unlike(about, baselines.machine(opened), params)
 
 
@@ -250,6 +252,8 @@ def _write(whole: Answer, tables: Sequence[Answer], fmt: str, flags: Flags) -> N
     from nsys_insight.render.markdown import prose
 
     output = flags.output
+    if scope := flags.scope.given:
+        whole, *tables = (replace(table, trace={**table.trace, "scope": scope}) for table in (whole, *tables))
     if fmt not in HUMAN_FORMATS:
         show(whole, fmt, flags)
         return

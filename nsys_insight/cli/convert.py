@@ -37,6 +37,6 @@ def convert_command() -> Callable[..., None]:
         run,
         _TEXT,
         flag("kind", str | None, "--as", help="duckdb, parquet or perfetto; by default as -o is named."),
-        flag("force", bool, "--force", help="Overwrite what is there."),
+        flag("force", bool, "--force", help="Overwrite existing files."),
         without=("csv_safe",),
     )

@@ -15,24 +15,26 @@ from nsys_insight.errors import InsightError
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.render import HUMAN_FORMATS
 from nsys_insight.text.cells import printable
+from nsys_insight.text.severity import colored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _LISTED = 10
 
-HELP = """Say on one screen what bounds the run, what it costs, and what to do first.
+HELP = """Show on one screen what bounds the run, what it costs, and what to do first.
 
-The headline has the verdict of classify, the wall per step, and where it goes: the shares in which the GPU was busy, or
-idle for which cause, add up to 100 %. Then come at most seven findings, those with most to win first, each with its
-evidence, what to do, when that would be wrong, and the command that shows more. What is less than 1 % of the wall is no
-finding. Times are of the profiled run, and the most that can be won: another cause may take the place of one that is
-removed. At last stands what the trace cannot tell, and how to capture it.
+The headline has the verdict of classify, the step time, and where it goes: the shares of GPU busy time and of idle
+time by cause add up to 100 %. At most seven findings follow, the largest possible saving first, each with its
+evidence, what to do, when that would be wrong, and the command that shows more. Anything below 1 % of the wall time
+is not a finding. Times are of the profiled run, and upper bounds of what can be saved: another cause may take the
+place of one that is removed. The last lines say what cannot be determined from the trace, and how to capture it.
 
-Several traces, a folder of them, or a trace of several processes may be the ranks of a run. Then it is said first which
-rank the others wait for, how long and why; all else is of that rank.
+Several traces, a folder of them, or a trace of several processes may be the ranks of a run. The headline then says
+which rank the others wait for, how long and why; everything else is about that rank.
 
-Machine formats have a finding per row, those that belong to another one under it; JSON has the headline as its summary.
+Machine formats have one finding per row, with findings that belong to another one below it; JSON has the headline as
+its summary.
 """
 
 
@@ -41,7 +43,7 @@ def diagnose_command() -> Callable[..., None]:
 
     def run(traces: list[Path] | None, flags: Flags, **given: Any) -> None:
         steps, fmt = taken_steps(given), flags.format
-        with open_traces(traces or [], flags, folders=True) as opened:
+        with open_traces(traces or [], flags, steps, folders=True) as opened:
             from nsys_insight.diagnose.diagnosis import diagnose
             from nsys_insight.diagnose.text import answer, markdown, text
 
@@ -53,6 +55,8 @@ def diagnose_command() -> Callable[..., None]:
                 written = markdown(found, flags.limit)
             else:
                 written = text(found, None if flags.output else terminal.width(), flags.limit)
+                if terminal.color(wanted=not flags.no_color and not flags.output):
+                    written = colored(written)
             if flags.output:
                 outputs.save(flags.output, written)
             else:
@@ -60,7 +64,7 @@ def diagnose_command() -> Callable[..., None]:
             for note in found.notes:
                 terminal.note(note)
 
-    unused = ("explain", "full_names", "no_color")
+    unused = ("explain", "full_names")
     return with_flags(run, HELP, *step_flags(), argument=traces_argument(), without=unused)
 
 
@@ -80,8 +84,8 @@ def greet() -> bool:
             return False
         if len(found) > 1:
             more = f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
-            print(printable(f"{len(found)} traces are here: {', '.join(found[:_LISTED])}{more}"))
-            print(printable(f"What bounds one: {shlex.join(['nsys-insight', 'diagnose', found[0]])}"))
+            print(printable(f"{len(found)} traces are in this folder: {', '.join(found[:_LISTED])}{more}"))
+            print(printable(f"To diagnose one: {shlex.join(['nsys-insight', 'diagnose', found[0]])}"))
             print("All commands: nsys-insight help")
         return len(found) > 1
     from nsys_insight.diagnose.diagnosis import diagnose

@@ -13,21 +13,20 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from nsys_insight.ingest.waiting import GRACE_S, left_running
+from nsys_insight.ingest.waiting import GRACE_S, heard, left_running
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
 _codes: dict[int, int] = {}
-_heard = threading.Event()
 
 
 def on(number: int, handler: Callable[[int, FrameType | None], object], code: int) -> None:
     """Handle a signal; where its handler does not get to run for a while, end with the exit code."""
 
     def handle(number: int, frame: FrameType | None) -> None:
-        _heard.set()
+        heard.set()
         handler(number, frame)
 
     if not _codes:
@@ -48,10 +47,10 @@ def end_what_runs(code: object) -> None:
 def _watch(wakeup: int) -> None:
     """Wait for signals, which are written down at once, and for their handlers."""
     while number := os.read(wakeup, 1):
-        if number[0] in _codes and not _heard.wait(GRACE_S):
+        if number[0] in _codes and not heard.wait(GRACE_S):
             print("interrupted", file=sys.stderr)
             _end(_codes[number[0]])
-        _heard.clear()
+        heard.clear()
 
 
 def _end(code: int) -> None:

@@ -37,35 +37,41 @@ from nsys_insight.render import FORMATS
 if TYPE_CHECKING:
     from nsys_insight.bench.measure import Plan
     from nsys_insight.experiment.log import Log, Try
-    from nsys_insight.session.answer import Answer
+    from nsys_insight.session.answer import Answer, Column
 
 app = typer.Typer(
-    help="The loop: a baseline, one change at a time, tests, a measurement, a decision by rule, and a log of it all.",
+    help=(
+        "The optimization loop: a baseline, one change at a time, tests, a measurement, a decision by rule, and a log."
+    ),
     no_args_is_help=True,
 )
 FolderOption = Annotated[Path, typer.Option("--folder", help="Where the experiment is kept.")]
 FormatOption = Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")]
 TraceOption = Annotated[
-    Path | None, typer.Option("--trace", help="A trace of this state, for evidence and what moved.", show_default=False)
+    Path | None,
+    typer.Option("--trace", help="A trace of this state, for evidence and for what changed.", show_default=False),
 ]
 NcuOption = Annotated[
     list[Path] | None, typer.Option("--ncu", help="What ncu measured of this state.", show_default=False)
 ]
 FOLDER = Path("experiment")
 _MEANINGS = {
-    "number": "The try; 0 is the baseline",
+    "number": "Number of the try; 0 is the baseline",
     "change": "The one change",
     "status": "open (neither kept nor reverted yet), kept, reverted",
-    "decision": "By rule: accept (better by more than 3 %, and tests passed), unchecked (nobody looked whether it is"
-    " right), small, revert (worse, or broken), indistinguishable, refused (too much scatter), unknown; baseline",
+    "decision": (
+        "By rule: accept (better by more than 3 %, and tests passed), unchecked (correctness was "
+        "not checked), small, revert (worse, or broken), indistinguishable, refused (too much scatter), "
+        "unknown; baseline"
+    ),
     "metric": "The metric that decides",
-    "before": "Its middle before the change",
-    "after": "Its middle after it",
+    "before": "Its center before the change",
+    "after": "Its center after the change",
     "change_pct": "The change as a percentage of before",
-    "low_pct": "Where the interval of change_pct begins, which holds with 95 % confidence",
+    "low_pct": "Lower end of the 95 % confidence interval of change_pct",
     "high_pct": "Where it ends",
-    "tests": "passed, failed, or not looked",
-    "side_effects": "What got worse beside the metric that decides",
+    "tests": "passed, failed, or not checked",
+    "side_effects": "What got worse other than the metric that decides",
 }
 
 
@@ -73,7 +79,7 @@ _MEANINGS = {
 def start(  # noqa: PLR0913 - flags
     command: Annotated[str, typer.Option("--bench", metavar="CMD", help="The benchmark.")],
     *,
-    goal: Annotated[str, typer.Option("--goal", help="What is to get better.")] = "Make it faster",
+    goal: Annotated[str, typer.Option("--goal", help="What to improve.")] = "Make it faster",
     folder: FolderOption = FOLDER,
     trace: TraceOption = None,
     ncu: NcuOption = None,
@@ -95,7 +101,7 @@ def start(  # noqa: PLR0913 - flags
     atol: AtolOption = 1e-8,
     fmt: FormatOption = "table",
 ) -> None:
-    """Run the checks, measure the baseline, and begin the log. The checks have to pass."""
+    """Run the checks, measure the baseline, and start the log. The checks must pass."""
     from nsys_insight.experiment import steps
     from nsys_insight.experiment.log import Setup
 
@@ -121,7 +127,7 @@ def try_(  # noqa: PLR0913 - flags
         str,
         typer.Option(
             "--bench", metavar="CMD", show_default=False,
-            help="The benchmark with the change, if that is another command: then the two take turns.",
+            help="The benchmark with the change, if it is a different command: the two then take turns.",
         ),
     ] = "",
     folder: FolderOption = FOLDER,
@@ -129,9 +135,9 @@ def try_(  # noqa: PLR0913 - flags
     ncu: NcuOption = None,
     fmt: FormatOption = "table",
 ) -> None:  # fmt: skip
-    """Test and measure one change that you have made, and say by rule what to do with it. Exit 1 is revert.
+    """Test and measure one change that you made, and decide by rule what to do with it. Exit 1 is revert.
 
-    If results are wrong it is not measured. Then: nsys-insight experiment keep, or revert.
+    If results are wrong, it is not measured. Next: nsys-insight experiment keep, or revert.
     """
     from nsys_insight.experiment import log, steps
 
@@ -154,7 +160,7 @@ def keep(folder: FolderOption = FOLDER, fmt: FormatOption = "table") -> None:
 
 @app.command()
 def revert(folder: FolderOption = FOLDER, fmt: FormatOption = "table") -> None:
-    """Write down that the open change is taken back. Your files are yours: take it back in them yourself."""
+    """Record that the open change is reverted. Your files are not touched: revert the change in them yourself."""
     _settle(folder, "reverted", fmt)
 
 
@@ -183,9 +189,9 @@ def _settle(folder: Path, status: str, fmt: str) -> None:
     found = steps.settle(before, status)
     settled = next(one for one in found.tries if before.open and one.number == before.open.number)
     if status == "kept" and settled.decision not in ("accept", "small"):
-        terminal.note(f"the rule said {settled.decision}, and it is kept all the same")
+        terminal.note(f"the rule said {settled.decision}, but the change is kept")
     if status == "reverted" and settled.command == found.current.command:
-        terminal.note("take the change back in your files, too: nothing in them was touched")
+        terminal.note("revert the change in your files, too: they were not modified")
     _show(found, [settled], fmt, f"{settled.number}. {settled.change}: {status}")
 
 
@@ -232,14 +238,20 @@ def _show(found: Log, tries: list[Try], fmt: str, title: str, *, told: bool = Fa
     show(_answer(found, tries, title, told=told), fmt, Flags(), default_limit=0)
 
 
-def _answer(found: Log, tries: list[Try], title: str, *, told: bool) -> Answer:
-    from dataclasses import asdict
-
-    from nsys_insight.session.answer import Column, of_rows
+def columns() -> list[Column]:
+    """The columns of tries as an answer."""
+    from nsys_insight.session.answer import Column
 
     kinds = {"number": "BIGINT", **dict.fromkeys(("before", "after", "change_pct", "low_pct", "high_pct"), "DOUBLE")}
     details = {"low_pct", "high_pct", "side_effects"}
-    columns = [Column(name, kinds.get(name, "VARCHAR"), text, name in details) for name, text in _MEANINGS.items()]
+    return [Column(name, kinds.get(name, "VARCHAR"), text, name in details) for name, text in _MEANINGS.items()]
+
+
+def _answer(found: Log, tries: list[Try], title: str, *, told: bool) -> Answer:
+    from dataclasses import asdict
+
+    from nsys_insight.session.answer import of_rows
+
     rows = [
         [("; ".join(one.side_effects) or None) if name == "side_effects" else getattr(one, name) or None
          if name == "metric" else getattr(one, name) for name in _MEANINGS]
@@ -263,4 +275,4 @@ def _answer(found: Log, tries: list[Try], title: str, *, told: bool) -> Answer:
         "current": found.current.number,
         "tries": [asdict(one) for one in tries],
     }
-    return of_rows(columns, rows, report="experiment", title=title, notes=tuple(notes), summary=summary)
+    return of_rows(columns(), rows, report="experiment", title=title, notes=tuple(notes), summary=summary)

@@ -12,6 +12,7 @@ from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import TraceArgument  # noqa: TC001 - Typer reads annotations at run time
 from nsys_insight.cli.run import meant_trace, open_trace
 from nsys_insight.errors import ToolError, UsageError
+from nsys_insight.extras import install
 from nsys_insight.ingest import cache_entries, cache_folder
 
 if TYPE_CHECKING:
@@ -23,11 +24,7 @@ if TYPE_CHECKING:
 def explore(trace: TraceArgument = None) -> None:
     """Open the views in Harlequin, an SQL editor for the terminal: pip install 'nsys-insight[explore]'.
 
-    It reads a DuckDB file such as convert writes, made once and kept in the cache.
-
-    Raises:
-        ToolError: Harlequin is not installed.
-        UsageError: There is no cache folder.
+    It reads a DuckDB file as convert writes it, made once and kept in the cache.
     """
     from importlib.util import find_spec
 
@@ -37,7 +34,7 @@ def explore(trace: TraceArgument = None) -> None:
     if find_spec("harlequin") is None:
         raise ToolError(
             "explore needs Harlequin, which is not installed",
-            "python3 -m pip install 'nsys-insight[explore]'; nsys-insight shell needs nothing more",
+            f"{install('explore')}; nsys-insight shell needs nothing more",
         )
     path = meant_trace(trace)
     if identify(path) is Kind.DATABASE:

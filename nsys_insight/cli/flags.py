@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nsys_insight.cli import completion
 from nsys_insight.errors import UsageError
 from nsys_insight.ingest.scope import Scope
 from nsys_insight.packs import step_options
@@ -28,16 +29,26 @@ TraceArgument = Annotated[
     Path | None,
     typer.Argument(
         metavar="[TRACE]",
-        help="A .nsys-rep, .qdrep or .sqlite file, or a parquetdir. Left out: $NSYS_INSIGHT_TRACE, else the only trace"
+        help="A .nsys-rep, .qdrep or .sqlite file, or a parquetdir. By default $NSYS_INSIGHT_TRACE, else the only trace"
         " in this folder, else the one used last here.",
         show_default=False,
     ),
 ]
 _TRACES = (
-    "A .nsys-rep, .qdrep or .sqlite file, or a parquetdir; several are the ranks of a run: 'run/rank*.nsys-rep'."
-    " Left out: $NSYS_INSIGHT_TRACE, else the only trace in this folder, else the one used last here."
+    "A .nsys-rep, .qdrep or .sqlite file, or a parquetdir; several are the ranks of a run: "
+    "'run/rank*.nsys-rep'. By default $NSYS_INSIGHT_TRACE, else the only trace in this folder, else the one "
+    "used last here."
 )
-FormatOption = Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")]
+
+
+def formats_of(incomplete: str) -> list[str]:
+    """Complete formats."""
+    return [name for name in FORMATS if name.startswith(incomplete)]
+
+
+FormatOption = Annotated[
+    str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.", autocompletion=formats_of)
+]
 
 
 @dataclass(frozen=True)
@@ -46,6 +57,8 @@ class Flags:
 
     scope_nvtx: str | None = None
     scope_phase: str | None = None
+    scope_steady: bool = False
+    scope_step: int | None = None
     scope_from: str | None = None
     scope_to: str | None = None
     scope_device: int | None = None
@@ -76,6 +89,8 @@ class Flags:
         return Scope(
             nvtx=self.scope_nvtx,
             phase=self.scope_phase,
+            steady=self.scope_steady or None,
+            step=self.scope_step,
             from_ns=_time(self.scope_from),
             to_ns=_time(self.scope_to),
             device=self.scope_device,
@@ -88,7 +103,7 @@ class Flags:
         """How many seconds a query may take; None is no limit.
 
         Raises:
-            UsageError: It is no duration.
+            UsageError: It is not a duration.
         """
         from nsys_insight.text.units import parse_duration
 
@@ -106,11 +121,13 @@ class Flags:
         """
         fmt = checked_format(self.fmt or (format_for(self.output) if self.output else "table"))
         if self.csv_safe and fmt != "csv":
-            raise UsageError(f"--csv-safe is about CSV, and this is {fmt}", "add --format csv")
+            raise UsageError(f"--csv-safe is for CSV, and this is {fmt}", "add --format csv")
         return fmt
 
 
 DEFAULTS = Flags()
+# Those that say how a trace is opened.
+LOADING = ("cache", "memory", "threads", "timeout", "ncu")
 
 
 def checked_format(fmt: str) -> str:
@@ -121,9 +138,7 @@ def checked_format(fmt: str) -> str:
     """
     if fmt not in FORMATS:
         hint = (
-            f"a file of SQL is given by --file {fmt}"
-            if fmt.endswith(".sql")
-            else f"choose one of: {', '.join(FORMATS)}"
+            f"give a file with SQL as --file {fmt}" if fmt.endswith(".sql") else f"choose one of: {', '.join(FORMATS)}"
         )
         raise UsageError(f"there is no format {fmt!r}", hint)
     return fmt
@@ -195,8 +210,28 @@ def flag_of(param: Param) -> inspect.Parameter:
         default=default,
         help=text,
         show_default=default is not None,
-        autocompletion=(lambda: list(param.choices)) if param.choices else None,
+        autocompletion=_completing(param),
     )
+
+
+def _completing(param: Param) -> Callable[..., list[str]] | None:
+    """What completes a parameter: its choices, or names of the trace."""
+    if param.choices:
+        return lambda incomplete: [choice for choice in param.choices if choice.startswith(incomplete)]
+    return completion.of_trace(param.name) if param.name in ("step_range", "kernel", "name") else None
+
+
+def scope_command(run: Callable[[Flags], None], text: str) -> Callable[..., None]:
+    """Make the command of a function of `Flags` that takes those of the scope alone."""
+    shared = _scope()
+
+    def command(**given: Any) -> None:
+        run(Flags(**given))
+
+    command.__signature__ = inspect.Signature(shared)  # type: ignore[attr-defined]
+    command.__annotations__ = {}
+    command.__doc__ = text
+    return command
 
 
 def step_flags() -> list[inspect.Parameter]:
@@ -228,8 +263,10 @@ def _option(parameter: inspect.Parameter) -> Any:
 
 def _scope() -> list[inspect.Parameter]:
     flags = {
-        "nvtx": (str, "Only what was launched inside NVTX ranges of this name (* and ? match anything)."),
+        "nvtx": (str, "Only what was launched inside NVTX ranges of this name (* and ? are wildcards)."),
         "phase": (str, "Only this phase, as NVTX ranges name it: prefill, decode, mixed, forward, or a range's name."),
+        "steady": (bool, "Only the steady steps: without warm-up, prefill and the time between steps."),
+        "step": (int, "Only this step, by its number in nsys-insight steps."),
         "from": (str, "Only events that begin at or after this time of the trace: 120ms, or plain ns."),
         "to": (str, "Only events that begin before this time of the trace."),
         "device": (int, "Only this CUDA device."),
@@ -239,10 +276,11 @@ def _scope() -> list[inspect.Parameter]:
     return [
         flag(
             f"scope_{name}",
-            kind | None,
+            kind if kind is bool else kind | None,
             f"--{name}",
             help=text,
             rich_help_panel="Scope",
+            autocompletion=completion.of_trace(name) if name in completion.IN_TRACES else None,
             **(_ID if kind is int else {}),
         )
         for name, (kind, text) in flags.items()
@@ -252,33 +290,35 @@ def _scope() -> list[inspect.Parameter]:
 def _output() -> list[inspect.Parameter]:
     panel: dict[str, Any] = {"rich_help_panel": "Output"}
     csv_safe = "In CSV, put ' before texts that a spreadsheet would take for formulas: = + - @ and so on."
-    formats = f"One of {', '.join(FORMATS)}; by default what the suffix of -o says, else table."
-    limit = f"Show this many rows; 0 is all. Tables show {DEFAULT_LIMIT} by default, files and machine formats all."
+    formats = f"One of {', '.join(FORMATS)}; by default from the suffix of -o, else table."
+    limit = (
+        f"Show this many rows; 0 is all. Tables show {DEFAULT_LIMIT} by default, files and machine formats show all."
+    )
     return [
-        flag("fmt", str | None, "--format", "-f", help=formats, autocompletion=lambda: list(FORMATS), **panel),
+        flag("fmt", str | None, "--format", "-f", help=formats, autocompletion=formats_of, **panel),
         flag("output", Path | None, "--output", "-o", help="Write to this file.", **panel),
         flag("limit", int | None, "--limit", "-n", help=limit, min=0, max=_MOST_ROWS, **panel),
-        flag("wide", bool, "--wide", help="Hide no column, however narrow the terminal.", **panel),
+        flag("wide", bool, "--wide", help="Show all columns, even in a narrow terminal.", **panel),
         flag("columns", str | None, "--columns", help="Only these, in this order: total_ns,calls.", **panel),
-        flag("full_names", bool, "--full-names", help="Show names exactly as the trace has them.", **panel),
+        flag("full_names", bool, "--full-names", help="Show names exactly as in the trace.", **panel),
         flag("csv_safe", bool, "--csv-safe", help=csv_safe, **panel),
-        flag("explain", bool, "--explain", help="Print the SQL and the views it reads, and do not run it.", **panel),
-        flag("no_color", bool, "--no-color", help="No colours; NO_COLOR says the same.", **panel),
+        flag("explain", bool, "--explain", help="Print the SQL and the views it reads, without running it.", **panel),
+        flag("no_color", bool, "--no-color", help="No colors; NO_COLOR does the same.", **panel),
     ]
 
 
 def _loading() -> list[inspect.Parameter]:
     panel: dict[str, Any] = {"rich_help_panel": "Loading"}
     cache = (
-        "Build a DuckDB copy in the cache folder first (for many questions about a big trace), or do not use that"
-        " folder and leave nothing in it, no export either; by default a copy is used where there is one."
+        "Build a DuckDB copy in the cache folder first (for many questions about a big trace), or do "
+        "not use that folder and leave nothing in it, not even an export; by default a copy is used if there is one."
     )
     ncu = (
-        "What Nsight Compute measured: a file that ncu import wrote, or a CSV page or report of ncu. Left out:"
-        " NAME.ncu.duckdb beside the trace or here, where there is one."
+        "Nsight Compute data: a file that ncu import wrote, or a CSV page or report of ncu. By default "
+        "NAME.ncu.duckdb next to the trace or in this folder, if there is one."
     )
-    memory = "What a query may hold in memory before it spills to disk, such as 2GB; by default what suits the machine."
-    threads = "How many threads a query may use; by default one a core, up to 16."
+    memory = "Memory that a query may use before it spills to disk, such as 2GB; by default chosen for the machine."
+    threads = "Threads that a query may use; by default one per core, up to 16."
     return [
         flag("cache", bool | None, "--cache/--no-cache", help=cache, **panel),
         flag("memory", str | None, "--memory", help=memory, **panel),

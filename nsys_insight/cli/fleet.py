@@ -12,6 +12,7 @@ from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import Flags, checked_format
 from nsys_insight.cli.run import show
 from nsys_insight.errors import UsageError
+from nsys_insight.extras import install
 from nsys_insight.render import FORMATS
 
 # More than this a worker needs for no report (docs/performance.md); of a small machine, all share nine tenths.
@@ -34,7 +35,7 @@ def fleet(  # noqa: PLR0913 - flags
         int | None,
         typer.Option(
             "--workers",
-            help="Processes on this machine; by default one a core. 1 needs no Dask.",
+            help="Processes on this machine; by default one per core. 1 does not need Dask.",
             min=1,
             max=1024,
             show_default=False,
@@ -44,8 +45,10 @@ def fleet(  # noqa: PLR0913 - flags
         str | None,
         typer.Option(
             "--scheduler",
-            help="The workers of this scheduler of Dask instead: tcp://HOST:8786. They see the same folders as this"
-            " machine, and have the same nsys-insight.",
+            help=(
+                "Use the workers of this Dask scheduler instead: tcp://HOST:8786. They must see the same "
+                "folders as this machine, and have the same nsys-insight."
+            ),
             show_default=False,
         ),
     ] = None,
@@ -53,25 +56,27 @@ def fleet(  # noqa: PLR0913 - flags
         str | None,
         typer.Option(
             "--memory",
-            help="What a worker may take in all, such as 2GB: queries spill beyond half of it. By default 4GB, or what"
-            " the machine has for each.",
+            help=(
+                "Memory of a worker in total, such as 2GB: queries spill beyond half of it. By default "
+                "4GB, or what the machine has for each."
+            ),
             show_default=False,
         ),
     ] = None,
     fmt: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "table",
 ) -> None:
-    """Work out the facts of many traces, once, where the files lie: fleet run/ -o facts/.
+    """Compute the facts of many traces once, where the files are: fleet run/ -o facts/.
 
-    Then facts/ is asked as the traces are: ranks facts/, collectives facts/, diagnose facts/, top facts/,
+    Then query facts/ like the traces: ranks facts/, collectives facts/, diagnose facts/, top facts/,
     sql facts/ "...", report facts/rank3.facts. The answers are the same.
 
     Each trace gets a folder of Parquet files: the tables that reports read, without environment, host and user, and
-    what takes work to find in them. The traces themselves are needed no more.
+    the facts found in them. The traces themselves are no longer needed.
 
-    Workers are processes of this machine, or those of a Dask cluster (--scheduler). A worker that dies is replaced, and
-    what it was at is begun again; a file that cannot be read is listed, and the others answer. Started again, it goes
-    on with what is not finished: a folder is written whole or not at all, and kept while neither the file nor
-    nsys-insight changes.
+    Workers are processes of this machine, or those of a Dask cluster (--scheduler). A worker that dies is replaced,
+    and its file is started again; a file that cannot be read is listed, and the others are used. Started again, the
+    command continues with what is not finished: a folder is written whole or not at all, and kept while neither the
+    file nor nsys-insight changes.
     """
     from nsys_insight.cli.trace_argument import resolve_all
     from nsys_insight.fleet import pool
@@ -82,13 +87,13 @@ def fleet(  # noqa: PLR0913 - flags
     if output is None:
         raise UsageError("fleet needs a folder to write to", "nsys-insight fleet run/ -o facts/")
     if scheduler and workers:
-        raise UsageError("--scheduler has workers of its own", "leave out --workers")
+        raise UsageError("--scheduler has its own workers", "leave out --workers")
     paths = resolve_all(traces, unread=True)
     if workers is None and not scheduler:
         workers = min(os.cpu_count() or 1, len(paths))
         if workers > 1 and not pool.has_dask():
             workers = 1
-            terminal.note(f"one trace after the other: several workers need Dask: {pool.INSTALL}")
+            terminal.note(f"one trace after another: several workers need Dask: {install('fleet')}")
     answer = work_out(paths, output, Means(workers or 1, scheduler, _memory(memory, workers, scheduler)), terminal.note)
     show(answer, fmt, Flags())
 

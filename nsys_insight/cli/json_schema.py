@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.cli import json_of_commands
 from nsys_insight.errors import UsageError
 from nsys_insight.packs import library, step_options
 from nsys_insight.render import json_schema
@@ -31,7 +32,7 @@ def schema_of(name: str | None) -> Schema:
             "anyOf": [{"$ref": f"#/$defs/{each}"} for each in every],
             "$defs": every,
         }
-    if make := _OTHERS.get(name):
+    if make := _OTHERS.get(name.replace(" ", "-")):
         return make()
     if pack := library.named(name) or library.named(name.replace("_", "-")):
         return of_pack(pack)
@@ -76,7 +77,7 @@ def _diagnose() -> Schema:
         "shares": {"type": "array", "items": json_schema.object_of(share), "description": "They add up to 100 %"},
         "steps": {"type": "object", "description": "How steps were found"},
         "not_judged": {"type": "array", "items": json_schema.object_of({"what": text, "how": text})},
-        "run": {"type": "object", "description": "Of the ranks of a run: which one the others wait for"},
+        "run": {"type": "object", "description": "For the ranks of a run: which one the others wait for"},
     }
     required = [name for name in summary if name != "run"]
     headline = json_schema.object_of(summary, required)
@@ -86,7 +87,7 @@ def _diagnose() -> Schema:
 def _diff() -> Schema:
     from nsys_insight.compare.answer import COLUMNS
 
-    return json_schema.answer("diff", "What a change moved", COLUMNS)
+    return json_schema.answer("diff", "What a change affected", COLUMNS)
 
 
 def _check() -> Schema:
@@ -109,4 +110,6 @@ _OTHERS: dict[str, Callable[[], Schema]] = {
     "sql": lambda: json_schema.any_answer("The answer to a query", "sql"),
     "answer": lambda: json_schema.any_answer("What all answers share"),
     "error": json_schema.error,
+    **json_of_commands.SCHEMAS,
+    "ncu-report": lambda: json_of_commands.of_ncu_report(schema_of("headroom")),
 }

@@ -41,10 +41,12 @@ def sass(  # noqa: PLR0913 - flags
     ] = None,
     by: Annotated[
         str,
-        typer.Option("--by", help="What a row is: loop (kernels and their loops), class (of instructions), line."),
+        typer.Option(
+            "--by", help="What a row stands for: loop (kernels and their loops), class (of instructions), line."
+        ),
     ] = "loop",
     few: Annotated[
-        float, typer.Option("--few", help="Multiply-adds per global load below which asynchronous copies pay.")
+        float, typer.Option("--few", help="Multiply-adds per global load below which asynchronous copies pay off.")
     ] = 5.0,
     many: Annotated[float, typer.Option("--many", help="Multiply-adds per load above which they cost.")] = 20.0,
     fmt: Annotated[str | None, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = None,
@@ -56,14 +58,14 @@ def sass(  # noqa: PLR0913 - flags
     """Read the machine code of kernels: instructions, loops, loads and stores, spills, and what stands out.
 
     Loops are found by the jumps of the code. compute_per_load compares multiply-adds (FFMA, HFMA2, DFMA, IDP, tensor
-    cores) with loads from global memory in a loop: below 5, memory usually limits it, and asynchronous copies to shared
-    memory (cp.async) pay; above 20 they cost more than they hide. Stall codes are the compiler's: HMMA S08 is the least
-    that the hardware allows, IMMA S04 can be S02, and FFMAs that do not need each other can be S01.
+    cores) with loads from global memory in a loop: below 5, memory usually limits the loop, and asynchronous copies
+    to shared memory (cp.async) pay off; above 20, they cost more than they hide. Stall codes are the compiler's: HMMA
+    S08 is the hardware minimum, IMMA S04 can be S02, and independent FFMAs can be S01.
 
     With ncu's source page (ncu --import FILE.ncu-rep --csv --page source > FILE.source.csv), it also says what was
     executed, and --by line shows where warps waited, and for what.
 
-    Architectures from sm_70. An instruction that is not known is counted as unknown. A binary file is read with your
+    Architectures from sm_70. Instructions that are not in the catalog count as unknown. A binary file is read with your
     cuobjdump or nvdisasm.
     """
     from nsys_insight.kernel_code import sass as code
@@ -93,13 +95,13 @@ def ptxas(  # noqa: PLR0913 - flags
     ] = None,
     kernel: Annotated[str | None, typer.Option("--kernel", "-k", help="Only kernels whose name contains this.")] = None,
     block: Annotated[
-        int | None, typer.Option("--block", min=1, help="Threads of a block, where no trace says it.")
+        int | None, typer.Option("--block", min=1, help="Threads in a block, if there is no trace.")
     ] = None,
     shared: Annotated[
         str | None, typer.Option("--shared", help="Dynamic shared memory of a block, such as 30KiB, in the same way.")
     ] = None,
     arch: Annotated[
-        str | None, typer.Option("--arch", help="The architecture, where the text does not say it.", show_default=False)
+        str | None, typer.Option("--arch", help="The architecture, if the text does not say it.", show_default=False)
     ] = None,
     fmt: Annotated[str | None, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
@@ -112,7 +114,7 @@ def ptxas(  # noqa: PLR0913 - flags
     nvcc -Xptxas -v -c kernels.cu 2>&1 | nsys-insight ptxas --trace trace.nsys-rep
 
     With a trace of the program there is a row for each block size and shared memory that a kernel was launched with;
-    kernels are matched by the linker's names. Spills cost traffic to local memory. Low occupancy is no fault in itself:
+    kernels are matched by mangled name. Spills cost local memory traffic. Low occupancy is not a problem in itself:
     see nsys-insight occupancy --help.
     """
     from contextlib import ExitStack
@@ -125,7 +127,7 @@ def ptxas(  # noqa: PLR0913 - flags
     with ExitStack() as opened:
         made = resources.answer(
             opened.enter_context(_lines(file)),
-            "what was written to stdin" if str(file) == "-" else str(file),
+            "the text on stdin" if str(file) == "-" else str(file),
             resources.Assumed(block, shared_of(shared), arch),
             trace=opened.enter_context(open_trace(meant_trace(trace))) if trace else None,
             kernel=kernel,

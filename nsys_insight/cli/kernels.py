@@ -68,9 +68,7 @@ def occupancy_command() -> Callable[..., None]:
             answer_pack(pack, traces, flags, params)
             return
         if traces:
-            raise UsageError(
-                "--block, --registers and --shared ask without a trace", "leave out the trace, or these flags"
-            )
+            raise UsageError("--block, --registers and --shared work without a trace", "omit the trace, or these flags")
         from nsys_insight.kernel_code import occupancy
 
         wanted = occupancy.Wanted(block, registers, occupancy.shared_of(shared))
@@ -78,10 +76,10 @@ def occupancy_command() -> Callable[..., None]:
 
     what = {"rich_help_panel": "Without a trace"}
     own = [
-        flag("block", int | None, "--block", min=1, help="Threads of a block; left out, the best size.", **what),
+        flag("block", int | None, "--block", min=1, help="Threads in a block; by default, the best size.", **what),
         flag("registers", int | None, "--registers", min=1, help="Registers per thread.", **what),
         flag("shared", str | None, "--shared", help="Shared memory of a block, such as 30KiB.", **what),
-        flag("arch", str | None, "--arch", help="One architecture (9.0, sm_90); left out, all.", **what),
+        flag("arch", str | None, "--arch", help="One architecture (9.0, sm_90); by default, all.", **what),
     ]
     return with_flags(run, help_of(pack), *own, *map(flag_of, pack.params.values()), argument=traces_argument())
 
@@ -95,7 +93,7 @@ def peaks_command() -> Callable[..., None]:
             answer_pack(pack, traces, flags, params)
             return
         if traces:
-            raise UsageError("--arch asks without a trace", "leave out the trace, or --arch")
+            raise UsageError("--arch works without a trace", "omit the trace, or --arch")
         from nsys_insight.kernel_code import architectures
 
         show(architectures.answer(arch), flags.format, flags, default_limit=0)
@@ -119,7 +117,7 @@ def fusion_command() -> Callable[..., None]:
         int | None,
         "--explain-candidate",
         min=1,
-        help="Show one candidate: its kernels, and how its gain is reckoned.",
+        help="Show one candidate: its kernels, and how its saving is calculated.",
     )
     flags = map(flag_of, [*pack.params.values(), *step_options.params_of(pack.sql).values()])
     return with_flags(run, help_of(pack), own, *flags, argument=traces_argument())

@@ -132,9 +132,10 @@ def _said_of(error: Exception) -> InsightError | None:
         return None
     context = getattr(error, "ctx", None)
     hint = f"{context.command_path if context else 'nsys-insight'} --help"
-    if len(sys.argv) > 1 and Path(sys.argv[1]).exists():
-        hint = f"the report comes first: nsys-insight top {sys.argv[1]}"
-    return UsageError(error.format_message(), hint)
+    message, first = error.format_message(), "".join(sys.argv[1:2])
+    if message.startswith("No such command") and Path(first).exists():
+        message, hint = f"{first} is not a command", f"the command comes first: nsys-insight diagnose {first}"
+    return UsageError(message, hint)
 
 
 def _is_for_machines(arguments: list[str]) -> bool:

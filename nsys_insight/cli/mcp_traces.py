@@ -18,7 +18,7 @@ _LISTED = 20
 
 
 class Traces:
-    """The traces that may be asked."""
+    """The traces that may be queried."""
 
     def __init__(self, given: Sequence[Path]) -> None:
         """Take the traces and folders that were named.
@@ -49,13 +49,13 @@ class Traces:
         if not asked:
             only = self.listed()
             if len(only) != 1:
-                raise self._refusal("it is not said which trace is meant")
+                raise self._refusal("it is unclear which trace is meant")
             return Path(only[0])
         for path in self._meant(asked):
             # A name may be too long for a file system, which pathlib does not forgive.
             if os.path.exists(path) and self._is_allowed(path):  # noqa: PTH110
                 return path
-        raise self._refusal(f"there is no trace {asked!r} that may be asked")
+        raise self._refusal(f"there is no trace {asked!r} that may be queried")
 
     def _meant(self, asked: str) -> Iterator[Path]:
         yield from (path for path in self._files if asked in (path.name, str(path)))

@@ -28,7 +28,7 @@ app = typer.Typer(
 )
 
 _FORMATS = ("table", "markdown", "json")
-_TYPE = f"What the kernels are written in, where the name does not say it: {', '.join(store.IMPLEMENTATIONS)}."
+_TYPE = f"What the kernels are written in, if the name does not say it: {', '.join(store.IMPLEMENTATIONS)}."
 
 Files = Annotated[
     list[Path],
@@ -39,7 +39,7 @@ Files = Annotated[
 Implementation = Annotated[str | None, typer.Option("--type", help=_TYPE, show_default=False)]
 Against = Annotated[
     Path | None,
-    typer.Option("--against", help="What ncu measured of a baseline, such as cuBLAS: its longest kernel."),
+    typer.Option("--against", help="ncu data of a baseline, such as cuBLAS: its longest kernel."),
 ]
 AgainstKernel = Annotated[
     str | None, typer.Option("--against-kernel", help="The baseline's name, in --against or else in the same files.")
@@ -64,14 +64,14 @@ def import_(
         typer.Option(
             "--output",
             "-o",
-            help=f"The file to write; by default NAME{store.SUFFIX} here, NAME being the first file's.",
+            help=f"The file to write; by default NAME{store.SUFFIX} in this folder, with the name of the first file.",
         ),
     ] = None,
     implementation: Implementation = None,
     *,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that nsys-insight did not write.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that nsys-insight did not write.")] = False,
 ) -> None:
-    """Read what ncu measured into one file, which reports and sql find beside the trace of the same name."""
+    """Read ncu data into one file, which reports and sql find next to the trace of the same name."""
     from nsys_insight.ingest.ncu.pages import report_name
 
     launches = store.read_all(files)
@@ -103,9 +103,7 @@ def report(  # noqa: PLR0913 - flags
     ] = None,
     kernel: Annotated[str | None, typer.Option("--kernel", "-k", help="Only kernels whose name contains this.")] = None,
     implementation: Implementation = None,
-    detailed: Annotated[
-        int, typer.Option("--limit", "-n", min=0, help="Kernels to write about at length; 0 is all.")
-    ] = 5,
+    detailed: Annotated[int, typer.Option("--limit", "-n", min=0, help="Kernels to describe in full; 0 is all.")] = 5,
     fmt: Annotated[str | None, typer.Option("--format", "-f", help=f"One of {', '.join(_FORMATS)}.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
 ) -> None:
@@ -141,24 +139,24 @@ def report(  # noqa: PLR0913 - flags
             else:
                 write.text(built, stream, None if output else terminal.width(), many)
         if fmt != "json" and many < len(built.kernels):
-            terminal.note(f"{many} of {len(built.kernels)} kernels at length; --limit 0 writes about all")
+            terminal.note(f"{many} of {len(built.kernels)} kernels in full; --limit 0 describes all")
 
 
 @app.command()
 def diff(  # noqa: PLR0913 - flags
-    before: Annotated[Path, typer.Argument(help="What ncu measured before the change: CSV, report or imported file.")],
-    after: Annotated[Path, typer.Argument(help="What it measured after.")],
+    before: Annotated[Path, typer.Argument(help="ncu data before the change: CSV, report or imported file.")],
+    after: Annotated[Path, typer.Argument(help="ncu data after the change.")],
     *,
     metric: Annotated[
         str | None,
-        typer.Option("--metric", help="The target metric, a column of ncu_kernels; by default what the bound says."),
+        typer.Option("--metric", help="The target metric, a column of ncu_kernels; by default the one for the bound."),
     ] = None,
     kernel: Annotated[str | None, typer.Option("--kernel", "-k", help="Only kernels whose name contains this.")] = None,
     log: Annotated[Path | None, typer.Option("--log", help="Append the iteration to this Markdown file.")] = None,
     change: Annotated[str | None, typer.Option("--change", help="What was changed, for the log.")] = None,
     fmt: FormatOption = "table",
 ) -> None:
-    """Compare two measurements: durations, the target metric, new and gone findings, and how to go on."""
+    """Compare two measurements: durations, the target metric, new and resolved findings, and the next step."""
     from nsys_insight.ncu import diff as diffs
     from nsys_insight.ncu import write
     from nsys_insight.ncu.measured import VIEW, Measured
@@ -209,8 +207,8 @@ def roofline(  # noqa: PLR0913 - flags
 ) -> None:
     """Place kernels under the roofline by what ncu counted: operations by precision, bytes at DRAM, L2 and L1.
 
-    Operations are those that were executed, in the precision that most of them are in (ncu --set full, its raw page).
-    Peaks are at the clocks under ncu. Several files make one table: the captures of a size sweep, say.
+    Operations are those that were executed, in the most common precision (ncu --set full, its raw page).
+    Peaks are at the clocks under ncu. Several files make one table, such as the profiles of a size sweep.
     """
     from nsys_insight.ncu import roofline as rooflines
     from nsys_insight.ncu.measured import Measured
@@ -244,7 +242,8 @@ def store_of(files: list[Path], implementation: str | None) -> Path:
         return files[0]
     if any(store.is_store(file) for file in files):
         raise UsageError(
-            "a file that ncu import wrote is read alone, as it is", "give it alone and without --type, or import again"
+            "a file that ncu import wrote is read alone and unchanged",
+            "give it alone and without --type, or import again",
         )
     return store.cached(files, implementation)
 

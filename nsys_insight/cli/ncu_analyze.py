@@ -28,15 +28,15 @@ def analyze(  # noqa: PLR0913 - flags
         list[str], typer.Argument(metavar="-- PROGRAM...", help="The program to profile, with its arguments.")
     ],
     *,
-    name: Annotated[str, typer.Option("--export", help="Begins the names of the files that are written.")] = "analysis",
+    name: Annotated[str, typer.Option("--export", help="Prefix of the names of the output files.")] = "analysis",
     kernel: Annotated[
         list[str] | None,
-        typer.Option("--kernel", "-k", help="Kernels whose name contains this, in place of the hottest."),
+        typer.Option("--kernel", "-k", help="Kernels whose name contains this, instead of the hottest."),
     ] = None,
-    top: Annotated[int, typer.Option("--top", min=1, max=100, help="How many of the hottest kernels.")] = 3,
+    top: Annotated[int, typer.Option("--top", min=1, max=100, help="Number of the hottest kernels.")] = 3,
     trace: Annotated[
         Path | None,
-        typer.Option("--trace", help="A trace of the program: it says which kernels are hot, and spares a run."),
+        typer.Option("--trace", help="A trace of the program: it says which kernels are hot, and saves a run."),
     ] = None,
     collectives: Annotated[
         bool, typer.Option("--collectives", help="Profile collectives too: the whole program runs again for each pass.")
@@ -45,9 +45,9 @@ def analyze(  # noqa: PLR0913 - flags
         str | None,
         typer.Option("--type", help=f"What the kernels are written in: {', '.join(store.IMPLEMENTATIONS)}."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over files that nsys-insight did not write.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite files that nsys-insight did not write.")] = False,
 ) -> None:
-    """Profile the hottest kernels of a program with ncu, and say what bounds them and what to change first.
+    """Profile the hottest kernels of a program with ncu; report what bounds them and what to change first.
 
     nsys-insight ncu analyze --export mine -- ./program 4096
 
@@ -71,7 +71,7 @@ def analyze(  # noqa: PLR0913 - flags
     tool.run(command)
     report = files["report"]
     if not report.is_file():
-        raise ToolError(f"ncu wrote no {report}", "see what it said above")
+        raise ToolError(f"ncu wrote no {report}", "see its output above")
     with outputs.whole(files["raw"], [report], force=force) as made:
         made.write_text(tool.printed(ncu, report, "raw"), encoding="utf-8")
     with Measured(store.cached([report], implementation)) as measured:
@@ -104,7 +104,7 @@ def _surveyed(asked: _Asked, ncu: Path) -> list[str]:
         "collectives are profiled with --replay-mode application: the whole program runs again for each pass, and"
         " must do the same each time"
         if asked.collectives
-        else "kernels of NCCL and other collectives are left out: replayed alone they wait for their peers forever"
+        else "NCCL kernels and other collectives are left out: replayed alone, they wait for their peers forever"
     )
     terminal.note("first run: every launch is timed once")
     with tempfile.TemporaryDirectory() as folder:

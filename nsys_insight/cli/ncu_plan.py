@@ -23,7 +23,7 @@ def plan(  # noqa: PLR0913 - flags
         list[str] | None,
         typer.Argument(
             metavar="[TRACE] [-- PROGRAM...]",
-            help="The trace, and the program's command line where the trace does not know it, or another is to run.",
+            help="The trace, and the program's command line if the trace does not have it or another one should run.",
             show_default=False,
         ),
     ] = None,
@@ -31,7 +31,7 @@ def plan(  # noqa: PLR0913 - flags
     kernel: Annotated[
         list[str] | None,
         typer.Option(
-            "--kernel", "-k", help="Kernels whose name contains this, in place of the hottest.", show_default=False
+            "--kernel", "-k", help="Kernels whose name contains this, instead of the hottest.", show_default=False
         ),
     ] = None,
     bound: Annotated[
@@ -42,20 +42,23 @@ def plan(  # noqa: PLR0913 - flags
             show_default=False,
         ),
     ] = None,
-    top: Annotated[int, typer.Option("--top", min=1, max=100, help="How many of the hottest kernels.")] = 3,
+    top: Annotated[int, typer.Option("--top", min=1, max=100, help="Number of the hottest kernels.")] = 3,
     sections: Annotated[
         str | None,
-        typer.Option("--set", help="ncu's section set: basic, detailed, full; by default what the number allows."),
+        typer.Option(
+            "--set", help="ncu's section set: basic, detailed, full; by default chosen by the number of launches."
+        ),
     ] = None,
     nvtx: Annotated[
         str | None,
         typer.Option(
-            "--nvtx", help="Stay in push/pop ranges of this name; by default in the steps that repeat. '' is none."
+            "--nvtx",
+            help="Only launches in push/pop ranges of this name; by default in the steps that repeat. '' is no range.",
         ),
     ] = None,
     name: Annotated[str | None, typer.Option("--export", help="The report to write, without suffix.")] = None,
     fmt: FormatOption = "table",
-    command_only: Annotated[bool, typer.Option("--command-only", help="Print the command and nothing else.")] = False,
+    command_only: Annotated[bool, typer.Option("--command-only", help="Print only the command.")] = False,
     run: Annotated[bool, typer.Option("--run", help="Run the command, with the program after --.")] = False,
     trust: Annotated[
         bool,
@@ -107,13 +110,13 @@ def _refuse_strangers(given: tuple[str, ...], recorded: tuple[str, ...], *, trus
     if any(MASK in word for word in recorded):
         raise UsageError(
             f"{MASK} stands for a secret in the program's command line, which cannot be run as it is shown",
-            f"put the secret in its place: nsys-insight ncu plan --run TRACE -- {shell(recorded)}",
+            f"replace it with the secret: nsys-insight ncu plan --run TRACE -- {shell(recorded)}",
         )
     if not trust or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        at = "" if not trust else "; --trust-trace holds on a terminal only"
+        at = "" if not trust else "; --trust-trace works only on a terminal"
         raise UsageError(
-            f"the program to run is one that the trace names, and a trace may name any{at}",
-            f"look at it, and give it: nsys-insight ncu plan --run TRACE -- {shell(recorded)}",
+            f"the program to run is named by the trace, and a trace may name any program{at}",
+            f"check it, and pass it: nsys-insight ncu plan --run TRACE -- {shell(recorded)}",
         )
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nsys_insight.cli import terminal
+from nsys_insight.cli import completion, terminal
 from nsys_insight.cli.flags import Flags, FormatOption, checked_format
 from nsys_insight.cli.run import pack_command, show
 from nsys_insight.cli.settings import HELP
@@ -57,7 +57,7 @@ ORDER BY total_ns DESC, name  -- to the last tie, so that the answer is the same
 LISTED = (
     Column("name", "VARCHAR", "The command"),
     Column("title", "VARCHAR", "What it answers"),
-    Column("file", "VARCHAR", "Where it is from"),
+    Column("file", "VARCHAR", "Where it comes from"),
 )
 
 app = typer.Typer(
@@ -83,19 +83,21 @@ def _list(
 
 
 @app.command("show")
-def show_pack(name: Annotated[str, typer.Argument(help="Its name, or a file.")]) -> None:
+def show_pack(
+    name: Annotated[str, typer.Argument(help="Its name, or a file.", autocompletion=completion.reports)],
+) -> None:
     """Print a pack: its header and its SQL."""
     print(library.pack_of(name).path.read_text(encoding="utf-8").rstrip())
 
 
 @app.command()
 def new(
-    name: Annotated[str, typer.Argument(help="The name of the command that it becomes.")],
+    name: Annotated[str, typer.Argument(help="The name of the command.")],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write to this file instead of the folder of your packs.")
     ] = None,
 ) -> None:
-    """Write a pack to begin with, commented, and print where it is."""
+    """Write a commented pack to start from, and print its path."""
     if not output and (reason := user_packs.unusable(name)):
         raise UsageError(reason, "choose another name")
     path = output or user_packs.folder() / f"{name}.sql"
@@ -113,7 +115,7 @@ def new(
 
 @app.command()
 def check(file: Annotated[Path, typer.Argument(help="The pack's file, or its name.")]) -> None:
-    """Say what is wrong with a pack; exit 1 if something is."""
+    """Report what is wrong with a pack; exit 1 if something is."""
     from nsys_insight.session.pack_check import problems
 
     path = file if file.suffix == ".sql" else library.pack_of(str(file)).path
@@ -128,10 +130,16 @@ def check(file: Annotated[Path, typer.Argument(help="The pack's file, or its nam
 def run(
     context: typer.Context,
     pack: Annotated[
-        str | None, typer.Argument(metavar="PACK", help="A pack's file, or a report's name.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="PACK",
+            help="A pack's file, or a report's name.",
+            show_default=False,
+            autocompletion=completion.reports,
+        ),
     ] = None,
 ) -> None:
-    """Answer the report of a file: run ./mine.sql TRACE, with the flags that its header declares."""
+    """Run a report from a file: run ./mine.sql TRACE, with the flags that its header declares."""
     if pack in (None, "--help", "-h"):
         print(context.get_help())
         return

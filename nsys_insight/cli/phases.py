@@ -27,5 +27,5 @@ def per_token_command() -> Callable[..., None]:
             params = {}
         answer_pack(phases if by_phase else whole, traces, flags, params)
 
-    own = flag("by_phase", bool, "--by-phase", help="One column a phase: prefill, mixed, decode, as per-phase does.")
+    own = flag("by_phase", bool, "--by-phase", help="One column per phase: prefill, mixed, decode, as in per-phase.")
     return with_flags(run, help_of(whole), *map(flag_of, mine.values()), own, argument=traces_argument())

@@ -11,10 +11,12 @@ from prompt_toolkit.completion import Completer, Completion
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
-from nsys_insight.cli.shell_entries import Shell, commands, is_complete
+from nsys_insight.cli.flags import LOADING
+from nsys_insight.cli.made import report_command
+from nsys_insight.cli.shell_entries import Shell, commands, is_complete, scope_flags
 from nsys_insight.ingest import cache_folder
 from nsys_insight.model import views
-from nsys_insight.packs import library, step_options
+from nsys_insight.packs import library
 from nsys_insight.render import FORMATS
 from nsys_insight.session.build import empty_model
 from nsys_insight.session.schema import described
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
 _KEYWORDS = """SELECT FROM WHERE GROUP BY ALL ORDER LIMIT HAVING JOIN LEFT ASOF USING ON AS AND OR NOT NULL IS IN LIKE
 BETWEEN DISTINCT COUNT(*) WITH UNION CASE WHEN THEN ELSE END OVER PARTITION FILTER QUALIFY DESC CREATE TEMP TABLE VIEW
 MACRO""".split()  # noqa: SIM905 - a list of so many is no easier to read
-_SCOPE = ("--nvtx", "--from", "--to", "--device", "--process", "--stream", "none")
+# Where a view comes next, and a column of which: after FROM kernels AS k, k. is one of kernels.
+_VIEW_NEXT = re.compile(r"\b(FROM|JOIN)\s+\w*$", re.IGNORECASE)
+_QUALIFIED = re.compile(r"(\w+)\.\w*$")
 _NAMES = """
     SELECT DISTINCT s.name FROM strings AS s SEMI JOIN kernel_events AS k ON k.short_name_id = s.name_id
     UNION SELECT DISTINCT name FROM nvtx_ranges ORDER BY ALL LIMIT 5000"""
@@ -73,7 +77,7 @@ class Suggestions(Completer):
             yield from (Completion(name.replace("'", "''"), -len(typed)) for name in matches)
         else:
             typed = (re.search(r"\w*$", before) or [""])[0]
-            for word, meaning in self._words(document.text):
+            for word, meaning in self._words(document.text, before):
                 if word.lower().startswith(typed.lower()):
                     yield Completion(word, -len(typed), display_meta=meaning)
 
@@ -85,20 +89,26 @@ class Suggestions(Completer):
             typed = rest.rpartition(" ")[2]
             pack = library.known().get(rest.partition(" ")[0])
             arguments: dict[str, dict[str, Any]] = {
-                ".run": {param.flag: param.help for param in (pack.params | step_options.params_of(pack.sql)).values()}
+                ".run": _flags_of(report_command(pack))
                 if pack and " " in rest
                 else {each.name: each.title for each in library.known().values()},
                 ".explain": {each.name: each.title for each in library.known().values()},
                 ".schema": self._views,
                 ".format": dict.fromkeys(FORMATS),
-                ".scope": dict.fromkeys(_SCOPE),
+                ".scope": {**_flags_of(scope_flags(lambda _: None)), "none": "The whole trace"},
             }
             known = arguments.get(name, {})
         for word, meaning in known.items():
             if word.startswith(typed):
                 yield Completion(word, -len(typed), display_meta=meaning or "")
 
-    def _words(self, text: str) -> Iterator[tuple[str, str]]:
+    def _words(self, text: str, before: str) -> Iterator[tuple[str, str]]:
+        if _VIEW_NEXT.search(before):
+            yield from self._views.items()
+            return
+        if qualified := _QUALIFIED.search(before):
+            yield from self._columns.get(_view_called(qualified[1], text), {}).items()
+            return
         # SELECT comes before FROM: as long as no view is named, a column may be any view's.
         typed = words(text)
         named = [view for view in self._columns if view in typed] or list(self._columns)
@@ -138,6 +148,22 @@ class Suggestions(Completer):
     @cached_property
     def _names(self) -> list[str]:
         return [name for (name,) in self.shell.trace.query(_NAMES).rows() if name]
+
+
+def _flags_of(command: Any) -> dict[str, str]:
+    """The flags of a command, with their help."""
+    return {
+        name: str(param.help or "").replace("\\[", "[")
+        for param in command.params
+        for name in (*param.opts, *param.secondary_opts)
+        if name.startswith("--") and param.name not in LOADING
+    }
+
+
+def _view_called(name: str, text: str) -> str:
+    """The view that a name stands for in a query: FROM kernels AS k."""
+    found = re.search(rf"\b(\w+)\s+(?:AS\s+)?{name}\b", text, re.IGNORECASE)
+    return found[1].lower() if found and found[1].upper() not in _KEYWORDS else name.lower()
 
 
 def _history() -> History:

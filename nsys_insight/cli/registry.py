@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from nsys_insight.cli.examples import EXAMPLES, epilog
+from nsys_insight.cli.made import as_written, made, report_command, unmarked
 from nsys_insight.cli.settings import HELP
 from nsys_insight.cli.sides import SidesCommand
 from nsys_insight.cli.streams import forget_stdout
@@ -21,7 +22,6 @@ from nsys_insight.packs.user_packs import user_packs
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nsys_insight.packs.pack import Pack
 
 # What Typer makes a command of: a function with a signature, or a group of commands.
 Command = Any
@@ -177,48 +177,12 @@ def _cache() -> Command:
     return app
 
 
-def _classify() -> Command:
-    from nsys_insight.cli.kernels import classify_command
-
-    return classify_command()
-
-
-def _fusion() -> Command:
-    from nsys_insight.cli.kernels import fusion_command
-
-    return fusion_command()
-
-
-def _occupancy() -> Command:
-    from nsys_insight.cli.kernels import occupancy_command
-
-    return occupancy_command()
-
-
-def _peaks() -> Command:
-    from nsys_insight.cli.kernels import peaks_command
-
-    return peaks_command()
-
-
-def _roofline() -> Command:
-    from nsys_insight.cli.kernels import roofline_command
-
-    return roofline_command()
-
-
-def _per_token() -> Command:
-    from nsys_insight.cli.phases import per_token_command
-
-    return per_token_command()
-
-
 @dataclass(frozen=True)
 class Entry:
     """A command that is no pack.
 
     Attributes:
-        panel: Under which heading it is listed.
+        panel: Under which heading it is listed, or the topic of reports that it is listed with.
         about: What it does, in a line.
         make: Makes it; what it needs is imported then.
         settings: Arguments for Typer.
@@ -230,55 +194,50 @@ class Entry:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-_MARKUP = re.compile(r"(\[[a-z#/@][^\[]*?\])")
-_NO_BOUND = 10**15
-_FIRST, _COMPARE, _EXPLORE, _NCU, _TRACES = "Start here", "Compare", "Explore", "Nsight Compute", "Traces"
-_CODE, _AGENTS = "Compiled kernels", "Coding agents"
+# The headings are the questions that people come with; those of reports are in queries/reports/topics.toml.
+_FIRST, _COMPARE, _ASK = "Start here", "Is it better? (comparisons, CI)", "Any other question? (SQL)"
+_GIVE = "How do I share it? (export, sharing, agents)"
+_KERNELS, _RANKS = "kernels", "ranks"
 _NO_FLAGS_BEHIND = {"context_settings": {"allow_interspersed_args": False, **HELP}}
 _OTHER_ARGUMENTS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 COMMANDS = {
     "diagnose": Entry(_FIRST, "What bounds the run, what it costs, and what to do first", _diagnose),
     "report": Entry(_FIRST, "The diagnosis and all reports in one HTML or Markdown file", _report),
     "capture": Entry(
-        _FIRST, "Profile a program with your nsys as the reports need it, and diagnose it", _capture, _NO_FLAGS_BEHIND
+        _FIRST,
+        "Profile a program with the nsys flags that the reports need, and diagnose it",
+        _capture,
+        _NO_FLAGS_BEHIND,
     ),
-    "diff": Entry(_COMPARE, "What a change moved, and whether to keep it", _diff, {"cls": SidesCommand}),
+    "diff": Entry(_COMPARE, "What a change affected, and whether to keep it", _diff, {"cls": SidesCommand}),
     "check": Entry(_COMPARE, "Hold a run to a budget or a baseline; exit 1 if it is broken", _check),
-    "baseline": Entry(_COMPARE, "Save what a run measured, to compare later runs with it", _baseline),
+    "baseline": Entry(_COMPARE, "Save the measurements of a run, to compare later runs with it", _baseline),
     "bench": Entry(
         _COMPARE, "Measure without the profiler: a command, or two that take turns", _bench, _NO_FLAGS_BEHIND
     ),
     "experiment": Entry(
-        _COMPARE, "Change one thing at a time: test, measure, decide by rule, and write it down", _experiment
+        _COMPARE, "Change one thing at a time: test, measure, decide by rule, and keep a log", _experiment
     ),
-    "sql": Entry(_EXPLORE, "Ask any question in DuckDB's SQL over the model's views", _sql),
-    "shell": Entry(_EXPLORE, "Ask in SQL at a prompt, with history, completion and the reports at hand", _shell),
-    "explore": Entry(_EXPLORE, "Open the model in Harlequin, where it is installed", _explore),
-    "run": Entry(
-        _EXPLORE, "Answer the report of a file: run ./mine.sql TRACE", _run, {"context_settings": _OTHER_ARGUMENTS}
+    "demo": Entry(_FIRST, "Run the main reports on a sample trace", _demo),
+    "sql": Entry(_ASK, "Query the model's views in DuckDB's SQL", _sql),
+    "shell": Entry(_ASK, "An SQL prompt with history, completion and the reports", _shell),
+    "explore": Entry(_ASK, "Open the model in Harlequin, if it is installed", _explore),
+    "run": Entry(_ASK, "Run a report from a file: run ./mine.sql TRACE", _run, {"context_settings": _OTHER_ARGUMENTS}),
+    "packs": Entry(_ASK, "List the packs: reports that are .sql files, built in and your own", _packs),
+    "schema": Entry(_ASK, "Describe the views that sql can query, and their columns", _schema),
+    "ncu": Entry(_KERNELS, "Which launch to profile, what ncu measured, and what to change", _ncu),
+    "sass": Entry(_KERNELS, "Read machine code: loops, instructions, loads per multiply-add, spills", _sass),
+    "ptxas": Entry(
+        _KERNELS, "Read registers, spills and shared memory from the compiler, and what fits on an SM", _ptxas
     ),
-    "packs": Entry(_EXPLORE, "List the packs: reports that are .sql files, built in and your own", _packs),
-    "schema": Entry(_EXPLORE, "Describe the views that sql can query, and their columns", _schema),
-    "demo": Entry(_EXPLORE, "Run the main reports on a sample trace", _demo),
-    "ncu": Entry(_NCU, "Which launch to profile, what ncu measured, and what to change", _ncu),
-    "sass": Entry(_CODE, "Read machine code: loops, instructions, loads per multiply-add, spills", _sass),
-    "ptxas": Entry(_CODE, "Read registers, spills and shared memory from the compiler, and what fits on an SM", _ptxas),
-    "skill": Entry(_AGENTS, "Install the Agent Skill: what a coding agent should know to use this tool", _skill),
-    "mcp": Entry(_AGENTS, "Answer a coding agent over the Model Context Protocol, about the traces named", _mcp),
-    "convert": Entry(
-        _TRACES, "Convert a trace to a DuckDB file, a Parquet folder, or a timeline for Perfetto", _convert
-    ),
-    "fleet": Entry(_TRACES, "Work out hundreds of traces once, by many workers, for all reports after it", _fleet),
-    "scrub": Entry(_TRACES, "Write a copy to be given away: no environment, secrets, paths; the same numbers", _scrub),
-    "export": Entry(_TRACES, "Export a report to SQLite with your nsys", _export),
-    "cache": Entry(_TRACES, "List what the cache folder holds of which trace, or empty it", _cache),
+    "skill": Entry(_GIVE, "Install the Agent Skill, which tells a coding agent how to use this tool", _skill),
+    "mcp": Entry(_GIVE, "Answer a coding agent over the Model Context Protocol, about the given traces", _mcp),
+    "convert": Entry(_GIVE, "Convert a trace to a DuckDB file, a Parquet folder, or a timeline for Perfetto", _convert),
+    "fleet": Entry(_RANKS, "Process hundreds of traces once, with many workers, for all later reports", _fleet),
+    "scrub": Entry(_GIVE, "Write a copy to share: no environment, secrets or paths; the same numbers", _scrub),
+    "export": Entry(_GIVE, "Export a report to SQLite with your nsys", _export),
+    "cache": Entry(_GIVE, "List what the cache folder has for which trace, or empty it", _cache),
 }
-
-# Packs whose command has a flag of its own.
-_SPECIAL: dict[str, Callable[[], Command]] = {
-    "classify": _classify, "fusion": _fusion, "occupancy": _occupancy, "peaks": _peaks, "per-token": _per_token,
-    "roofline": _roofline,
-}  # fmt: skip
 
 
 class Commands(TyperGroup):
@@ -296,7 +255,8 @@ class Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - Click passes it
         """Give what the help and completion list."""
         if entry := COMMANDS.get(cmd_name):
-            return _listed(cmd_name, entry.about, entry.panel)
+            topic = topics().get(entry.panel)
+            return _listed(cmd_name, entry.about, topic.title if topic else entry.panel)
         if pack := built_in().get(cmd_name):
             return _listed(cmd_name, pack.title, topics()[pack.topic].title)
         own = user_packs().packs.get(cmd_name)
@@ -317,6 +277,9 @@ class Commands(TyperGroup):
             if len(args) == 1:
                 print(ctx.get_help())
                 raise typer.Exit
+            if args[1:] == ["--all"]:
+                _print_help(ctx, {each: _command(each) for each in self.list_commands(ctx)})
+                raise typer.Exit
             return self.resolve_command(ctx, [args[1], "--help"])
         if command := _command(name):
             return name, command, args[1:]
@@ -325,41 +288,29 @@ class Commands(TyperGroup):
 
 
 def _listed(name: str, about: str, panel: str) -> Any:
-    return TyperCommand(name, short_help=about, rich_help_panel=panel)
+    return TyperCommand(name, short_help=unmarked(about), rich_help_panel=panel)
+
+
+def _print_help(ctx: Any, commands: dict[str, Any]) -> None:
+    """Print the help of a group, then that of each of its commands."""
+    print(ctx.get_help())
+    for name, command in commands.items():
+        _print_help(type(ctx)(command, info_name=name, parent=ctx), getattr(command, "commands", {}))
 
 
 def _command(name: str) -> Any:
     """Make a command, or give None if there is none of this name."""
     if entry := COMMANDS.get(name):
-        return _made(name, entry.make(), entry.settings)
+        return _with_examples(name, made(name, entry.make(), entry.settings))
     pack = library.named(name)
     if pack is None:
         return None
-    make = _SPECIAL.get(pack.name)
-    return _made(name, make() if make else _of(pack), {})
+    return report_command(pack, name)
 
 
-def _of(pack: Pack) -> Command:
-    from nsys_insight.cli.run import pack_command
-
-    return pack_command(pack)
-
-
-def _made(name: str, what: Command, settings: dict[str, Any]) -> Any:
-    holder = typer.Typer(add_completion=False, context_settings=HELP)
-    if isinstance(what, typer.Typer):
-        holder.add_typer(what, name=name)
-        return _as_written(typer.main.get_group(holder).commands[name])
-    holder.command(name=name, **settings)(what)
-    return _as_written(typer.main.get_command(holder))
-
-
-def _as_written(command: Any) -> Any:
-    """Keep rich from taking what stands in brackets, [max] or [a|b], for its markup: help texts have none."""
-    for part in (command, *command.params, *map(_as_written, getattr(command, "commands", {}).values())):
-        if getattr(part, "help", None):
-            part.help = _MARKUP.sub(r"\\\1", part.help)
-        kind: Any = getattr(part, "type", None)
-        if (getattr(kind, "max", None) or 0) >= _NO_BOUND:  # what only keeps a number within its type is no news
-            kind._describe_range = lambda: "x>=0"  # noqa: SLF001 - Click has no other way to say it
-    return command
+def _with_examples(path: str, command: Any) -> Any:
+    """Put examples at the end of a command's help, and of those of the commands in it."""
+    command.epilog = epilog(EXAMPLES.get(path, ()))
+    for name, inner in getattr(command, "commands", {}).items():
+        _with_examples(f"{path} {name}", inner)
+    return command if " " in path else as_written(command)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from nsys_insight import outputs, progress
 from nsys_insight.cli import terminal
-from nsys_insight.cli.flags import DEFAULT_LIMIT, DEFAULTS, Flags, flag_of, traces_argument, with_flags
+from nsys_insight.cli.flags import DEFAULT_LIMIT, DEFAULTS, LOADING, Flags, flag_of, traces_argument, with_flags
 from nsys_insight.cli.progress_line import progress_line
+from nsys_insight.errors import UsageError
 from nsys_insight.ingest import cache_folder
 from nsys_insight.ingest.facts_folder import failed_of
 from nsys_insight.packs import added, step_options
@@ -19,9 +23,10 @@ from nsys_insight.sql.names import tables_read
 from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from nsys_insight.packs.pack import Pack
+    from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.answer import Answer
     from nsys_insight.session.running_answer import RunningAnswer
     from nsys_insight.trace import Trace
@@ -29,6 +34,32 @@ if TYPE_CHECKING:
 
 # So many files are named in a note.
 _NAMED = 3
+
+
+@dataclass(frozen=True)
+class Host:
+    """What runs commands over a trace that it has open, such as the shell.
+
+    Attributes:
+        trace: Gives the trace in the scope that flags say.
+        show: Shows an answer; `fmt` is the format that was asked for, None where none was.
+    """
+
+    trace: Callable[[Flags, StepOptions], Trace]
+    show: Callable[[Answer, str | None, Flags], None]
+
+
+_host: ContextVar[Host | None] = ContextVar("host", default=None)
+
+
+@contextmanager
+def hosted(host: Host | None) -> Iterator[None]:
+    """Let commands that run in the block ask the host's trace, and show their answers there."""
+    token = _host.set(host)
+    try:
+        yield
+    finally:
+        _host.reset(token)
 
 
 def pack_command(pack: Pack) -> Callable[..., None]:
@@ -54,7 +85,8 @@ def answer_pack(pack: Pack, traces: Sequence[Path] | None, flags: Flags, params:
         explain(statement, f"{pack.name}: {pack.title}", values)
         return
     fmt = flags.format
-    with open_traces(traces or [], flags, folders=is_of_run(pack)) as opened:
+    steps = step_options.checked({name: params.get(name) for name in step_options.params_of(pack.sql)})
+    with open_traces(traces or [], flags, steps, folders=is_of_run(pack)) as opened:
         show(opened.answer(pack, **params), fmt, flags)
 
 
@@ -64,13 +96,21 @@ def help_of(pack: Pack) -> str:
     return f"{pack.title}.\n\n{pack.description}\n\nReading: {pack.reading}\n\nColumns:\n\n{columns}"
 
 
-def open_traces(traces: Sequence[Path], flags: Flags, *, folders: bool = False) -> Trace:
+def open_traces(
+    traces: Sequence[Path], flags: Flags, steps: StepOptions = step_options.AUTO, *, folders: bool = False
+) -> Trace:
     """Open the traces that the user means, in the scope that the flags give; a single one is remembered in this folder.
+
+    Steps that the scope chooses are found as `steps` says.
 
     With `folders`, a folder stands for all traces in it; else it stands for the only one, unless it is a fleet's.
     """
     from nsys_insight.cli.trace_argument import is_pattern, remember, resolve_all
 
+    if host := _host.get():
+        if traces or any(getattr(flags, name) is not None for name in LOADING):
+            raise UsageError("the trace is open already", "omit its name, and the options for opening it")
+        return cast("Trace", nullcontext(host.trace(flags, steps)))
     scope, timeout_s = flags.scope, flags.timeout_s
     fleets = {trace: failed for trace in traces if (failed := failed_of(trace)) is not None}
     if len(traces) > 1 or (traces and (folders or fleets or is_pattern(traces[0]))):
@@ -81,6 +121,7 @@ def open_traces(traces: Sequence[Path], flags: Flags, *, folders: bool = False) 
     opened = open_trace(
         *paths,
         scope=scope,
+        steps=steps,
         memory=flags.memory,
         threads=flags.threads,
         timeout_s=timeout_s,
@@ -142,6 +183,10 @@ def show(
     limit, output = flags.limit, flags.output
     if flags.columns is not None:
         answer = cast("Answer", answer).of_columns([name.strip() for name in flags.columns.split(",")])
+    if (host := _host.get()) and not output:
+        with hosted(None):
+            host.show(cast("Answer", answer), flags.fmt, flags)
+        return
     is_cut = fmt in HUMAN_FORMATS and not output and answer.row_count > 1.5 * default_limit
     if limit is None and default_limit and is_cut:
         limit = default_limit
@@ -158,6 +203,8 @@ def show(
             csv_safe=flags.csv_safe,
         )
         sys.stdout.flush()
+    if fmt == "json":  # which holds them
+        return
     for text in answer.notes:
         terminal.note(text)
     if limit and limit < answer.row_count:

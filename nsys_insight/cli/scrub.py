@@ -25,25 +25,28 @@ def scrub(  # noqa: PLR0913 - flags
         str | None,
         typer.Option(
             "--key",
-            help="What --names hashes with: names in files of one key match, and can be guessed by who knows it.",
+            help=(
+                "The key that --names hashes with: names in files with the same key match, and whoever "
+                "knows the key can guess them."
+            ),
             show_default=False,
         ),
     ] = None,
     shift_times: Annotated[
-        bool, typer.Option("--shift-times", help="Let the trace begin at 0, without dates.")
+        bool, typer.Option("--shift-times", help="Shift the trace to begin at 0, without dates.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists.")] = False,
     fmt: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "table",
 ) -> None:
-    """Write a copy of a trace to be given away: scrub TRACE -o shared.sqlite.
+    """Write a copy of a trace to share: scrub TRACE -o shared.sqlite.
 
-    Left out are the environment, host and user names, what the program printed, and data that are no text. Stand-ins,
-    the same in all texts of all tables, take the place of paths outside the program's folder, values of environment
-    variables, secrets, addresses, UUIDs, and names of other programs. Then the copy is read: what still looks like a
-    secret is listed, and every report has to give the same numbers as before, else nothing is written.
+    It leaves out the environment, host and user names, the output of the program, and data that is not text.
+    Stand-ins, the same in all texts of all tables, replace paths outside the program's folder, values of environment
+    variables, secrets, addresses, UUIDs, and names of other programs. Then the copy is checked: what still looks like
+    a secret is listed, and every report must give the same numbers as before, otherwise nothing is written.
 
-    Look at what is listed, and at the names of kernels and ranges: they are yours, and stay unless --names is given,
-    which is about kernels.
+    Check what is listed, and the names of kernels and ranges: they are kept, unless --names is given, which hashes
+    kernel names.
     """
     from nsys_insight.scrub.scrub import scrub as scrubbed
 
@@ -51,7 +54,7 @@ def scrub(  # noqa: PLR0913 - flags
     if output is None:
         raise UsageError("scrub needs a file to write to", "nsys-insight scrub trace.sqlite -o shared.sqlite")
     if key and not names:
-        raise UsageError("--key is what --names hashes with", "add --names")
+        raise UsageError("--key is the key that --names hashes with", "add --names")
     path = meant_trace(trace)
     with progress.at(f"scrubbing {path.name}") as task:
         made = scrubbed(
@@ -59,8 +62,8 @@ def scrub(  # noqa: PLR0913 - flags
             note=terminal.note, progress=exporting(task, path.name),
         )  # fmt: skip
     show(made.left, fmt, Flags(limit=0))
-    terminal.note(f"rewritten or left out: {made.rewritten or 'nothing'}")
+    terminal.note(f"rewritten or omitted: {made.rewritten or 'nothing'}")
     same = len(built_in()) - len(made.differing)
     if made.differing:
-        terminal.note(f"these go by the names of kernels, which are hashed, and differ: {', '.join(made.differing)}")
+        terminal.note(f"these depend on kernel names, which are hashed, and differ: {', '.join(made.differing)}")
     terminal.note(f"{same} of {len(built_in())} reports give the same numbers; {output} written")

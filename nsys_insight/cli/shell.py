@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 WELCOME = "SQL ends with a semicolon. .help lists the rest, Tab completes, Ctrl-D leaves."
-_TEXT = """Ask in SQL at a prompt, with history, completion and the reports at hand.
+_TEXT = """An SQL prompt with history, completion and the reports.
 
-Tab completes views, columns, functions and, in quotes, names of kernels and ranges. Of several traces every view has a
-column trace. Entries may also come from a pipe."""
+Tab completes views after FROM and JOIN, their columns, functions and, in quotes, names of kernels and ranges; .run
+REPORT takes the flags of the report's command, .scope those of its scope.
+With several traces, every view has a column trace. Entries may also come from a pipe."""
 
 
 def shell_command() -> Callable[..., None]:
@@ -32,7 +33,7 @@ def shell_command() -> Callable[..., None]:
             shell = Shell(opened, full_names=flags.full_names, no_color=flags.no_color)
             interact(shell, lasting=flags.cache is not False)
 
-    traces = argument("arguments", list[str] | None, "[TRACE]...", "Traces; a folder stands for all in it.")
+    traces = argument("arguments", list[str] | None, "[TRACE]...", "Traces; a folder stands for all traces in it.")
     return with_flags(run, _TEXT, argument=traces)
 
 

@@ -8,15 +8,18 @@ import os
 import shlex
 import sys
 import time
+from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.cli import terminal
-from nsys_insight.cli.flags import Flags, checked_format
-from nsys_insight.cli.run import explain, show
-from nsys_insight.errors import UsageError
-from nsys_insight.packs import library, step_options
+from nsys_insight.cli.flags import Flags, checked_format, scope_command
+from nsys_insight.cli.made import made, report_command
+from nsys_insight.cli.run import Host, explain, hosted, show
+from nsys_insight.errors import InsightError, UsageError
+from nsys_insight.ingest.scope import words
+from nsys_insight.packs import library
 from nsys_insight.paths import expanded
 from nsys_insight.render import HUMAN_FORMATS, format_for, write
 from nsys_insight.session.schema import described
@@ -25,8 +28,9 @@ from nsys_insight.sql.statements import split
 from nsys_insight.text.cells import wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
+    from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.answer import Answer
     from nsys_insight.trace import Trace
 
@@ -46,6 +50,8 @@ class Shell:
         self.full_names, self.no_color = full_names, no_color
         self.format = "table"
         self.last: Answer | None = None
+        self.of_entry: Trace | None = None
+        self._started = time.perf_counter()
 
     def execute(self, entry: str) -> None:
         """Execute one entry: a command that begins with a dot, or SQL.
@@ -84,13 +90,12 @@ class Shell:
             _listed(pack.name, pack.title)
 
     def do_run(self, rest: str) -> None:
-        """PACK [--FLAG VALUE]...: answer a report, such as .run top --group-by family."""
-        name, *words = _words(rest) or [""]
-        pack = library.pack_of(name)
-        known = pack.params | step_options.params_of(pack.sql)
-        flags = {param.flag: param.name for param in known.values()}
-        params = _flags(words, flags, {param.flag for param in known.values() if param.kind is bool})
-        self._show(lambda: self.trace.answer(pack, **params))
+        """REPORT [FLAGS]: answer a report with the flags of its command: .run top --steady; .run top --help."""
+        name, *typed = _words(rest) or [""]
+        command = report_command(library.pack_of(name))
+        self._started = time.perf_counter()
+        with hosted(Host(self._narrowed, self._show_asked)):
+            _typed(command, f".run {name}", typed)
 
     def do_explain(self, rest: str) -> None:
         """PACK or SQL: print the SQL and the views it is made of."""
@@ -105,32 +110,39 @@ class Shell:
     def do_format(self, name: str) -> None:
         """FORMAT: show answers as table, markdown, csv, json or jsonl."""
         if checked_format(name) == "parquet":
-            raise UsageError("Parquet is binary and would garble the terminal", "write it: .save answer.parquet")
+            raise UsageError("Parquet is binary and cannot be shown in a terminal", "write it: .save answer.parquet")
         self.format = name
 
     def do_save(self, rest: str) -> None:
         """FILE: write all rows of the last answer, in the format of the file's suffix."""
         if self.last is None:
-            raise UsageError("there is no answer to save yet", "ask something first")
+            raise UsageError("there is no answer to save yet", "run a query first")
         path = expanded(rest)
         write(self.last, path, format_for(path))
         terminal.note(f"{self.last.row_count:,} rows written to {path}")
 
     def do_scope(self, rest: str) -> None:
-        """none, or --nvtx RANGE --from TIME --to TIME --device N --process N --stream N: look at a part."""
-        names = ("nvtx", "from", "to", "device", "process", "stream")
+        """none, or --steady, --step N, --nvtx RANGE, --from TIME, --device N and so on: select a part."""
         if rest == "none":
             self._become(self.whole)
         elif rest:
-            typed = _flags(_words(rest), {f"--{name}": name for name in names})
-            given: dict[str, Any] = {
-                f"scope_{name}": _number(value, name) if name in names[3:] else value for name, value in typed.items()
-            }
-            flags = Flags(**given)
-            parts = {name: value for name, value in vars(flags.scope).items() if value is not None}
-            self._become(self.whole.scope(**parts))
-        scope = self.trace.about()["scope"]
-        print(" ".join(f"{name} {value}" for name, value in scope.items()) or "the whole trace")
+            _typed(scope_flags(self._look_at), ".scope", _words(rest))
+        print(" ".join(words(self.trace.about()["scope"])) or "the whole trace")
+
+    def _look_at(self, flags: Flags) -> None:
+        given: dict[str, Any] = flags.scope.given
+        self._become(self.whole.scope(**given))
+
+    def _narrowed(self, flags: Flags, steps: StepOptions) -> Trace:
+        """The trace in the scope of an entry's flags, for its answer and those who save it."""
+        if self.of_entry is not None:
+            self.of_entry.close()
+            self.of_entry, self.last = None, None
+        given: dict[str, Any] = flags.scope.given
+        if not given:
+            return self.trace
+        self.of_entry = self.trace.scope(steps=steps, **given)
+        return self.of_entry
 
     def do_help(self, _: str) -> None:
         """List the commands."""
@@ -152,24 +164,33 @@ class Shell:
         self.trace, self.last = trace, None
 
     def _show(self, ask: Callable[[], Answer]) -> None:
-        started = time.perf_counter()
-        answer = ask()
-        seconds = time.perf_counter() - started
-        if self.last is not None:
+        self._started = time.perf_counter()
+        self._show_asked(ask(), None, Flags())
+
+    def _show_asked(self, answer: Answer, fmt: str | None, flags: Flags) -> None:
+        seconds = time.perf_counter() - self._started
+        if self.last is not None and self.last.table != answer.table:
             self.last.connection.execute(f"DROP TABLE IF EXISTS {self.last.table}")
         self.last = answer
-        limit = MOST_ROWS if self.format in HUMAN_FORMATS and answer.row_count > MOST_ROWS else None
-        if not sys.stdout.isatty():
-            show(answer, self.format, Flags(full_names=self.full_names, no_color=True, limit=limit))
+        fmt = fmt or self.format
+        full_names = self.full_names or flags.full_names
+        most = MOST_ROWS if fmt in HUMAN_FORMATS and answer.row_count > MOST_ROWS else None
+        limit = most if flags.limit is None else flags.limit or None
+        flags = replace(flags, full_names=full_names, limit=limit or 0)
+        if not sys.stdout.isatty() or fmt == "parquet":
+            show(answer, fmt, replace(flags, no_color=True, columns=None))
             return
         text = io.StringIO()
-        color = terminal.color(wanted=not self.no_color)
-        width = None if self.full_names else terminal.width()
-        write(answer, text, self.format, limit=limit, width=width, color=color, full_names=self.full_names)
+        color = terminal.color(wanted=not (self.no_color or flags.no_color))
+        width = None if full_names else terminal.width()
+        write(
+            answer, text, fmt,
+            limit=limit, width=width, color=color, full_names=full_names, wide=flags.wide, csv_safe=flags.csv_safe,
+        )  # fmt: skip
         _page(text.getvalue())
         for note in answer.notes:
             terminal.note(note)
-        if limit:
+        if limit and limit < answer.row_count:
             terminal.note(f"{limit:,} of {answer.row_count:,} rows shown; .save FILE writes all")
         print(f"{seconds:.2f} s", file=sys.stderr)
 
@@ -213,31 +234,25 @@ def _words(text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise UsageError(f"{text!r} cannot be taken apart: {error}".lower(), "close the quotation mark") from None
+        raise UsageError(f"{text!r} cannot be parsed: {error}".lower(), "close the quotation mark") from None
 
 
-def _flags(words: list[str], names: dict[str, str], switches: Iterable[str] = ()) -> dict[str, Any]:
-    """Read ``--flag value`` and ``--flag=value``; a switch has no value, and ``--no-`` before it turns it off."""
-    found: dict[str, Any] = {}
-    rest = iter(words)
-    for word in rest:
-        flag, equals, value = word.partition("=")
-        bare = flag.replace("--no-", "--", 1) if flag not in names else flag
-        if bare not in names:
-            raise UsageError(f"there is no flag {flag}", f"there are {', '.join(names) or 'none'}")
-        if bare in switches:
-            found[names[bare]] = bare == flag
-            continue
-        if not equals:
-            value = next(rest, "")
-        if not value:
-            raise UsageError(f"{flag} has no value", f"write {flag} VALUE")
-        found[names[bare]] = value
-    return found
+def scope_flags(look_at: Callable[[Flags], None]) -> Any:
+    """The command behind ``.scope``: its flags are those of a report's scope."""
+    return made("scope", scope_command(look_at, "Select a part of the trace; none selects all of it."), {})
 
 
-def _number(value: str, name: str) -> int:
+def _typed(command: Any, name: str, words: list[str]) -> None:
+    """Run a command as the command line does.
+
+    Raises:
+        UsageError: What was typed makes no sense to it.
+    """
     try:
-        return int(value)
-    except ValueError:
-        raise UsageError(f"--{name} is a number, not {value!r}", f".scope --{name} 0") from None
+        command.main(words, prog_name=name, standalone_mode=False)
+    except InsightError:
+        raise
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # Click's own complaints; their class is not public
+            raise
+        raise UsageError(error.format_message(), f"{name} --help") from None

@@ -20,7 +20,7 @@ NAME = "nsys-insight"
 MANIFEST = ".nsys-insight.json"
 _AGENTS = (".claude", ".agents")
 
-app = typer.Typer(help="The Agent Skill: what a coding agent should know to use this tool.", no_args_is_help=True)
+app = typer.Typer(help="The Agent Skill, which tells a coding agent how to use this tool.", no_args_is_help=True)
 
 
 @app.callback()
@@ -34,17 +34,17 @@ def install(
         Path | None,
         typer.Argument(
             metavar="[DIR]",
-            help="The folder of skills; left out: .claude/skills where there is a folder .claude, else .agents/skills.",
+            help="The folder for skills; by default .claude/skills if there is a folder .claude, else .agents/skills.",
             show_default=False,
         ),
     ] = None,
     *,
     force: Annotated[bool, typer.Option("--force", help="Also replace files that this command did not write.")] = False,
 ) -> None:
-    """Write the skill into DIR/nsys-insight, and bring one that was written before up to date.
+    """Write the skill into DIR/nsys-insight, or update one that was written before.
 
-    Where a file is there that this command did not write, or that was changed since, nothing is written, unless --force
-    is given. Other files in the folder stay.
+    If a file is there that this command did not write, or that was changed since, nothing is written unless --force
+    is given. Other files in the folder are kept.
     """
     if folder is None:
         folder = next((Path(each) for each in _AGENTS if Path(each).is_dir()), Path(_AGENTS[-1])) / "skills"
@@ -54,7 +54,8 @@ def install(
     strange = [name for name, content in shipped.items() if not _may_replace(target / name, content, written.get(name))]
     if outside or (strange and not force):
         raise UsageError(
-            f"{target / (outside + strange)[0]} is not as nsys-insight wrote it, so the skill is not installed",
+            f"{target / (outside + strange)[0]} was not written by nsys-insight or was changed, so the "
+            "skill is not installed",
             "name another folder" if outside else "name another folder, or replace it with --force",
         )
     try:
@@ -68,7 +69,7 @@ def install(
         raise cannot_write(target, error) from None
     outputs.save(target / MANIFEST, json.dumps({name: _digest(content) for name, content in shipped.items()}, indent=1))
     print(target / "SKILL.md")
-    terminal.note("agents find it when they are started anew")
+    terminal.note("agents find it when they are restarted")
 
 
 def files() -> dict[str, bytes]:
@@ -86,7 +87,7 @@ def _may_replace(path: Path, content: bytes, written: str | None) -> bool:
 
 
 def _written(target: Path) -> dict[str, str]:
-    """What was written there before, by hash; nothing where nobody knows."""
+    """What was written there before, by hash; nothing where that is unknown."""
     with suppress(OSError, ValueError, AttributeError):
         found = json.loads((target / MANIFEST).read_text(encoding="utf-8"))
         return {str(name): str(digest) for name, digest in found.items()}

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from nsys_insight import progress
-from nsys_insight.cli import terminal
+from nsys_insight.cli import completion, terminal
 from nsys_insight.cli.flags import Flags, FormatOption, TraceArgument, checked_format
 from nsys_insight.cli.run import exporting, meant_trace, show
 
@@ -25,17 +25,23 @@ DEMO: tuple[tuple[str, str, dict[str, Any], dict[str, Any]], ...] = (
 
 def schema(
     view: Annotated[
-        str | None, typer.Argument(help="A view, or with --json a report; left out: all of them.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="A view, or with --json a report; by default, all of them.",
+            show_default=False,
+            autocompletion=completion.reports_and_views,
+        ),
     ] = None,
     fmt: FormatOption = "table",
-    every: Annotated[bool, typer.Option("--all", help="Also those that only other views are made of.")] = False,  # noqa: FBT002 - a flag
+    every: Annotated[bool, typer.Option("--all", help="Also views that only other views use.")] = False,  # noqa: FBT002 - a flag
     as_json: Annotated[  # noqa: FBT002 - a flag
         bool, typer.Option("--json", help="Print the JSON Schema of what a command writes under --format json.")
     ] = False,
 ) -> None:
     """Describe the views that sql can query, and their columns; or with --json the JSON that commands write.
 
-    --json takes a report, diagnose, diff, check, sql, packs, answer (what all share) or error; left out: all of them.
+    --json takes a report, diagnose, diff, check, sql, packs, bench, experiment, sass, ptxas, ncu-plan, ncu-report,
+    ncu-roofline, ncu-diff, answer (what all share) or error; by default, all of them.
     """
     if as_json:
         import json
@@ -52,11 +58,15 @@ def schema(
 def demo() -> None:
     """Run the main reports on a sample trace: a small decoder that PyTorch runs eagerly on an H200."""
     from nsys_insight.paths import demo_trace
+    from nsys_insight.text.severity import colored
     from nsys_insight.trace import Trace
 
     path = demo_trace()
+    terminal.note(f"the trace is {path}; copy it to run these commands yourself")
     with Trace(path) as trace:
-        print(f"$ nsys-insight diagnose {path.name}\n\n{trace.diagnose().text(terminal.width())}\n", flush=True)
+        said = trace.diagnose().text(terminal.width())
+        said = colored(said) if terminal.color(wanted=True) else said
+        print(f"$ nsys-insight diagnose {path.name}\n\n{said}\n", flush=True)
         for report, flags, scope, params in DEMO:
             print(f"$ nsys-insight {report} {path.name}{flags}\n", flush=True)
             with trace.scope(**scope) as scoped:

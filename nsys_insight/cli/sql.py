@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from nsys_insight.sql.statements import Statement
     from nsys_insight.trace import Trace
 
-_TEXT = """Ask any question in DuckDB's SQL over the model's views (nsys-insight schema lists them).
+_TEXT = """Query the model's views in DuckDB's SQL (nsys-insight schema lists them).
 
-The last argument is the SQL, unless --file or a pipe brings it; those before it are traces. Of several traces (a folder
-stands for all in it) every view has a column trace. SQL may be several statements: queries, and CREATE TEMP TABLE, VIEW
+The last argument is the SQL, unless --file or a pipe provides it; those before it are traces. With several traces (a
+folder stands for all traces in it), every view has a column trace. SQL may be several statements: queries, and CREATE
+TEMP TABLE, VIEW
 or MACRO for those after it. The tables as nsys exported them are in the schema raw."""
 _EXAMPLE = 'nsys-insight sql trace.sqlite "SELECT name, count(*) FROM kernels GROUP BY ALL"'
 _TRACE_SUFFIXES = (".sqlite", ".nsys-rep", ".qdrep", ".duckdb")
@@ -57,8 +58,8 @@ def sql_command() -> Callable[..., None]:
         run,
         _TEXT,
         flag("file", Path | None, "--file", help="Read the SQL from this file; - is standard input."),
-        flag("param", list[str] | None, "--param", "-p", help="name=value: written in place of $name."),
-        flag("profile", bool, "--profile", help="Say how long it took and how much memory it held."),
+        flag("param", list[str] | None, "--param", "-p", help="name=value: replaces $name."),
+        flag("profile", bool, "--profile", help="Report the time and the memory used."),
         argument=argument("arguments", list[str] | None, "[TRACE]... [SQL]", "Traces, and the SQL."),
     )
 
@@ -76,7 +77,7 @@ def answer_all(opened: Trace, statements: Sequence[Statement], flags: Flags) -> 
         raise UsageError("there is no query", f"end with one: {_EXAMPLE}")
     if len(queries) > 1 and (output or fmt not in HUMAN_FORMATS):
         where = str(output) if output else f"--format {fmt}"
-        raise UsageError(f"{where} takes one answer, and there are {len(queries)} queries", "ask them one by one")
+        raise UsageError(f"{where} takes one answer, but there are {len(queries)} queries", "run them one by one")
     rows = 0
     for statement in statements:
         if statement.creates:
@@ -112,12 +113,15 @@ def _traces_and_query(arguments: Sequence[str], file: Path | None) -> tuple[list
             # SQL that is not UTF-8 is refused by the parser.
             text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8", errors="surrogateescape")
         if text is None:
-            raise UsageError(f"there is no file {file}", "-f is the file with the SQL; a format is --format csv")
+            raise UsageError(f"there is no file {file}", "-f is the file with the SQL; set a format with --format csv")
     elif traces and traces[-1] == "-":
         traces.pop()
         text = sys.stdin.read()
     elif traces and _is_query(traces[-1]):
         text = traces.pop()
+    elif len(queries := [each for each in traces if " " in each and _is_query(each)]) == 1:
+        text = queries[0]
+        traces.remove(text)
     elif not sys.stdin.isatty():
         text = sys.stdin.read()
     if not text or not text.strip():

@@ -42,7 +42,7 @@ def complain(error: InsightError, *, as_json: bool = False) -> None:
 
 
 def color(*, wanted: bool) -> bool:
-    """Tell whether to colour stdout: in a terminal, unless ``--no-color``, ``NO_COLOR`` or ``TERM=dumb`` says no."""
+    """Tell whether to color stdout: in a terminal, unless ``--no-color``, ``NO_COLOR`` or ``TERM=dumb`` says no."""
     return wanted and sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

@@ -60,7 +60,7 @@ def resolve_all(arguments: Sequence[Path], *, unread: bool = False) -> list[Path
         if is_pattern(argument):
             found = [Path(path) for path in sorted(glob(str(argument), recursive=True))]  # noqa: PTH207 - it may be absolute
             if not found:
-                raise UsageError(f"no file is called {argument}", "quoted, * and ? match anything in a name")
+                raise UsageError(f"no file is called {argument}", "in quotes, * and ? are wildcards")
             traces += found
         elif argument.is_dir() and not is_parquet_folder(argument):
             found = candidates(argument, unread=unread)
@@ -138,7 +138,7 @@ def _only(path: Path, why: str) -> tuple[Path, str]:
 def _not_one(traces: list[Path], where: str) -> UsageError:
     if not traces:
         return UsageError(
-            f"no trace is named, and there is none in {where}",
+            f"no trace was named, and there is none in {where}",
             f"name a .nsys-rep or .sqlite file, or set ${TRACE_VARIABLE}; to make one: nsys profile -o trace COMMAND",
         )
     names = ", ".join(str(trace) for trace in traces[:_LISTED])

@@ -19,26 +19,30 @@ if TYPE_CHECKING:
     from nsys_insight.compare.runs import Run
 
 _MEANINGS = {
-    "part": "What is compared: decision (the headline row again, with what to do), run, phase, family, kernel, or"
-    " benchmark",
-    "name": "Which phase (requests: their latencies), kernel, family or benchmark; NULL for the whole",
-    "metric": "What of it; its unit is that of before, after, delta and the deviations",
+    "part": "What is compared: decision (the headline row with what to do), run, phase, family, kernel, or benchmark",
+    "name": "Which phase (requests: their latencies), kernel, family or benchmark; NULL for the whole run",
+    "metric": "What is compared; before, after, delta and the deviations are in its unit",
     "before": "Mean before, per token or step",
     "after": "Mean after",
     "delta": "after - before",
     "delta_pct": "delta as a percentage of before",
-    "low_pct": "Where delta_pct's interval begins; all intervals together hold with 95 % confidence; NULL of single"
-    " measurements",
+    "low_pct": (
+        "Lower end of delta_pct's interval; all intervals together have 95 % confidence; NULL for single measurements"
+    ),
     "high_pct": "Where it ends",
-    "before_stddev": "Sample standard deviation of a step before; of a run's mean where both sides have several runs",
+    "before_stddev": (
+        "Sample standard deviation over the steps before; over the runs' means where both sides have several runs"
+    ),
     "after_stddev": "The same after",
-    "before_calls": "How many of the kernel or family a step launches, before",
+    "before_calls": "Kernels of this name or family that a step launches, before",
     "after_calls": "The same after",
     "before_registers": "The most registers per thread of the kernel, before",
     "after_registers": "The same after",
-    "match": "How kernels were paired: by name; by identity, which leaves out tiles, types and numbers; or by a guess:"
-    " other names at the same place in the step",
-    "better": "Whether higher or lower values of the metric are better; NULL if neither is, or nobody says",
+    "match": (
+        "How kernels were paired: by name; by identity, which ignores tiles, types and numbers; or by "
+        "a guess: different names at the same place in the step"
+    ),
+    "better": "Whether higher or lower values of the metric are better; NULL if neither is, or unknown",
     "verdict": "improved, regressed, changed (neither better nor worse, or a kernel that took the place of a faster"
     " one), little (a time that differs by less than 1 % of the step), noise (less than a standard deviation, the"
     " interval holds 0, or times of single runs that differ by less than 2 %), new, gone; NULL where it"
@@ -131,7 +135,7 @@ def notes(comparison: Comparison) -> Iterator[str]:
         yield told
     yield from _about_phases(comparison)
     for title, rows, describe in (
-        ("the wall: ", _parts_of_the_wall(comparison), _change),
+        ("wall time: ", _parts_of_the_wall(comparison), _change),
         ("kernels that got slower: ", _slower_kernels(comparison), _named),
         ("side effects: ", _side_effects(comparison), _named),
     ):
@@ -144,7 +148,7 @@ def notes(comparison: Comparison) -> Iterator[str]:
         )
     guessed = sum(row.match == "guess" for row in comparison.rows)
     if guessed:
-        yield f"{guessed} of the kernels were paired by a guess: other names at the same place in the step"
+        yield f"{guessed} of the kernels were paired by a guess: different names at the same place in the step"
     yield from _about_runs(comparison)
 
 
@@ -155,7 +159,7 @@ def _about_phases(comparison: Comparison) -> Iterator[str]:
     if told := phases.sentence(said["improved"][:NAMED], said["regressed"][:NAMED]):
         yield told
     if names := phases.left_out(comparison.before, comparison.after):
-        yield f"phases that are not compared, for one side lacks them or prefills other prompts: {_listed(names)}"
+        yield f"phases that are not compared, because one side lacks them or prefills other prompts: {_listed(names)}"
 
 
 def _phase(row: Row) -> str:
@@ -215,21 +219,23 @@ def _about_runs(comparison: Comparison) -> Iterator[str]:
         yield f"steps are {' and '.join(how)}"
     if comparison.unit == "trace":
         yield (
-            "no steps that are the same work are found in both, so whole traces are compared: runs of different"
-            " lengths differ; say what a step is with --step-range, or how many tokens there are with --tokens"
+            "no steps with the same work were found in both, so whole traces are compared: runs of "
+            "different lengths differ; define a step with --step-range, or give the number of tokens with --tokens"
         )
     if comparison.by_run:
         yield f"{units[0]} against {units[1]}: a standard deviation is that of the runs' means"
     elif comparison.unit != "trace":
         yield (
-            f"{units[0]} of one run against {units[1]} of another: how runs differ (clocks, placement, other load)"
-            " cannot be seen; to be sure: --before a1 a2 a3 --after b1 b2 b3"
+            (
+                f"{units[0]} of one run against {units[1]} of another: differences between runs (clocks, "
+                "placement, other load) are unknown; to be sure: --before a1 a2 a3 --after b1 b2 b3"
+            )
             if max(map(len, sides)) == 1
-            else f"{units[0]} against {units[1]}: with several runs of both, their own spread would count"
+            else f"{units[0]} against {units[1]}: with several runs of each, the spread between runs would count"
         )
     if any(run.kernels is None for runs in sides for run in runs) and comparison.unit != "run":
         yield (
-            "CUDA graphs ran as a whole, so nobody knows their kernels; capture with --cuda-graph-trace=node to compare"
+            "CUDA graphs ran as a whole, so their kernels are unknown; capture with --cuda-graph-trace=node to compare"
             " them"
         )
 

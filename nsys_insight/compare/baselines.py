@@ -136,7 +136,7 @@ def read(path: Path) -> Baseline:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read as JSON: {error}", "save it anew, or remove it") from None
+        raise UsageError(f"{path} cannot be read as JSON: {error}", "save it again, or remove it") from None
     if not is_run(found):
         raise UsageError(f"{path} is no baseline", "nsys-insight baseline save TRACE --name main writes one")
     return Baseline(path.stem, path, from_json(found, path), _about(found))
@@ -188,5 +188,5 @@ def unlike(baseline: About, machine_now: dict[str, str], params_now: dict[str, s
     for name in sorted(baseline.params.keys() | params_now.keys()) if params_now else []:
         before, after = baseline.params.get(name), params_now.get(name)
         if before != after:
-            said.append(f"another workload: {name} was {before or 'not said'} and is {after or 'not said'}")
+            said.append(f"different workload: {name} was {before or 'not said'} and is {after or 'not said'}")
     return said

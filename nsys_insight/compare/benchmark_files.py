@@ -64,7 +64,7 @@ def of_readings(readings: Iterable[Reading], path: Path, better: dict[str, Bette
                 told[name] = way
     if not metrics:
         raise UsageError(
-            f"{path} holds no measurements that are known here",
+            f"{path} has no measurements in a known format",
             "give the JSON of hyperfine, pytest-benchmark (--benchmark-save-data), Google Benchmark, nvbench, vLLM or"
             " SGLang, a saved run, or a list of numbers",
         )
@@ -82,5 +82,5 @@ def _saved(found: dict[str, Any], path: Path) -> Run:
         readings = [Reading(one["name"], one["unit"], tuple(map(float, one["values"]))) for one in series]
         better = {one["name"]: one["better"] for one in series if one["better"]}
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise UsageError(f"{path} is damaged: {error}", "measure anew: nsys-insight bench -- COMMAND") from None
+        raise UsageError(f"{path} is damaged: {error}", "measure again: nsys-insight bench -- COMMAND") from None
     return of_readings(readings, path, better)

@@ -41,12 +41,14 @@ LOOK = (
     ("", "steps"),
 )
 COLUMNS = (
-    Column("verdict", "VARCHAR", "ok, broken, or unknown: the trace does not say, which breaks a budget too"),
-    Column("metric", "VARCHAR", "What is limited, per token or step"),
-    Column("bound", "VARCHAR", "max, min, or baseline: no worse than it was, by more than noise and the tolerance"),
+    Column("verdict", "VARCHAR", "ok, broken, or unknown: the trace does not have it, which also breaks a budget"),
+    Column("metric", "VARCHAR", "The metric, per token or step"),
+    Column(
+        "bound", "VARCHAR", "max, min, or baseline: no worse than the baseline by more than noise and the tolerance"
+    ),
     Column("asked", "DOUBLE", "The limit"),
     Column("found", "DOUBLE", "What was measured"),
-    Column("where", "VARCHAR", "Which report says more, for what is not ok"),
+    Column("where", "VARCHAR", "The report with the details, for budgets that are not ok"),
 )
 
 
@@ -118,7 +120,7 @@ def from_toml(path: Path) -> list[Budget]:
         unknown = sorted(set(tables) - {"max", "min"})
         if unknown or not all(isinstance(table, dict) for table in tables.values()):
             raise UsageError(
-                f"{path} has {', '.join(unknown) or 'values'} beside [max] and [min]",
+                f"{path} has {', '.join(unknown) or 'values'} next to [max] and [min]",
                 "put each metric into one of them",
             )
         budgets = [
@@ -142,7 +144,7 @@ def checked(
     rows = [budget.held(run) for budget in budgets]
     notes = [] if run.unit == "trace" else [f"{run.count} steps, detected from {run.method}"]
     if run.unit == "trace":
-        notes.append("no steps are found: these are numbers of the whole trace; say what a step is with --step-range")
+        notes.append("no steps were found: these are figures of the whole trace; define a step with --step-range")
     if baseline:
         rows += _against(baseline, run, tolerance_pct)
         notes.append(
@@ -150,11 +152,15 @@ def checked(
         )
     notes += said
     broken = sum(row[0] != OK for row in rows)
-    title = f"{broken} of {len(rows)} budgets broken" if broken else f"All {len(rows)} budgets kept"
+    title = f"{broken} of {len(rows)} budgets broken" if broken else _kept(len(rows))
     answer = of_rows(
         COLUMNS, rows, report="check", title=title, notes=tuple(notes), trace={"file": run.label, "unit": run.unit}
     )
     return Checked(answer)
+
+
+def _kept(count: int) -> str:
+    return "The budget is kept" if count == 1 else f"All {count} budgets kept"
 
 
 def measured(run: Run, metric: str) -> float | None:

@@ -81,8 +81,8 @@ def sentence(row: dict[str, Any]) -> str:
     """Say of a budget that is broken, or of which nothing is known, what was asked and what was found."""
     asked, found = quantity(row["metric"], row["asked"], row["found"])
     words = {"max": "at most", "min": "at least"}.get(row["bound"], "as in the baseline, at most")
-    told = f"is {found}" if row["found"] is not None else "is not known from this trace"
-    limit = f"{words} {asked}" if row["asked"] is not None else "the baseline does not say it"
+    told = f"is {found}" if row["found"] is not None else "is unknown in this trace"
+    limit = f"{words} {asked}" if row["asked"] is not None else "the baseline does not have it"
     where = f"; see {row['where']}" if row["where"] else ""
     return f"{label_of(row['metric'])} {told}; allowed: {limit}{where}"
 

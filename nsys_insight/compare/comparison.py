@@ -139,13 +139,13 @@ def compare(before: Sequence[Run], after: Sequence[Run]) -> Comparison:
     kinds = {run.unit for run in (*before, *after)}
     if len(kinds) > 1:
         raise UsageError(
-            f"these cannot be compared, for their numbers are per {' and per '.join(sorted(kinds))}",
+            f"these cannot be compared, because their figures are per {' and per '.join(sorted(kinds))}",
             "give two traces, two saved runs of the same kind, or two benchmark files",
         )
     if other := unlike(before, after):
         raise UsageError(
-            f"the steps of these runs are not the same work: {other}",
-            "say what a step is, with --step-range NAME or --tokens N, for both sides",
+            f"the steps of these runs do different work: {other}",
+            "define a step with --step-range NAME or --tokens N, for both sides",
         )
     by_run = min(len(before), len(after)) > 1
     if kinds == {"run"}:

@@ -73,5 +73,5 @@ def sentence(faster: Iterable[str], slower: Iterable[str]) -> str | None:
     """Say which phases got faster and which slower; None where none did. Each is given with its figures."""
     gained, lost = "; ".join(faster), "; ".join(slower)
     if gained and lost:
-        return f"one got faster at the cost of another: faster is {gained}, but slower is {lost}"
+        return f"one phase got faster at the cost of another: {gained} got faster, but {lost} got slower"
     return f"phases that got slower: {lost}" if lost else f"phases that got faster: {gained}" if gained else None

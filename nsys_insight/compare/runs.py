@@ -202,8 +202,8 @@ def from_json(found: dict[str, Any], path: Path) -> Run:
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise UsageError(
-            f"{path} is not a run as this version saves it: {error}",
-            f"save it anew: nsys-insight baseline save TRACE -o {path}",
+            f"{path} is not a saved run of this version: {error}",
+            f"save it again: nsys-insight baseline save TRACE -o {path}",
         ) from None
 
 

@@ -50,19 +50,19 @@ def needs(comparison: Comparison) -> str | None:
     unclear = [row.metric for row in comparison.headline if row.verdict == "changed" and row.better is None]
     if comparison.decision == "unknown" and unclear:
         return (
-            f"neither name nor unit says whether more or less of {unclear[0]} is better: say it with"
+            f"neither name nor unit says whether higher or lower {unclear[0]} is better: use"
             f" --higher or --lower {unclear[0].partition(' [')[0]}"
         )
     row = comparison.headline[0]
     found = row.difference
     if comparison.decision == "unknown" or found.low is None or found.high is None or not row.before:
         return (
-            "one measurement of each side does not tell a difference from noise: give several runs of each, --before a1"
-            " a2 a3 --after b1 b2 b3, or say what a step is (see nsys-insight steps)"
+            "one measurement of each side cannot distinguish a difference from noise: give several runs of "
+            "each, --before a1 a2 a3 --after b1 b2 b3, or define a step (see nsys-insight steps)"
         )
     shown = row.pct(max(found.spread, (found.high - found.low) / 2)) or 0
     if shown > 100:
-        return "these are too few steps, or too uneven ones, to tell anything"
+        return "there are too few steps, or they vary too much, for a decision"
     runs = runs_needed(found)
-    took = f"; to tell this one takes at least {runs} runs of each" if runs else ""
-    return f"a difference of {shown:.1f} % or more would have shown{took}"
+    took = f"; to detect this one takes at least {runs} runs of each" if runs else ""
+    return f"a difference of {shown:.1f} % or more would have been detected{took}"

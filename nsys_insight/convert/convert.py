@@ -36,7 +36,7 @@ def output_kind(output: Path, wanted: str | None) -> str:
     """
     kind = wanted or _BY_SUFFIX.get(output.suffix, "" if output.suffix else "parquet")
     if kind not in KINDS:
-        what = f"cannot convert to {wanted!r}" if wanted else f"the suffix of {output} says nothing"
+        what = f"cannot convert to {wanted!r}" if wanted else f"the suffix of {output} is not a known format"
         raise UsageError(what, f"add --as {'|'.join(KINDS)}, or end the name in {' '.join(_BY_SUFFIX)}")
     return kind
 
@@ -47,11 +47,9 @@ def convert(trace: Session, output: Path, kind: str, *, force: bool = False) -> 
     Raises:
         UsageError: Something of the name exists already, or cannot be written.
     """
-    trace.refuse_several("one trace is converted at a time", "name one of them")
+    trace.refuse_several("convert takes one trace at a time", "name one of them")
     if kind != "perfetto" and trace.about()["scope"]:
-        raise UsageError(
-            "a part of a trace cannot be read back as a trace", "leave the scope out, or add --as perfetto"
-        )
+        raise UsageError("a part of a trace cannot be read back as a trace", "omit the scope, or add --as perfetto")
     outputs.check(output, [*trace.paths, *([trace.ncu] if trace.ncu else [])])
     if output.exists() and not force:
         raise UsageError(f"{output} exists already", "choose another name, or add --force")

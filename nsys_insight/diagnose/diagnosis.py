@@ -18,6 +18,7 @@ from nsys_insight.packs import command_line, library
 from nsys_insight.packs.rules import SEVERITIES
 from nsys_insight.paths import query
 from nsys_insight.session.session import SCOPE_NOTE
+from nsys_insight.sql.parameters import bind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,8 +67,8 @@ def diagnose(trace: Session, steps: StepOptions) -> Diagnosis:
         chosen = ranks_of_run.of(trace, steps)
         if chosen is None:
             trace.refuse_several(
-                "a diagnosis is of one trace, or of the ranks of a run: these traces share no collectives of NCCL",
-                "name one of them; nsys-insight ranks says more",
+                "a diagnosis is of one trace, or of the ranks of a run: these traces share no NCCL collectives",
+                "name one of them; nsys-insight ranks has the details",
             )
             return _diagnosed(trace, steps)
         with chosen.session as session:
@@ -117,8 +118,9 @@ def _diagnosed(trace: Session, steps: StepOptions, run: RunOfRanks | None = None
     (found_steps,) = rows(headline["steps"])
     told_by = found_steps.pop("told_by")
     per = "trace" if not found_steps["steady_count"] else "step" if found_steps["tokens_per_step"] == 1 else "token"
-    for_each = "in all" if per == "trace" else f"a {per}"
-    found = [_finding(rule, row, trace, steps) for rule in rules for row in rows(rule.statement(per=for_each))]
+    for_each = "in total" if per == "trace" else f"a {per}"
+    asked = [rule for rule in rules if not rule.when or rows(bind(rule.when, rule.params))]
+    found = [_finding(rule, row, trace, steps) for rule in asked for row in rows(rule.statement(per=for_each))]
     shares = tuple(Share(**row) for row in rows(headline["shares"]))
     unjudged = tuple(Unjudged(**row) for row in rows(headline["unjudged"]))
     parts = {row["part"]: row for row in answers["classify"].dicts()}

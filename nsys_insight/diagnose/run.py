@@ -61,7 +61,7 @@ def told_apart(finding: Finding, run: RunOfRanks) -> Finding:
     """Leave of exposed communication what is transfer: only that can be hidden behind work."""
     if finding.name != "exposed-communication":
         return finding
-    finding = replace(finding, caveat="It is the link that is slow: collectives has the bandwidth.")
+    finding = replace(finding, caveat="The link is slow: collectives has the bandwidth.")
     if run.waiting_share < _SHARE:
         return finding
     share = 1 - run.waiting_share
@@ -69,7 +69,9 @@ def told_apart(finding: Finding, run: RunOfRanks) -> Finding:
         finding,
         recoverable_ns=finding.recoverable_ns and finding.recoverable_ns * share,
         wall_pct=finding.wall_pct and finding.wall_pct * share,
-        evidence=f"{finding.evidence}; {100 * run.waiting_share:.0f} % of it is {WAITING}, which overlap does not hide",
+        evidence=(
+            f"{finding.evidence}; {100 * run.waiting_share:.0f} % of that is {WAITING}, which overlap does not hide"
+        ),
     )
 
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.ingest.scope import words
 from nsys_insight.render.markdown import code, prose
 from nsys_insight.session.answer import Answer, Column, of_rows
 from nsys_insight.text.cells import printable, wrap
@@ -17,23 +18,27 @@ if TYPE_CHECKING:
     from nsys_insight.diagnose.result import DiagnosisResult, Finding, Share
 
 COLUMNS = (
-    Column("rank", "INTEGER", "Place of the finding, the one with most to win first"),
+    Column("rank", "INTEGER", "Rank of the finding, the largest possible saving first"),
     Column("finding", "VARCHAR", "Its name: that of its file in queries/findings"),
     Column("under", "VARCHAR", "The finding that it belongs to, as a remedy or a part; NULL for one of its own"),
-    Column("severity", "VARCHAR", "critical (10 % of the wall or more), warning (3 %), info"),
+    Column("severity", "VARCHAR", "critical (10 % of the wall time or more), warning (3 %), info"),
     Column("title", "VARCHAR", "What was found"),
-    Column("recoverable_ns", "DOUBLE", "What may be won back at most, per token or step; NULL where nobody can say"),
-    Column("wall_pct", "DOUBLE", "Share of the wall that this is, or that the finding is about"),
-    Column("of", "VARCHAR", "Which wall that is a share of: step, or trace"),
-    Column("overlaps", "BOOLEAN", "Whether this time is in other findings too, so that it must not be added to theirs"),
     Column(
-        "place", "VARCHAR", "Where: an NVTX range, a kernel, a call, a step, a rank; NULL for nowhere in particular"
+        "recoverable_ns",
+        "DOUBLE",
+        "The most time that may be saved, per token or step; NULL where it cannot be determined",
     ),
-    Column("evidence", "VARCHAR", "The numbers that show it"),
+    Column("wall_pct", "DOUBLE", "Share of the wall time that this is, or that the finding is about"),
+    Column("of", "VARCHAR", "What wall_pct is a share of: the wall time of a step, or of the trace"),
+    Column(
+        "overlaps", "BOOLEAN", "Whether this time is also in other findings, so that it must not be added to theirs"
+    ),
+    Column("place", "VARCHAR", "Where: an NVTX range, a kernel, a call, a step, a rank; NULL for no particular place"),
+    Column("evidence", "VARCHAR", "The numbers that prove it"),
     Column("meaning", "VARCHAR", "What it means"),
     Column("action", "VARCHAR", "What to do"),
-    Column("wrong_when", "VARCHAR", "When that would be wrong"),
-    Column("command", "VARCHAR", "What to type to see more"),
+    Column("wrong_when", "VARCHAR", "When the action would be wrong"),
+    Column("command", "VARCHAR", "The command that shows more"),
 )
 # The first findings are written at length, the others in short, so that all of them fit a screen.
 AT_LENGTH = 2
@@ -42,11 +47,10 @@ _OURS = ("severity", "do", "unless")
 _JOIN = "\N{NO-BREAK SPACE}"
 # The verdict on a trace that has launch calls, and nothing of what they ran.
 LOST = "what ran on the GPU is not in the trace"
-_PARTS = {"copy": "copies", "communication": "communication"}
-_WAITS = {
-    "launch": "late launches", "sync": "waits", "copy": "blocking copies", "allocation": "allocation",
-    "dependency": "dependencies", "profiler": "the profiler", "edge": "start and end", "unknown": "unknown causes",
-}  # fmt: skip
+_ALONE = {"copy": "copies", "communication": "communication"}
+_LEAST_ALONE_PCT = 1.0
+# Less would be written as 0.0 %.
+_LEAST_PCT = 0.05
 
 
 def answer(diagnosis: DiagnosisResult) -> Answer:
@@ -104,7 +108,9 @@ def greeting(diagnosis: DiagnosisResult, width: int) -> str:
         lines.append(said)
     elif diagnosis.findings:
         first = diagnosis.findings[0]
-        lines.append(f"Most to win: {first.title[0].lower()}{first.title[1:]}, {gain(first, diagnosis.per)}")
+        lines.append(
+            f"Largest possible saving: {first.title[0].lower()}{first.title[1:]}, {gain(first, diagnosis.per)}"
+        )
     lines += ["", "nsys-insight diagnose    what to do about it", "nsys-insight --help      all reports"]
     return "".join(f"{line}\n" for words in lines for line in _wrapped(words, width))
 
@@ -150,63 +156,50 @@ def costs(diagnosis: DiagnosisResult) -> list[str]:
     rate = (
         f" ({diagnosis.tokens_per_s:,.0f} a second)" if diagnosis.tokens_per_s and diagnosis.tokens_per_s >= 10 else ""
     )
-    wall = f"{time(diagnosis.wall_ns)} {'in all' if diagnosis.per == 'trace' else f'a {diagnosis.per}{rate}'}"
+    wall = f"{time(diagnosis.wall_ns)} {'in total' if diagnosis.per == 'trace' else f'a {diagnosis.per}{rate}'}"
     return [wall, shares(diagnosis.shares), _steps(diagnosis)]
 
 
 def shares(found: Sequence[Share]) -> str:
-    """The shares of the wall, rounded so that they still add up to busy and idle, and these to 100.0 %."""
+    """Busy and idle, which add up to 100.0 % of the wall, and to which parts of `classify` the idle time is charged."""
     working, waiting = ([share for share in found if share.is_busy is is_busy] for is_busy in (True, False))
-    busy = round(sum(share.wall_pct for share in working) * 10)
-    alone = [
-        f"{_PARTS[share.part]} {tenth / 10:.1f}"
-        for share, tenth in zip(working, tenths(working, busy), strict=True)
-        if share.part in _PARTS and tenth >= 10
-    ]
-    waits = [
-        f"{_WAITS[share.part]} {tenth / 10:.1f}"
-        for share, tenth in zip(waiting, tenths(waiting, 1000 - busy), strict=True)
-        if tenth
-    ]
-    but = f" (nothing but {', '.join(alone)})" if alone else ""
-    idle = f": {', '.join(waits)}" if waits else ""
+    alone = ", ".join(
+        f"{_ALONE[share.part]} {share.wall_pct:.1f}"
+        for share in working
+        if share.part in _ALONE and share.wall_pct >= _LEAST_ALONE_PCT
+    )
+    parts = ", ".join(f"{share.part} {share.wall_pct:.1f}" for share in waiting if share.wall_pct >= _LEAST_PCT)
+    busy = round(sum(share.wall_pct for share in working), 1)
+    but = f" (nothing but {alone})" if alone else ""
+    idle = f", charged to {parts}" if parts else ""
     if not busy and any(share.wall_pct > 0 for share in working):
         return f"GPU busy less than 0.1 %, idle more than 99.9 %{idle}"
-    return f"GPU busy {busy / 10:.1f} %{but}, idle {(1000 - busy) / 10:.1f} %{idle}"
-
-
-def tenths(found: Sequence[Share], total: int) -> list[int]:
-    """Round shares to tenths of a percent that add up to a total: those with the largest rest are rounded up."""
-    exact = [share.wall_pct * 10 for share in found]
-    rounded = [int(value) for value in exact]
-    by_rest = sorted(range(len(exact)), key=lambda at: (rounded[at] - exact[at], at))
-    for at in by_rest[: max(total - sum(rounded), 0)]:
-        rounded[at] += 1
-    return rounded
+    return f"GPU busy {busy:.1f} %{but}, idle {100 - busy:.1f} %{idle}"
 
 
 def standing(diagnosis: DiagnosisResult) -> str:
     """Say how the run stands where no serious finding says it."""
-    busy = f"the GPU works {diagnosis.busy_pct:.1f} % of {'the wall' if diagnosis.per == 'trace' else 'a step'}"
+    busy = f"the GPU is busy {diagnosis.busy_pct:.1f} % of {'the wall time' if diagnosis.per == 'trace' else 'a step'}"
     if diagnosis.status == "empty" and diagnosis.verdict == LOST:
         return (
-            "Launch calls are recorded, but nothing of what they ran: the profiler lost the GPU's activity, or could"
+            "Launch calls are recorded, but none of the work they launched: the profiler lost the GPU's "
+            "activity, or could"
             " not record it (WSL2 without support for it, a driver older than nsys, a kernel that failed)."
         )
     if diagnosis.status == "empty":
         return (
-            "No kernel, copy or memset is in this scope; if the program did use a GPU then, capture with: nsys profile"
+            "No kernel, copy or memset is in this scope; if the program used a GPU then, capture with: nsys profile"
             " -t cuda"
         )
     if diagnosis.status == "unseen":
-        return f"Not to be judged: {busy}, but in CUDA graphs whose kernels are not in the trace."
+        return f"Cannot be determined: {busy}, but in CUDA graphs whose kernels are not in the trace."
     if diagnosis.status == "healthy":
         kernel = ""
         if diagnosis.top_kernel:
             name, share = fit(readable(diagnosis.top_kernel[0]), 60), diagnosis.top_kernel[1]
             kernel = f" To go on, make kernels faster: {name} takes {share:.1f} % of their time (nsys-insight top)."
         return f"Healthy: {busy}, and the host keeps ahead of it.{kernel}"
-    return "" if diagnosis.findings else "No single cause holds 1 % of the wall."
+    return "" if diagnosis.findings else "No single cause has 1 % of the wall time."
 
 
 def time(ns: float) -> str:
@@ -240,10 +233,10 @@ def _lines(diagnosis: DiagnosisResult, width: int, limit: int) -> Iterator[str]:
     if diagnosis.findings or diagnosis.unjudged:
         yield ""
     if diagnosis.findings:
-        more = "; all of each finding: --format markdown" if len(diagnosis.findings) > AT_LENGTH else ""
+        more = "; full text of each finding: --format markdown" if len(diagnosis.findings) > AT_LENGTH else ""
         if limit < len(diagnosis.findings):
             yield f"{limit} of {len(diagnosis.findings)} findings; --limit 0 shows all"
-        yield from _hanging(f"To see more: {diagnosis.findings[0].command}, and so on{more}", width, 2)
+        yield from _hanging(f"For details: {diagnosis.findings[0].command}, and so on{more}", width, 2)
     if diagnosis.unjudged:
         told = "; ".join(f"{one.what} ({one.how})" for one in diagnosis.unjudged)
         yield from _hanging(f"Cannot be determined: {told}", width, 2)
@@ -290,6 +283,6 @@ def _steps(diagnosis: DiagnosisResult) -> str:
 
 
 def _file(diagnosis: DiagnosisResult) -> str:
-    scope = " ".join(f"--{name.removesuffix('_ns')} {value}" for name, value in diagnosis.trace["scope"].items())
+    scope = " ".join(words(diagnosis.trace["scope"]))
     of = f"Rank {diagnosis.run.rank}, " if diagnosis.run else ""
     return f"{of}{diagnosis.trace['file']}{' ' + scope if scope else ''}"

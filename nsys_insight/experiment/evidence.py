@@ -35,7 +35,7 @@ def of_traces(before: Session, after: Session) -> tuple[tuple[str, ...], tuple[s
     runs = [measure(side, AUTO) for side in (before, after)]
     try:
         if None in runs:
-            raise UsageError("no steps are found", "")  # noqa: TRY301 - as where the steps are other work
+            raise UsageError("no steps were found", "")  # noqa: TRY301 - as where the steps are other work
         compared: Comparison = compare([run for run in runs[:1] if run], [run for run in runs[1:] if run])
     except UsageError:
         compared = compare([whole(before)], [whole(after)])

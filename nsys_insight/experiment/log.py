@@ -160,7 +160,9 @@ def read(folder: Path) -> Log:
     found = [_try(path) for path in folder.glob(f"*/{_TRY}")]
     tries = tuple(sorted(found, key=lambda one: one.number))
     if not tries or [one.number for one in tries] != list(range(len(tries))):
-        raise UsageError(f"tries of {folder} are missing", "restore them, or start anew in another --folder")
+        raise UsageError(
+            f"tries of {folder} are missing", "restore them, or start a new experiment in another --folder"
+        )
     return Log(folder, _made(Setup, setup, folder / _SETUP), tries)
 
 
@@ -202,7 +204,9 @@ def _read(path: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read: {error}", "restore it, or start anew in another --folder") from None
+        raise UsageError(
+            f"{path} cannot be read: {error}", "restore it, or start a new experiment in another --folder"
+        ) from None
 
 
 def _try(path: Path) -> Try:
@@ -216,4 +220,6 @@ def _made(kind: Any, found: dict[str, Any], path: Path) -> Any:
     try:
         return kind(**{name: value for name, value in values.items() if name in known})
     except TypeError as error:
-        raise UsageError(f"{path} is damaged: {error}", "restore it, or start anew in another --folder") from None
+        raise UsageError(
+            f"{path} is damaged: {error}", "restore it, or start a new experiment in another --folder"
+        ) from None

@@ -43,7 +43,7 @@ def start(folder: Path, setup: Setup, plan: Plan, seen: dict[str, object]) -> Lo
         )
     checks = look(_wanted(setup, setup.command, plan))
     if failed := [check for check in checks if not check.passed]:
-        raise InsightError(f"before any change: {failed[0].said}", "repair it, then start")
+        raise InsightError(f"before any change: {failed[0].said}", "fix it, then start")
     bench = measure([("before", setup.command)], plan)
     side = bench.side
     first = side.series[0]

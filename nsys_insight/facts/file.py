@@ -114,6 +114,14 @@ class FactsFile:
         return next(filter(cache_entries.use, files), None)
 
 
+def is_kept(export: Path) -> bool:
+    """Tell whether facts of a trace are in the cache folder."""
+    import duckdb
+
+    key = cache_folder.key(export, duckdb.__version__, definitions())
+    return any(True for _ in cache_folder.location().glob(f"{key}-facts-*.duckdb"))
+
+
 @cache
 def definitions() -> str:
     """Stand for all that says what facts are: facts that were found otherwise are not to be used."""

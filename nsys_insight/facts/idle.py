@@ -84,7 +84,8 @@ def _look(connection: duckdb.DuckDBPyConnection, start: int, end: int) -> None:
     gaps, met = calls.met(starts, ends, first, last)
     shift = (starts - late["start_ns"])[gaps]
     host = (
-        "CASE host WHEN 0 THEN 'sync calls' WHEN 1 THEN 'blocking copies' WHEN 2 THEN 'allocation' ELSE 'API calls' END"
+        "CASE host WHEN 0 THEN call_host('sync calls') WHEN 1 THEN call_host('blocking copies')"
+        " WHEN 2 THEN call_host('allocation') ELSE call_host('API calls') END"
     )
     _insert(
         connection,

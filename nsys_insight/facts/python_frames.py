@@ -27,16 +27,16 @@ _MOST = 1_000
 
 
 def add(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], prepare: Callable[[str], None]) -> None:
-    """Add the frames and chains of Python to `facts.frames` and `facts.chain_frames`, and fill `facts.python_chains`.
+    """Add the frames of Python to `facts.api_frames`, and fill `facts.python_frames` and `facts.python_chains`.
 
     Args:
         connection: Where the model is.
         parts: The catalogs in which the traces have theirs.
         prepare: Creates the views that a statement names.
     """
-    marks = query("facts/frames/python_marks")
+    marks = query("facts/api_frames/python_marks")
     prepare(marks)
-    prepare(query("facts/frames/python_chains"))
+    prepare(query("facts/api_frames/python_chains"))
     for part in parts:
         with several.inside(connection, part):
             rows = connection.execute(marks).fetchall()
@@ -74,11 +74,11 @@ def _store(connection: duckdb.DuckDBPyConnection, rows: Sequence[tuple[int, int,
     if not lines:
         return
     tables = {
-        "python_frames": (("chain_id", "depth", "function_id", "file_id", "line"), np.array(lines)),
+        "python_rows": (("chain_id", "depth", "function_id", "file_id", "line"), np.array(lines)),
         "python_calls": (("process_id", "thread_id", "start_ns", "chain_id"), np.array(calls)),
     }
     for name, (columns, values) in tables.items():
         connection.register(name, {column: values[:, at] for at, column in enumerate(columns)})
-    connection.execute(query("facts/frames/python_chains"))
+    connection.execute(query("facts/api_frames/python_chains"))
     for name in tables:
         connection.unregister(name)

@@ -46,7 +46,8 @@ _KINDS = {
     "idle": frozenset({"idle_time", "idle_calls"}),
     "work": frozenset({"cpu_pieces", "gap_samples"}),
     "cpu_work": frozenset({"cpu_work"}),
-    "frames": frozenset({"frames", "chain_frames", "python_chains"}),
+    "api_frames": frozenset({"api_frames", "python_frames", "python_chains"}),
+    "cpu_frames": frozenset({"cpu_frames", "cpu_chains"}),
     "callers": frozenset({"callers", "called_from", "call_places"}),
     "gaps": frozenset({"listed_gaps", "listed_operations", "listed_activity"}),
     "steps": frozenset({"steps", "step_calls", "step_kernels", "step_launches", "step_method"}),
@@ -61,8 +62,8 @@ _KINDS = {
 }
 # What finds those for all traces in turn, in Python; the module is imported when it is needed.
 _FILLERS = {
-    "captured": "captured", "idle": "idle", "work": "work", "frames": "frames", "callers": "callers",
-    "nccl": "ranks.kernels",
+    "captured": "captured", "idle": "idle", "work": "work", "api_frames": "api_frames", "cpu_frames": "cpu_frames",
+    "callers": "callers", "nccl": "ranks.kernels",
 }  # fmt: skip
 # The kinds that are of all traces together: they are in the connection's own catalog.
 OF_RUN = frozenset({"ranks", "rank_numbers"})
@@ -73,7 +74,8 @@ _WORDS = {
     "gpu_reach": "GPU activity",
     "inner_calls": "API calls",
     "captured": "settings",
-    "frames": "call chains",
+    "api_frames": "call chains",
+    "cpu_frames": "call chains of samples",
     "work": "CPU time",
     "cpu_work": "CPU work",
     "critical_path": "the critical path",

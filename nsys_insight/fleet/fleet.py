@@ -29,7 +29,7 @@ _COLUMNS = (
         "state", "VARCHAR", "written; kept: its facts were there, and neither it nor nsys-insight has changed; failed"
     ),
     Column("size_bytes", "BIGINT", "Size of its facts"),
-    Column("time_ns", "BIGINT", "How long it took to work them out"),
+    Column("time_ns", "BIGINT", "Time that it took to compute them"),
     Column("why", "VARCHAR", "Why it failed"),
 )
 
@@ -77,7 +77,8 @@ def fleet(paths: Sequence[Path], output: Path, means: Means, note: Callable[[str
     shutil.rmtree(output / WORK, ignore_errors=True)
     if len(failed) == len(tasks):
         first, why = next(iter(failed.items()))
-        raise TraceError(f"none of {len(tasks)} traces can be read; {first}: {why}", "nsys-insight info FILE says more")
+        every = f"none of {len(tasks):,} traces can be read; " if len(tasks) > 1 else ""
+        raise TraceError(f"{every}{first} cannot be read: {why}", "nsys-insight info FILE has the details")
     return _answer(tasks, outcomes, output)
 
 
@@ -145,7 +146,7 @@ def _failures(outcomes: dict[int, Outcome]) -> int:
 
 
 def _how_far(done: int, tasks: Sequence[Task], failed: int) -> str:
-    return f"{done:,} of {len(tasks):,} traces worked out{f', {failed:,} failed' if failed else ''}"
+    return f"{done:,} of {len(tasks):,} traces done{f', {failed:,} failed' if failed else ''}"
 
 
 def _answer(tasks: Sequence[Task], outcomes: dict[int, Outcome], output: Path) -> Answer:

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import ToolError
+from nsys_insight.extras import install
 from nsys_insight.fleet.work import Outcome, work_out
 from nsys_insight.ingest import cache_folder
 
@@ -19,8 +20,11 @@ if TYPE_CHECKING:
 
     Outcomes = Iterator[tuple[int, Outcome]]  # of which task, in the order in which they end
 
-INSTALL = "pip install 'nsys-insight[fleet]'"
 _ANSWERS_S = 30
+_KEYS = (
+    "name the files that the scheduler has: export DASK_DISTRIBUTED__COMM__TLS__CA_FILE=ca.pem"
+    " DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT=cert.pem DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY=key.pem"
+)
 
 
 def has_dask() -> bool:
@@ -38,20 +42,32 @@ def by_dask(client: Any, tasks: Sequence[Task]) -> Outcomes:
     """Work files out on the cluster of a client. What a worker was at when it died, another one does.
 
     Dask gives a task up when its worker has died `distributed.scheduler.allowed-failures` times and once more.
+
+    Raises:
+        ToolError: The scheduler no longer answers.
     """
     futures = client.map(work_out, tasks, pure=False)
     numbers = {future.key: number for number, future in enumerate(futures)}
     for future in _dask().as_completed(futures):
         if future.status == "finished":
             outcome = future.result()
-        else:
-            error = future.exception()
-            died = "its worker died each time: it may need more memory than a worker may take (--memory)"
-            outcome = Outcome(
-                "failed", why=died if isinstance(error, _dask().KilledWorker) else f"{type(error).__name__}: {error}"
+        elif future.status == "error":
+            outcome = Outcome("failed", why=_why(future.exception()))
+        else:  # cancelled, as all are at once when the connection is lost
+            raise ToolError(
+                "the Dask scheduler no longer answers; finished files are kept",
+                "when it is there again, the same command goes on with the rest",
             )
         yield numbers[future.key], outcome
         future.release()
+
+
+def _why(error: BaseException) -> str:
+    if isinstance(error, _dask().KilledWorker):
+        return "its worker died each time: it may need more memory than a worker may take (--memory)"
+    if isinstance(error, ImportError):
+        return f"the worker has no nsys-insight, or not all of it: {error}"
+    return f"{type(error).__name__}: {error}"
 
 
 @contextmanager
@@ -87,12 +103,16 @@ def connected(scheduler: str, note: Callable[[str], None]) -> Iterator[Any]:
         ToolError: Dask is not installed, or nobody answers there.
     """
     dask = _dask()
+    # What goes wrong is said in one sentence.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     try:
         client = dask.Client(scheduler, timeout=_ANSWERS_S)
     except (OSError, ValueError) as error:
         raise ToolError(
-            f"no scheduler of Dask answers at {scheduler}: {error}", "dask scheduler prints its address when it starts"
+            f"no Dask scheduler answers at {scheduler}: {error}", "dask scheduler prints its address when it starts"
         ) from None
+    except TypeError:  # which it raises where its configuration names no keys
+        raise ToolError(f"there are no keys to talk over TLS with {scheduler}", _KEYS) from None
     with client:
         if not client.scheduler_info(n_workers=-1)["workers"]:
             note(f"the scheduler at {scheduler} has no workers yet: waiting for the first one")
@@ -106,6 +126,6 @@ def _dask() -> Any:
         ToolError: It is not installed.
     """
     if not has_dask():
-        hint = f"{INSTALL}; or leave it to one: --workers 1"
+        hint = f"{install('fleet')}; or use one worker: --workers 1"
         raise ToolError("several workers need Dask, which is not installed", hint)
     return import_module("distributed")

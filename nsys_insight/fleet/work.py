@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from nsys_insight.errors import InsightError
 from nsys_insight.facts import store
 from nsys_insight.facts.file import definitions
-from nsys_insight.ingest import cache_folder, facts_folder, raw
+from nsys_insight.ingest import cache_folder, facts_folder, nsys, raw
 from nsys_insight.ingest.facts_folder import About
 from nsys_insight.paths import query
 from nsys_insight.session.handed_over import rows_handed_over
@@ -74,6 +75,8 @@ def work_out(task: Task) -> Outcome:
             size = facts_folder.size(made)
             _put_aside(task.folder, made.with_name("before"))
             made.rename(task.folder)
+    except nsys.MissingError:
+        why = f"nsys, which exports it, is not installed on {platform.node() or 'the worker'}"
     except InsightError as error:
         why = error.message
     except Exception as error:  # noqa: BLE001 - whatever it is, it is this file's
@@ -154,7 +157,7 @@ def _rows(table: str) -> str:
 def _write_table(trace: Session, sql: str, file: Path, *, always: bool = False) -> bool:
     """Write the rows of a query to a file, if there are any; tell whether there is one."""
     answer = trace.stream(Statement(sql))
-    answer.write_parquet(file, small=True)
+    answer.write_parquet(file, to_keep=True)
     if not answer.row_count and not always:
         file.unlink()
     return file.is_file()

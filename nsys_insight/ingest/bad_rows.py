@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 # What DuckDB says where a query meets such a row.
-_MET = "a row of the trace cannot be true"
+_MET = "a row of the trace is impossible"
 # Tables whose first rows tell about when a trace was: times are from its start, or of the epoch.
 _TELLING = ("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS", "OSRT_API", "GPU_METRICS")
 _FIRST = 101
@@ -99,10 +99,10 @@ def looked_at(
         relations[table] = f"(SELECT * REPLACE ({replaced}) FROM {relations[table]} WHERE {kept})"
     twice = _twice(connection, source)
     said = [
-        *([f"{twice:,} API calls are in the trace twice and count once"] if twice else []),
-        *([f"{_joined(left_out)} are left out: their times cannot be"] if left_out else []),
+        *([f"{twice:,} API calls are in the trace twice and are counted once"] if twice else []),
+        *([f"{_joined(left_out)} are left out: their times are impossible"] if left_out else []),
         *([f"{_joined(backwards)} end before they start and count as 0 ns"] if backwards else []),
-        *([f"{_joined(unknown)} cannot be and counts as unknown"] if unknown else []),
+        *([f"{_joined(unknown)} is impossible and counts as unknown"] if unknown else []),
     ]
     # What looks rows up in the file itself would meet the others.
     return replace(source, screen=screen, relations=relations, extents={}, file=None), said

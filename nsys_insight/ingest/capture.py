@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.errors import ToolError, UsageError
 from nsys_insight.ingest import nsys
+from nsys_insight.ingest.waiting import heard
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,16 +29,18 @@ _ANY_NVTX_NAME = {"NSYS_NVTX_PROFILER_REGISTER_ONLY": "0"}
 # Backtraces of shorter calls than this cost more than they tell: what waits, allocates or copies takes longer.
 BACKTRACES_FROM_NS = 10_000
 _COSTS = {
-    "cuda": "tracing adds some 4 µs to each CUDA call: a launch-bound step looks up to a third slower than it is",
+    "cuda": "tracing adds about 4 µs to each CUDA call: a launch-bound step appears up to a third slower than it is",
     "node": "tracing the kernels of CUDA graphs slows a graph of small kernels by about a quarter; "
     "--cuda-graph-trace graph costs less, and hides the kernels",
-    "metrics": "sampling GPU metrics needs the permission to read performance counters, and room on the disk",
-    "backtraces": "backtraces make a launch-bound program three times slower: they tell where calls come from, not"
-    " how long things take",
+    "metrics": "sampling GPU metrics needs permission to read performance counters, and disk space",
+    "backtraces": (
+        "backtraces make a launch-bound program three times slower: they show where calls come "
+        "from, not how long things take"
+    ),
     "why": "--why-host takes backtraces only of CUDA calls of 10 µs and more, samples of the CPU every millisecond"
-    " or two, the switches of threads, and OS calls: on an H200 a launch call took 6.2 µs in place of 4.6 (10 with a"
+    " or two, context switches, and OS calls: on an H200 a launch call took 6.2 µs instead of 4.6 (10 with a"
     " backtrace of each), and the report grew by about a fifth",
-    "osrt": "tracing OS calls adds about 5 %, more where a program locks and reads much",
+    "osrt": "tracing OS calls adds about 5 %, more where a program locks and reads a lot",
 }
 
 
@@ -52,7 +55,7 @@ class Capture:
         why_host: Whether to record what keeps the GPU waiting: samples and switches of threads, OS calls, and where in
             the program the longer CUDA calls are made.
         is_python: Whether the program is Python, whose backtraces have lines then.
-        osrt: Whether to trace calls of the operating system.
+        osrt: Whether to trace operating system calls.
         within: What part of the run: None for all, "cudaProfilerApi", or the name of an NVTX range.
         delay_s: Seconds to wait before it begins.
         duration_s: Seconds until it ends; None for the end of the program.
@@ -147,10 +150,10 @@ def run(capture: Capture, program: Sequence[str], output: Path) -> int:
     import signal
     import subprocess
 
-    command = capture.command(nsys.newest_nsys(), output, program)
+    command = capture.command(nsys.newest_nsys(to_capture=True), output, program)
     before = output.stat().st_mtime_ns if output.exists() else None
     # Ctrl-C is meant for the program, which the terminal tells too. A handler, for what is ignored stays so in a child.
-    ours = signal.signal(signal.SIGINT, lambda *_: None)
+    ours = signal.signal(signal.SIGINT, lambda *_: heard.set())
     try:
         code = subprocess.run(command, stdout=sys.stderr, check=False).returncode  # noqa: S603 - the user's own program
     finally:
@@ -159,7 +162,7 @@ def run(capture: Capture, program: Sequence[str], output: Path) -> int:
         reason = f"nsys made no report of {shlex.join(program)} (exit code {code})"
         if capture.within:
             raise ToolError(
-                reason, f"the range {capture.within} may never have begun: capture all of it, without --range"
+                reason, f"the range {capture.within} may never have begun: capture the whole run, without --range"
             )
-        raise ToolError(reason, f"what nsys said stands above; try it by hand: {shlex.join(command)}")
+        raise ToolError(reason, f"see the output of nsys above; try it by hand: {shlex.join(command)}")
     return code

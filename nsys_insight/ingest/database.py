@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -45,7 +46,7 @@ def spill_failed(error: Exception) -> InsightError | None:
     if not folder.is_dir() or "No such file" in text:
         return spill_gone()
     return InsightError(
-        f"this does not fit the memory, and cannot be spilled to {folder.parent}: {_reason(text)}",
+        f"this does not fit in memory, and cannot be spilled to {folder.parent}: {_reason(text)}",
         "name a folder with room: TMPDIR=/path; or raise the limit: --memory 8GB",
     )
 
@@ -53,7 +54,7 @@ def spill_failed(error: Exception) -> InsightError | None:
 def spill_gone() -> InsightError:
     """What to say when something has removed the temporary files."""
     return InsightError(
-        f"temporary files of this command are gone: something removes what lies in {cache_folder.temporary().parent}",
+        f"temporary files of this command are gone: something removes files in {cache_folder.temporary().parent}",
         "name a folder that nothing cleans up: TMPDIR=/path",
     )
 
@@ -78,13 +79,15 @@ def connect(limits: Limits = DEFAULT) -> duckdb.DuckDBPyConnection:
                 SET memory_limit = {literal(memory)};
                 -- An ASOF join whose left side DuckDB takes to be small compares all with all, and it guesses badly.
                 SET asof_loop_join_threshold = 0;
-                -- In a session of Python's own it would write to stdout, where the data go.
-                SET enable_progress_bar = false;
                 -- Two databases that spill to one folder give their files the same names, and read each other's.
                 SET temp_directory = {literal(f"{spill_folder()}/spill-{next(_CONNECTIONS)}")}"""
         )
     except duckdb.Error as error:
         raise _no_size(memory, f": {error}") from None
+    # In a session of Python's own it would write to stdout, where the data go. In a notebook without ipywidgets there
+    # is none, and DuckDB refuses to be asked.
+    with suppress(duckdb.InvalidInputException):
+        connection.execute("SET enable_progress_bar = false")
     return connection
 
 

@@ -167,7 +167,7 @@ def _beside(report: Path, note: Note, *, lasting: bool) -> Path | None:
     if older:
         note(f"{path} is older than {report} and not used; name it to use it")
     elif not is_export(path):
-        note(f"{path} is not a whole export of nsys and not used")
+        note(f"{path} is not a complete nsys export and is not used")
     else:
         note(f"using {path}, an export newer than {report}")
         return settled(path, note, lasting=lasting)
@@ -222,7 +222,7 @@ def _run(tool: nsys.Nsys, report: Path, path: Path, progress: Progress) -> None:
     if code:
         raise _ExportFailedError(_reason(lines, code))
     if not is_export(path):
-        raise _ExportFailedError("it said that all went well, but wrote no whole export")
+        raise _ExportFailedError("it reported success, but wrote no complete export")
 
 
 def _output(command: list[str], folder: Path, progress: Progress) -> tuple[int, list[str]]:
@@ -278,7 +278,7 @@ def _reason(lines: list[str], code: int) -> str:
             found = pattern.search(line)
             if found:
                 return found[1].strip()[:300].rstrip(".")
-    return f"it ended with exit code {code} and said nothing"
+    return f"it ended with exit code {code} without output"
 
 
 def _kill(process: subprocess.Popen[str]) -> None:

@@ -133,7 +133,7 @@ def settled(
         path = _with_tables_only(_at_rest(path, note, lasting=lasting, whole=whole), note, lasting=lasting, whole=whole)
     except OSError as error:
         raise TraceError(
-            f"{path} cannot be read in place, nor be copied to the cache: {error.strerror}",
+            f"{path} can be neither read in place nor copied to the cache: {error.strerror}",
             f"point ${cache_folder.FOLDER_VARIABLE} to a folder with room for it",
         ) from error
     return path
@@ -153,7 +153,7 @@ def _at_rest(path: Path, note: Callable[[str], None], *, lasting: bool, whole: b
             _copy_at_rest(real, copy, journals)
             if not whole:
                 private.forget(copy)
-    note(f"reading a copy of {path}: SQLite would write beside the file itself (it is in WAL mode, or has a journal)")
+    note(f"reading a copy of {path}: SQLite would write next to the file itself (it is in WAL mode, or has a journal)")
     return target
 
 
@@ -174,7 +174,10 @@ def _with_tables_only(path: Path, note: Callable[[str], None], *, lasting: bool,
                 private.forget(copy)
     note(f"reading a copy of {path} that has tables only: it has views or other things in it that nsys does not write")
     if left_out:
-        note(f"{path} has views that are not read, over what is not in it or without end: {', '.join(left_out)}")
+        note(
+            f"{path} has views that are not read, because they refer to missing tables or to themselves: "
+            f"{', '.join(left_out)}"
+        )
     return target
 
 
@@ -241,7 +244,7 @@ def _check_export(path: Path, head: bytes) -> None:
     if "StringTable" in tables and "StringIds" not in tables:
         raise TraceError(f"{path} was written by nvprof, which is not read", _PROFILE_HINT)
     if tables <= _FIRST_TABLES:
-        raise TraceError(f"{path} is what an export leaves that failed half-way: it has no events", _EXPORT_HINT)
+        raise TraceError(f"{path} is an incomplete export: it has no events", _EXPORT_HINT)
 
 
 def _tables(path: Path) -> set[str]:
@@ -268,7 +271,7 @@ def _foreign(path: Path, head: bytes) -> tuple[str, str]:
         return "begins with zeros: nsys was interrupted while writing it, or the disk was full", _EXPORT_HINT
     if path.suffix == ".qdstrm":
         return (
-            "is a capture that was not yet made a report",
+            "is a capture that was not yet converted to a report",
             f"import it with nsys's own tool: QdstrmImporter -i {quote(path.name)}",
         )
     return _text(head) if _CONTROL_BYTES.isdisjoint(head) else ("", "")
@@ -288,7 +291,8 @@ def _suggestion(path: Path) -> str:
     names: list[str] = []
     with suppress(OSError):
         names = sorted(file.name for file in path.parent.iterdir() if file.suffix in (*REPORT_SUFFIXES, ".sqlite"))
-    likely = [name for name in names if name.startswith(f"{path.name}.")] or near(path.name, names, 3)
+    likely = [name for name in names if name.startswith(f"{path.name}.")]
+    likely = likely or [name for name in names if Path(name).stem == path.stem] or near(path.name, names, 3)
     return meant(str(path.with_name(name)) for name in likely) or f"check the path: ls {quote(str(path.parent))}"
 
 

@@ -36,6 +36,17 @@ _VERSION_IN_PATH = re.compile(r"nsight[- ]systems(?:-cli)?[ \\/](\d{4}\.\d+(?:\.
 _VERSION_PRINTED = re.compile(r"version (\d{4}\.\d+(?:\.\d+)*)")
 
 
+_EXPORT_THERE = (
+    "on the machine that made the report: nsys export --type sqlite -o trace.sqlite trace.nsys-rep, and give the"
+    " .sqlite file"
+)
+_PRINT_IT = "install Nsight Systems; to capture on another machine, capture --dry-run prints the command"
+
+
+class MissingError(ToolError):
+    """There is no nsys on this machine."""
+
+
 @dataclass(frozen=True)
 class Nsys:
     """One installed nsys; `version` has two to four numbers, as in ``2023.4.4.54``."""
@@ -44,18 +55,20 @@ class Nsys:
     version: str
 
 
-def newest_nsys() -> Nsys:
+def newest_nsys(*, to_capture: bool = False) -> Nsys:
     """Return the nsys to use: the one that `$NSYS_INSIGHT_NSYS` names, else the newest that is installed.
 
+    What to do where there is none depends on whether a report is to be read, or one is to be made.
+
     Raises:
-        ToolError: There is none, or the variable names none.
+        MissingError: There is none.
+        ToolError: The variable names none.
     """
     tools = installed()
     if not tools:
-        raise ToolError(
+        raise MissingError(
             "nsys is not installed here: it is neither on the PATH nor in " + ", ".join(_install_folders()),
-            "on the machine that made the report: nsys export --type sqlite -o trace.sqlite trace.nsys-rep, and give "
-            f"the .sqlite file; or set ${NSYS_VARIABLE} to an nsys or its install folder",
+            f"{_PRINT_IT if to_capture else _EXPORT_THERE}; or set ${NSYS_VARIABLE} to an nsys or its install folder",
         )
     return tools[0]
 

@@ -5,6 +5,7 @@ Ctrl-C during `execute` on the main thread leaves a connection that hangs on the
 
 from __future__ import annotations
 
+import threading
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 _AWAKE_S = 0.1
 # How long work may take to stop. DuckDB looks for an interrupt between pieces of work, and one may be of any length.
 GRACE_S = 5.0
+# Set by whatever handles a signal: where nothing does for a while, `cli.ending` ends the process.
+heard = threading.Event()
 
 
 class Interruptible(Protocol):

@@ -11,12 +11,12 @@ _ROWS = {
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": "graph launches",
     "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": "waits",
     "CUDA_GPU_MEMORY_USAGE_EVENTS": "memory events",
-    "CUDA_UM_CPU_PAGE_FAULT_EVENTS": "page faults of the CPU",
-    "CUDA_UM_GPU_PAGE_FAULT_EVENTS": "page faults of GPUs",
+    "CUDA_UM_CPU_PAGE_FAULT_EVENTS": "CPU page faults",
+    "CUDA_UM_GPU_PAGE_FAULT_EVENTS": "GPU page faults",
     "NVTX_EVENTS": "NVTX ranges",
     "GPU_METRICS": "GPU metrics",
-    "OSRT_API": "calls of the operating system",
-    "PROFILER_OVERHEAD": "times of the profiler",
+    "OSRT_API": "operating system calls",
+    "PROFILER_OVERHEAD": "profiler overhead",
     "DIAGNOSTIC_EVENT": "messages of nsys",
 }
 

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     Column("compute_capability", "VARCHAR", "Compute capability"),
-    Column("precision", "VARCHAR", "What is computed with: fp64, fp32: ordinary arithmetic; others: tensor cores"),
-    Column("flop_per_cycle", "BIGINT", "Operations of one SM in one cycle, a multiply-add as two, dense"),
+    Column("precision", "VARCHAR", "Precision of the operations: fp64, fp32: ordinary arithmetic; others: "
+        "tensor cores"),
+    Column("flop_per_cycle", "BIGINT", "Operations per SM and cycle, a multiply-add as two, dense"),
     Column("warps_per_sm", "BIGINT", "Most resident warps of an SM"),
     Column("blocks_per_sm", "BIGINT", "Most resident blocks of an SM"),
     Column("registers_per_sm", "BIGINT", "32-bit registers of an SM"),

@@ -27,7 +27,7 @@ def multiply_adds() -> frozenset[str]:
 @cache
 def about() -> dict[str, str]:
     """What each class does, in the order of the catalog."""
-    return {one["class"]: one["about"] for one in _catalog()} | {UNKNOWN: "Mnemonics that the catalog does not have"}
+    return {one["class"]: one["about"] for one in _catalog()} | {UNKNOWN: "Mnemonics that are not in the catalog"}
 
 
 @cache

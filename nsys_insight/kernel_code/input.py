@@ -60,10 +60,10 @@ def _of_text(lines: Iterator[str]) -> Iterator[Kernel]:
     if at is not None:
         return source_page.kernels(chain(first[at:], lines))
     if any(line.lstrip().startswith((".version", ".address_size")) for line in first):
-        raise TraceError("the text is PTX, which ptxas compiles to machine code", "nvcc -cubin -lineinfo FILE.cu")
+        raise TraceError("the text is PTX, not machine code; ptxas compiles it", "nvcc -cubin -lineinfo FILE.cu")
     return disassembly.kernels(chain(first, lines))
 
 
 def nothing(file: Path) -> TraceError:
     """The error of a file in which there is no machine code."""
-    return TraceError(f"there is no machine code of sm_70 or newer in {file}", _GIVE)
+    return TraceError(f"there is no machine code for sm_70 or newer in {file}", _GIVE)

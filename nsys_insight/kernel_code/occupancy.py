@@ -22,19 +22,19 @@ _MOST_SHARED = 2**30
 
 COLUMNS = (
     Column("compute_capability", "VARCHAR", "The architecture"),
-    Column("block", "BIGINT", "Threads of a block: what was asked, else the best size"),
+    Column("block", "BIGINT", "Threads in a block: as given, else the best size"),
     Column("registers_per_thread", "BIGINT", "Registers per thread; NULL where they were not given and do not count"),
     Column("shared_bytes", "BIGINT", "Shared memory per block"),
     Column("occupancy_pct", "DOUBLE", "Resident warps as a share of the most that an SM can hold"),
     Column("blocks_per_sm", "BIGINT", "Blocks that an SM holds at once"),
-    Column("active_warps", "BIGINT", f"Their warps; {ENOUGH_WARPS} usually suffice to hide latency"),
-    Column("limited_by", "VARCHAR", "What allows no more blocks"),
+    Column("active_warps", "BIGINT", f"The warps of these blocks; {ENOUGH_WARPS} usually suffice to hide latency"),
+    Column("limited_by", "VARCHAR", "What limits the number of blocks"),
     Column("next_step", "VARCHAR", "What one more block per SM would need"),
-    Column("shared_cliff_bytes", "BIGINT", "Shared memory that a block may add before one block fewer fits"),
+    Column("shared_cliff_bytes", "BIGINT", "Shared memory that a block can add before one block fewer fits"),
     Column("double_buffered_blocks", "BIGINT", "Blocks that fit with twice the shared memory: two buffers for one"),
-    Column("double_buffered_pct", "DOUBLE", "Occupancy with these"),
+    Column("double_buffered_pct", "DOUBLE", "Occupancy with these blocks"),
     Column("best_block", "BIGINT", "Largest block of the highest occupancy, as cudaOccupancyMaxPotentialBlockSize"),
-    Column("best_pct", "DOUBLE", "Occupancy with that"),
+    Column("best_pct", "DOUBLE", "Occupancy with this block size"),
 )
 
 
@@ -54,7 +54,7 @@ def shared_of(text: str | None) -> int:
     """
     found = 0 if text is None else parse_bytes(text, flag="--shared")
     if found > _MOST_SHARED:
-        raise UsageError(f"--shared {text} is more than any SM has", "a block has 227 KiB at most on sm_90")
+        raise UsageError(f"--shared {text} is more than any SM has", "a block can use at most 227 KiB on sm_90")
     return found
 
 
@@ -82,7 +82,7 @@ def answer(wanted: Wanted, architecture: str | None) -> Answer:
         UsageError: A number is none that a GPU could have, or the architecture is not in the catalog.
     """
     if wanted.registers is not None and wanted.registers > _MOST_REGISTERS:
-        raise UsageError(f"a thread has {_MOST_REGISTERS} registers at most", "ptxas says how many it used")
+        raise UsageError(f"a thread can use at most {_MOST_REGISTERS} registers", "ptxas says how many it used")
     meant = capability(architecture) if architecture else None
     found = [row for row in fitting([wanted]) if meant in (None, row["compute_capability"])]
     rows = [[row[column.name] for column in COLUMNS] for row in found]
@@ -108,7 +108,7 @@ def capability(architecture: str) -> str:
 def _notes(wanted: Wanted, rows: list[dict[str, Any]]) -> list[str]:
     said = []
     if wanted.registers is None:
-        said.append("registers were not given and do not count here: --registers, as ptxas -v says")
+        said.append("registers were not given and are not taken into account: --registers, as ptxas -v prints")
     few = [row["compute_capability"] for row in rows if 0 < row["active_warps"] < ENOUGH_WARPS]
     if few:
         said.append(f"fewer than {ENOUGH_WARPS} active warps on {', '.join(few)}: seldom enough to hide latency")

@@ -87,10 +87,10 @@ def _ratio(part: Part, limits: Limits) -> list[str]:
         return [dear] if ratio > limits.many else []
     through = len(staged(part))
     if not through or _number(part.kernel.architecture) < _ASYNC_SINCE:
-        low = f"{per} (below {few}): such a loop is usually limited by memory; use more often what is loaded"
+        low = f"{per} (below {few}): such a loop is usually memory-bound; reuse loaded values more often"
         return [low] if part.multiply_adds and ratio < limits.few else []
     if ratio < limits.few:
-        advice = f"asynchronous copies (cp.async) pay below {few}; a second buffer takes as much shared memory again"
+        advice = f"asynchronous copies (cp.async) pay below {few}; a second buffer doubles the shared memory"
     elif ratio > limits.many:
         advice = f"above {many}, asynchronous copies cost more than they hide; change the algorithm instead"
     else:
@@ -103,13 +103,13 @@ def _ratio(part: Part, limits: Limits) -> list[str]:
 def _widths(part: Part, limits: Limits) -> list[str]:
     if beside := neighbors(part):
         where = f"{beside} of {part.counted['global_load']} loads are of neighboring addresses, 32 bits each"
-        return [f"{where}: one 64- or 128-bit load does for two or four of them where the address is aligned"]
+        return [f"{where}: one 64- or 128-bit load replaces two or four of them where the address is aligned"]
     ratio = part.compute_per_load
     widths = part.widths("global_load", "global_store", "async_copy")
     if ratio is None or ratio >= limits.few or not widths or max(widths) >= _WIDE:
         return []
     what = f"global access is {max(widths)} bits wide at most ({_many(sum(widths.values()), 'instruction')})"
-    return [f"{what}: 128-bit access (float4) moves the same bytes with fewer"]
+    return [f"{what}: 128-bit access (float4) moves the same bytes with fewer instructions"]
 
 
 def _local(part: Part) -> list[str]:
@@ -125,7 +125,7 @@ def _unknown(part: Part) -> list[str]:
     if part.loop or not part.unknown:
         return []
     names = ", ".join(f"{name} x{count}" for name, count in part.unknown.items())
-    return [f"not in the catalog of instructions: {names}"]
+    return [f"not in the instruction catalog: {names}"]
 
 
 def _in_runs(offsets: set[int]) -> int:

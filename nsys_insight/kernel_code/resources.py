@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 COLUMNS = (
     Column("name", "VARCHAR", "The kernel"),
     Column("architecture", "VARCHAR", "What it was compiled for"),
-    Column("registers_per_thread", "BIGINT", "Registers per thread, as the compiler says"),
+    Column("registers_per_thread", "BIGINT", "Registers per thread, from the compiler"),
     Column(
         "spill_store_bytes", "BIGINT", "Bytes of spill stores in the code, per thread; NULL where the text has none"
     ),
     Column("spill_load_bytes", "BIGINT", "Bytes of spill loads in the code, per thread"),
     Column("stack_bytes", "BIGINT", "Stack frame per thread"),
-    Column("barriers", "BIGINT", "Barriers of the block that it uses", detail=True),
+    Column("barriers", "BIGINT", "Block barriers that it uses", detail=True),
     Column("static_shared_bytes", "BIGINT", "Static shared memory per block"),
     Column("dynamic_shared_bytes", "BIGINT", "Dynamic shared memory per block: the trace's, else what was given"),
     Column("constant_bytes", "BIGINT", "Constant memory, parameters included", detail=True),
@@ -38,10 +38,10 @@ COLUMNS = (
     Column("block", "BIGINT", "Threads of a block: the trace's, else what was given, else the best size"),
     Column("occupancy_pct", "DOUBLE", "Theoretical occupancy with that block"),
     Column("blocks_per_sm", "BIGINT", "Blocks that an SM holds at once"),
-    Column("limited_by", "VARCHAR", "What allows no more blocks"),
+    Column("limited_by", "VARCHAR", "What limits the number of blocks"),
     Column("next_step", "VARCHAR", "What one more block per SM would need", detail=True),
     Column("best_block", "BIGINT", "Largest block of the highest occupancy, as cudaOccupancyMaxPotentialBlockSize"),
-    Column("best_pct", "DOUBLE", "Occupancy with that"),
+    Column("best_pct", "DOUBLE", "Occupancy with this block size"),
     Column("mangled_name", "VARCHAR", "The linker's name", detail=True),
     Column("reading", "VARCHAR", "What stands out"),
 )
@@ -79,12 +79,12 @@ def answer(
     """
     found = [(usage, demangled(usage.name)) for usage in usages(lines)]
     if not found:
-        raise TraceError(f"{source} says nothing of the resources of kernels", _NOTHING)
+        raise TraceError(f"{source} has no resource usage of kernels", _NOTHING)
     names = [name for _, name in found]
     if kernel is not None:
         found = [(usage, name) for usage, name in found if kernel.lower() in name.lower() or kernel in usage.name]
         if not found:
-            raise UsageError(f"no kernel is called {kernel!r}", f"there are: {', '.join(map(readable, names[:8]))}")
+            raise UsageError(f"no kernel is named {kernel!r}", f"there are: {', '.join(map(readable, names[:8]))}")
     launched = trace.dicts(query("internal/kernel_code/launches")) if trace else []
     cases = []
     for usage, name in found:
@@ -143,7 +143,7 @@ class Case:
         stores, loads = usage.spill_store_bytes or 0, usage.spill_load_bytes or 0
         if stores + loads:
             what = f"spill stores of {stores} bytes and loads of {loads}"
-            said.append(f"{what}: keep less alive in a thread, or allow it more registers")
+            said.append(f"{what}: keep fewer values live in a thread, or allow it more registers")
         elif usage.stack_bytes:
             spilled = "spilled registers, " if usage.spill_store_bytes is None else ""
             said.append(f"a stack frame of {usage.stack_bytes} bytes: {spilled}an array indexed at run time, or a call")
@@ -158,7 +158,7 @@ class Case:
             )
         traced = self.launch.get("registers")
         if traced is not None and traced != max(usage.registers or 0, _LEAST_REGISTERS):
-            said.append(f"the trace ran it with {traced} registers: another build")
+            said.append(f"the trace ran it with {traced} registers: a different build")
         return [*said, *([usage.remark] if usage.remark else [])]
 
 
@@ -171,7 +171,7 @@ def _notes(cases: list[Case], assumed: Assumed, *, is_traced: bool) -> Iterator[
         launched = {one.usage.name for one in cases if "calls" in one.launch}
         yield f"the trace launched {len(launched)} of {len({one.usage.name for one in cases})} kernels"
     elif assumed.block is None:
-        yield "no block size is known: occupancy is that of the best one; give --block, or --trace"
+        yield "the block size is unknown: occupancy is for the best one; give --block or --trace"
     if not all(one.capability for one in cases):
         yield "occupancy needs an architecture of the catalog (nsys-insight peaks --arch all): name it with --arch"
 

@@ -27,7 +27,7 @@ def by_loop(kernel: Kernel, name: str, limits: Limits) -> list[tuple[Any, ...]]:
         count = part.counted
         reading = sentences(part, limits)
         if part is best and len([one for one in parts if one.loop]) > 1:
-            reading.insert(0, "most instructions are executed here")
+            reading.insert(0, "most of the executed instructions are here")
         rows.append((
             name, part.name, part.place, part.instructions, part.multiply_adds, part.loads, part.compute_per_load,
             _texts(part.widths("global_load", "async_copy")), _texts(part.widths("global_store")),

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 # Older ones encode and schedule otherwise; newer ones are read, and what is unknown of them is counted as such.
 _OLDEST, _NEWEST = 70, 121
-_ANSWERS = {
+ANSWERS = {
     "loop": ("Kernels and their loops", columns.LOOPS, rows.by_loop),
     "class": ("Instructions by class", columns.CLASSES, rows.by_class),
     "line": ("Lines that stall most", columns.LINES, rows.by_line),
 }
-BY = tuple(_ANSWERS)
+BY = tuple(ANSWERS)
 
 
 @dataclass
@@ -59,7 +59,7 @@ def answer(
         ToolError: It is a binary file, and no disassembler is here.
     """
     read, seen = _Read(), 0
-    title, made, make = _ANSWERS[by]
+    title, made, make = ANSWERS[by]
     with opened(file) as found:
         for one in found:
             seen += 1
@@ -75,10 +75,10 @@ def answer(
     if not seen:
         raise nothing(file)
     if architecture and not read.names:
-        raise UsageError(f"there is no code of {architecture} in {file}", "leave out --arch to see what there is")
+        raise UsageError(f"there is no code for {architecture} in {file}", "omit --arch to see all of it")
     empty = "nothing"
     if kernel and not read.kernels:
-        empty = f"no kernel is called {kernel!r}; there are: {', '.join(map(readable, read.names[:8]))}"
+        empty = f"no kernel is named {kernel!r}; there are: {', '.join(map(readable, read.names[:8]))}"
     return of_rows(made, read.rows, report="sass", title=title, notes=tuple(_notes(read, by)), empty=empty)
 
 
@@ -101,13 +101,13 @@ def _bare(architecture: str) -> str:
 
 def _notes(read: _Read, by: str) -> Iterator[str]:
     if read.old:
-        yield f"left out: code of {', '.join(sorted(read.old))}; sm_{_OLDEST} and newer is read"
+        yield f"left out: code for {', '.join(sorted(read.old))}; sm_{_OLDEST} and newer is read"
     if read.new:
         names = ", ".join(sorted(read.new))
-        yield f"{names} is newer than the catalog of instructions: what it does not have counts as unknown"
+        yield f"{names} is newer than the catalog of instructions: instructions that are not in it count as unknown"
     if read.cut:
         more = f", and of {len(read.cut) - 3} more" if len(read.cut) > 3 else ""
-        yield f"the text is incomplete, counts are of what there is: {'; '.join(read.cut[:3])}{more}"
+        yield f"the text is incomplete, and counts cover only what is there: {'; '.join(read.cut[:3])}{more}"
     if by == "line" and read.kernels and not read.rows:
         yield "no stall samples in this file: give ncu's source page (ncu --import FILE.ncu-rep --csv --page source)"
     if read.kernels < len(read.names):

@@ -49,7 +49,7 @@ def disassembled(file: Path, head: bytes) -> Iterator[Iterator[str]]:
         command = [str(cuobjdump), "-sass", str(file)]
     else:
         raise ToolError(
-            f"{file} is machine code, and neither cuobjdump nor nvdisasm is installed here",
+            f"{file} is machine code, but neither cuobjdump nor nvdisasm is installed here",
             f"{_INSTALL}; or run cuobjdump -sass {file.name} > sass.txt where they are, and give sass.txt",
         )
     # cuobjdump starts the nvdisasm that it finds.

@@ -127,7 +127,7 @@ def _own(path: Path, key: str) -> list[CatalogEntry]:
         raise UsageError(f"an entry of {path} lacks {error}", hint) from None
     except (OSError, ValueError, TypeError, AttributeError, duckdb.Error) as error:
         reason = str(error).partition("\n")[0]
-        raise UsageError(f"{path} is not as it should be: {reason}", hint) from None
+        raise UsageError(f"{path} is not valid: {reason}", hint) from None
     return entries
 
 

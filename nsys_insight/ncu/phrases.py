@@ -46,7 +46,7 @@ def strategy(kernel: KernelReport, one: Strategy) -> list[str]:
         f"because {'; '.join(f'{finding.rule}: {proof(finding)}' for finding in one.findings)}",
         *([f"takes {' and '.join(takes)}"] if takes else []),
         *(f"not together with {numbers[name]}: {why}" for name, why in one.conflicts.items()),
-        f"reckoned so: {one.gain}",
+        f"calculated as: {one.gain}",
     ]
 
 
@@ -57,7 +57,7 @@ def headline(report: NcuReport) -> str:
     kernels = _many(len(report.kernels), "kernel", "kernels")
     return (
         f"{report.name}: {_many(launches, 'launch', 'launches')} of {kernels} on"
-        f" {report.gpu or 'no GPU'}, {spent} under ncu, which serialises kernels: compare shares, not durations."
+        f" {report.gpu or 'no GPU'}, {spent} under ncu, which serializes kernels: compare shares, not durations."
     )
 
 

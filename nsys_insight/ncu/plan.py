@@ -29,15 +29,15 @@ PASSES = {"basic": 10, "detailed": 20, "full": 38}
 _FULL_UP_TO, _DETAILED_UP_TO = 10, 50
 # Launches of each kernel looked at in search of the shortest run that has all of them.
 _CANDIDATES = 2_000
-_COLUMNS = {
-    "ncu_id": "ncu's number of the launch in the report",
-    "planned": "Whether it is one of the kernels asked for; others of the same function are profiled along",
+COLUMNS = {
+    "ncu_id": "ncu's number for the launch in the report",
+    "planned": "Whether it is one of the requested kernels; others of the same function are profiled with them",
     "name": "The kernel",
     "grid": "Blocks in the grid, x, y and z",
     "block": "Threads in a block, x, y and z",
-    "match_index": "Its number among the launches that match the filters, from 0",
+    "match_index": "Number among the launches that match the filters, from 0",
     "start_ns": "When it ran in the trace",
-    "duration_ns": "How long it took there",
+    "duration_ns": "Duration in the trace",
     "kernel_time_pct": "Share of kernel time of all launches of this kernel and configuration, in the range if any",
 }
 
@@ -88,13 +88,15 @@ def make(  # noqa: PLR0913 - what can be asked for
     if not targets:
         raise _nothing(trace, kernels, bound)
     if scope and not captured.PLAIN_NAME.fullmatch(scope):
-        raise UsageError(f"ncu's filter takes no range of the name {scope!r}", "give --nvtx '' to count all launches")
+        raise UsageError(
+            f"ncu's filter does not accept a range named {scope!r}", "give --nvtx '' to count all launches"
+        )
     counted = _counted(scoped, targets)
     first, last = _window(scoped, counted, len(targets), captured.steady_window(trace, targets[0]["process_id"]))
     answer = scoped.query(_launches(configured, counted, (first, last)))
     answer = replace(
         answer,
-        columns=tuple(replace(column, description=_COLUMNS[column.name]) for column in answer.columns),
+        columns=tuple(replace(column, description=COLUMNS[column.name]) for column in answer.columns),
         report="ncu plan",
         title="Launches that ncu will profile",
     )
@@ -112,9 +114,9 @@ def make(  # noqa: PLR0913 - what can be asked for
     if folder:
         notes.append(f"the program ran in {folder}")
     if any(MASK in word for word in app):
-        notes.append(f"{MASK} stands for what looks like a secret in the program's command line: put it in its place")
+        notes.append(f"{MASK} replaces what looks like a secret in the program's command line: insert the secret there")
     if not app:
-        notes.append("the trace does not say how the program was started: put its command line for YOUR_PROGRAM")
+        notes.append("the trace does not say how the program was started: replace YOUR_PROGRAM with its command line")
     return Plan(tuple(options), answer, sections, count, tuple(notes), app)
 
 
@@ -236,7 +238,7 @@ def _window(trace: Session, counted: str, targets: int, settled: tuple[int, int]
             if best is None or run[1] - run[0] < best[1] - best[0]:
                 best = run
     if best is None:
-        raise TraceError("the kernels asked for are too far apart for one command", "name fewer: --kernel NAME")
+        raise TraceError("the requested kernels are too far apart for one command", "name fewer: --kernel NAME")
     return best
 
 

@@ -11,14 +11,14 @@ from nsys_insight.session.answer import Answer, Column, of_rows
 if TYPE_CHECKING:
     from nsys_insight.ncu.measured import Measured
 
-_COLUMNS = (
+COLUMNS = (
     Column("name", "VARCHAR", "The kernel"),
-    Column("report", "VARCHAR", "The report of ncu that it is in", detail=True),
+    Column("report", "VARCHAR", "The ncu report it is in", detail=True),
     Column("grid", "VARCHAR", "Blocks in the grid"),
     Column("launches", "BIGINT", "Launches profiled; figures are their medians", detail=True),
     Column("duration_ns", "DOUBLE", "Duration under ncu"),
     Column("precision", "VARCHAR", "The precision of most of its operations"),
-    Column("flop_count", "DOUBLE", "Operations in it, with those on what fills up tiles; NULL: not counted"),
+    Column("flop_count", "DOUBLE", "Operations in it, including those on tile padding; NULL if not counted"),
     Column("other_flop_count", "DOUBLE", "Operations in other precisions", detail=True),
     Column("bytes", "DOUBLE", "Bytes read from DRAM and written to it"),
     Column("l2_bytes", "DOUBLE", "Bytes between L1 and L2"),
@@ -27,22 +27,22 @@ _COLUMNS = (
     Column("l2_intensity_ratio", "DOUBLE", "Operations per byte between L1 and L2"),
     Column("l1_intensity_ratio", "DOUBLE", "Operations per byte at L1", detail=True),
     Column("tflop_per_s", "DOUBLE", "Attained, in 10^12 operations per second"),
-    Column("compute_pct", "DOUBLE", "Of the precision's peak at the clock under ncu"),
+    Column("compute_pct", "DOUBLE", "Share of the precision's peak at the clock under ncu"),
     Column("bytes_per_s", "DOUBLE", "Attained bandwidth of DRAM"),
-    Column("bandwidth_pct", "DOUBLE", "Of its peak at the clock under ncu"),
+    Column("bandwidth_pct", "DOUBLE", "Share of its peak at the clock under ncu"),
     Column("roof", "VARCHAR", "The lower roof at this intensity: memory or compute"),
     Column("roof_pct", "DOUBLE", "Attained share of that roof"),
     Column("l2_bytes_per_s", "DOUBLE", "What L2 sent to the SMs", detail=True),
-    Column("l2_bandwidth_pct", "DOUBLE", "Of its peak at the clock under ncu"),
-    Column("l1_bytes_per_s", "DOUBLE", "What L1 sent to registers, of global and local memory", detail=True),
-    Column("l1_bandwidth_pct", "DOUBLE", "Of its peak at the clock under ncu"),
-    Column("l1_passes_pct", "DOUBLE", "Passes of the data stage of L1 and shared memory, of their peak"),
-    Column("ceiling", "VARCHAR", "The ceiling that it is nearest to: compute, DRAM, L2, or L1 by bytes or passes"),
+    Column("l2_bandwidth_pct", "DOUBLE", "Share of its peak at the clock under ncu"),
+    Column("l1_bytes_per_s", "DOUBLE", "Bytes per second from L1 to registers, global and local memory", detail=True),
+    Column("l1_bandwidth_pct", "DOUBLE", "Share of its peak at the clock under ncu"),
+    Column("l1_passes_pct", "DOUBLE", "Passes of the data stage of L1 and shared memory, share of their peak"),
+    Column("ceiling", "VARCHAR", "The nearest ceiling: compute, DRAM, L2, or L1 by bytes or passes"),
     Column("ceiling_pct", "DOUBLE", "Attained share of that ceiling"),
 )  # fmt: skip
-_AGAINST = (
-    Column("efficiency_pct", "DOUBLE", "The baseline's duration as a share of this one's: 100 is as quick"),
-    Column("work_ratio", "DOUBLE", "Operations as a multiple of the baseline's; far from 1, it is another problem"),
+AGAINST = (
+    Column("efficiency_pct", "DOUBLE", "The baseline's duration as a share of this one's: 100 is equally fast"),
+    Column("work_ratio", "DOUBLE", "Operations as a multiple of the baseline's; far from 1, the problem differs"),
     Column("bytes_ratio", "DOUBLE", "Bytes of DRAM as a multiple of the baseline's"),
 )
 # Up to here two kernels count as doing the same work: tiles are filled up by a few percent.
@@ -56,7 +56,7 @@ def answer(measured: Measured, *, kernel: str | None = None, baseline: dict[str,
         UsageError: No kernel is called so.
     """
     rows = _rows(measured, kernel)
-    columns: tuple[Column, ...] = _COLUMNS
+    columns: tuple[Column, ...] = COLUMNS
     notes = []
     unknown = sum(row["flop_count"] is None for row in rows)
     if unknown:
@@ -65,12 +65,14 @@ def answer(measured: Measured, *, kernel: str | None = None, baseline: dict[str,
             " which counts them; half-precision multiply-adds that may be moves do not count"
         )
     if baseline:
-        columns = (*_COLUMNS[:5], *_AGAINST, *_COLUMNS[5:])
+        columns = (*COLUMNS[:5], *AGAINST, *COLUMNS[5:])
         rows = [row | _beside(row, baseline) for row in rows]
         notes.append(f"the baseline is {baseline['name']}, {baseline['duration_ns'] / 1e3:,.2f} µs under ncu")
         other = sum(not 1 / _SAME_WORK <= (row["work_ratio"] or 1) <= _SAME_WORK for row in rows)
         if other:
-            notes.append(f"{other} of {len(rows)} do other work than the baseline: compare tflop_per_s, not durations")
+            notes.append(
+                f"{other} of {len(rows)} do different work than the baseline: compare tflop_per_s, not durations"
+            )
     found = [[row[column.name] for column in columns] for row in rows]
     return of_rows(
         columns, found, report="ncu roofline", title="Under the roofline, as ncu counted", notes=tuple(notes),
@@ -87,7 +89,7 @@ def baseline_of(measured: Measured, kernel: str | None) -> dict[str, Any]:
     """
     row = _rows(measured, kernel)[0]
     if not row["duration_ns"]:
-        raise TraceError("of the baseline no duration is known", "import its raw page, or its details page")
+        raise TraceError("the duration of the baseline is unknown", "import its raw page, or its details page")
     return row
 
 
@@ -96,7 +98,7 @@ def _rows(measured: Measured, kernel: str | None) -> list[dict[str, Any]]:
     meant = [row for row in rows if kernel is None or kernel.lower() in row["name"].lower()]
     if not meant:
         names = ", ".join(dict.fromkeys(row["name"][:40] for row in rows[:8]))
-        raise UsageError(f"no kernel is called {kernel!r}", f"there are: {names}")
+        raise UsageError(f"no kernel is named {kernel!r}", f"there are: {names}")
     return meant
 
 

@@ -115,7 +115,7 @@ def next_measurement(
         first = strategies[0]
         metric = next(iter(first.findings[0].evidence), "duration_ns")
         said.append(
-            f"one change, then the same again: {first.title.lower()}, and nsys-insight ncu diff BEFORE AFTER"
+            f"make one change, then profile again: {first.title.lower()}, and nsys-insight ncu diff BEFORE AFTER"
             f" --kernel {name} --metric {metric}"
         )
     return said
@@ -151,7 +151,7 @@ def _attained(roof: dict[str, Any] | None) -> str:
 
 def _baseline(row: dict[str, Any], baseline: dict[str, Any] | None) -> str:
     if baseline is None:
-        return "not given: ncu report … --against FILE, a capture of the library's kernel or of the last version"
+        return "not given: ncu report … --against FILE, a profile of the library's kernel or of the previous version"
     if not row["duration_ns"]:
         return f"{baseline['name']}: the duration of this kernel was not collected"
     share = 100 * baseline["duration_ns"] / row["duration_ns"]

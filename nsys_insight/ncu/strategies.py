@@ -135,7 +135,7 @@ def _why(first: Strategy, second: Strategy, row: dict[str, Any]) -> str:
         ("shared memory", first.more_shared_bytes, second.more_shared_bytes),
     ):
         if one * other < 0:
-            return f"one takes {what}, the other gives it back"
+            return f"one uses {what}, the other frees it"
     alone = min(row["first_warps"], row["second_warps"])
     if alone > row["both_warps"] and row["both_warps"] < row["enough"]:
         warps = "no block fits" if not row["both_warps"] else f"{row['both_warps']} active warps are left on an SM"

@@ -22,7 +22,7 @@ _SUMMARY = (
     ("share_pct", "DOUBLE"), ("bound", "VARCHAR"), ("sm_pct", "DOUBLE"), ("dram_pct", "DOUBLE"),
     ("occupancy_pct", "DOUBLE"), ("worst", "VARCHAR"),
 )  # fmt: skip
-_DIFF = (
+DIFF = (
     ("name", "VARCHAR"), ("before_ns", "DOUBLE"), ("after_ns", "DOUBLE"), ("delta_pct", "DOUBLE"),
     ("verdict", "VARCHAR"), ("metric", "VARCHAR"), ("before", "DOUBLE"), ("after", "DOUBLE"),
     ("new_findings", "VARCHAR"), ("gone_findings", "VARCHAR"), ("match", "VARCHAR"),
@@ -54,7 +54,7 @@ def summary(report: NcuReport, stream: TextIO, width: int | None) -> None:
     for kernel in report.kernels:
         name = fit(readable(kernel.row["kernel"]), 60)
         if not kernel.strategies:
-            page.paragraph(f"{name}: no strategy follows from what was measured")
+            page.paragraph(f"{name}: no strategy follows from the measurements")
             continue
         first = kernel.strategies[0]
         page.paragraph(f"{name}: {first.title}; {phrases.strategy(kernel, first)[0]}")
@@ -79,7 +79,7 @@ class _Terminal:
             self.paragraph(f"because {phrases.proof(finding)}{phrases.estimate(finding)}", "     ")
             self.paragraph(f"do: {finding.action}", "     ")
         if not kernel.findings:
-            self.paragraph("No rule found anything.", "   ")
+            self.paragraph("No rule applies.", "   ")
         for line in phrases.beside(kernel):
             self.paragraph(line, "   ")
         self.stream.write("\n")
@@ -130,7 +130,7 @@ def markdown(report: NcuReport, stream: TextIO, detailed: int) -> None:
             proof = _escaped(phrases.proof(finding)) + phrases.estimate(finding)
             stream.write(f"  because {proof}.\n  *Do:* {_escaped(finding.action)}\n")
         if not kernel.findings:
-            stream.write("No rule found anything.\n")
+            stream.write("No rule applies.\n")
         stream.writelines(f"\n{_escaped(line)}\n" for line in phrases.beside(kernel))
         if kernel.strategies:
             stream.write("\n")
@@ -158,7 +158,7 @@ def diff(compared: list[Compared]) -> Answer:
         )
         for one in compared
     ]  # fmt: skip
-    return _answer("Before and after", _DIFF, rows, "ncu diff")
+    return _answer("Before and after", DIFF, rows, "ncu diff")
 
 
 def _summary(report: NcuReport) -> Answer:

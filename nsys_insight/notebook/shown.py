@@ -27,7 +27,7 @@ class ShownAnswer(Answer):
         more = f"{ROWS} of {self.row_count:,} rows; .frame() has all" if self.row_count > ROWS else ""
         parts: Any = environment().get_template("notebook.html.j2").module
         notes = [printable(note) for note in (*self.notes, *self.left_out)]
-        return _styled(parts.answer(printable(self.title or self.report), shown, notes, printable(self.empty), more))
+        return _styled(parts.answer(printable(self.heading or self.report), shown, notes, printable(self.empty), more))
 
 
 class ShownDiagnosis(Diagnosis):

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 PARAM = Param(
     "ranks", str, None,
-    "Of several ranks: all added up, with the least and the most of one, or a row for each; by default added up where"
-    " the traces are known to be a run and the report can be added up. Of one trace, its processes that run NCCL",
+    "For several ranks: all summed, with the minimum and maximum of a rank, or a row for each; by default "
+    "summed if the traces are known to be one run and the report can be summed. For one trace, its processes that run "
+    "NCCL",
     ("sum", "each"),
 )  # fmt: skip
 
@@ -48,10 +49,10 @@ class AddedUp:
         """The columns that are added, with what they mean."""
         unit = self.spread.rpartition("_")[2]
         return {
-            "ranks": "How many ranks have such a row",
-            f"rank_min_{unit}": f"The least {self.spread} of a rank; 0 if one has no such row",
-            f"rank_max_{unit}": f"The most {self.spread} of a rank",
-            "max_rank": "Which rank that is",
+            "ranks": "Number of ranks with such a row",
+            f"rank_min_{unit}": f"The smallest {self.spread} of a rank; 0 if one has no such row",
+            f"rank_max_{unit}": f"The largest {self.spread} of a rank",
+            "max_rank": "The rank that has it",
         }
 
     def columns(self, of_report: Mapping[str, str]) -> dict[str, str]:

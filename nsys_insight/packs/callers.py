@@ -10,9 +10,9 @@ from dataclasses import replace
 from nsys_insight.packs.params import Param
 
 _CHOICES = frozenset({"caller", "stack"})
-_STACK = Param("stack", int, 5, "With --group-by stack: how many frames, from the caller outwards", least=1)
+_STACK = Param("stack", int, 5, "With --group-by stack: number of frames, from the caller outwards", least=1)
 _MEANING = (
-    "the caller (the innermost frame of Python, else the operator, else the program's own function),"
+    "the caller (the innermost Python frame, else the operator, else the program's own function),"
     " or the caller with the frames around it"
 )
 # Asked for nothing but these choices: what tells callers takes time to find.

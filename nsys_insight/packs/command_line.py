@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.ingest.scope import words
 from nsys_insight.packs.step_options import PARAMS
 
 if TYPE_CHECKING:
@@ -27,6 +28,5 @@ def command(report: str, path: str | Sequence[str], scope: Mapping[str, Any], st
 
 def flags(scope: Mapping[str, Any], steps: Mapping[str, Any]) -> list[str]:
     """Write the parts of a scope, and options about steps, as flags and values."""
-    given = {f"--{part.removesuffix('_ns')}": value for part, value in scope.items()}
-    given |= {PARAMS[option].flag: value for option, value in steps.items()}
-    return [str(word) for pair in given.items() for word in pair]
+    of_steps = [word for option, value in steps.items() for word in (PARAMS[option].flag, str(value))]
+    return [*words(scope), *of_steps]

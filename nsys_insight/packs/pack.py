@@ -14,7 +14,7 @@ from nsys_insight.sql.parameters import bind
 if TYPE_CHECKING:
     from pathlib import Path
 
-HINT = "nsys-insight packs new NAME writes a pack to begin with"
+HINT = "nsys-insight packs new NAME writes a pack to start from"
 _BEFORE_RANKS = 2
 
 
@@ -34,13 +34,15 @@ class Pack:
             user's own.
         place: Where it stands in its topic.
         question: The question that it answers, for the README.
-        example: What to type behind its name in the README.
+        examples: What to type behind its name and the trace; the help shows them, the page of reports the first.
         page: Whether the page has it.
         agent: What a coding agent is shown of it: how many rows of which columns.
         ranks: How the ranks of a run are added up, as the header says it; empty if they are not.
         main: The columns that matter most, in the order in which a terminal shows them; where it is too narrow, the
             others are hidden first, then the last of these.
-        details: The columns that a terminal hides first, and pages, too, where nothing is known of them.
+        details: The columns that a terminal hides first, but for those in `main`, and where nothing is known of them it
+            shows none, nor do pages.
+        shares: Of what columns in percent are a share, where their names do not say it.
     """
 
     name: str
@@ -56,10 +58,11 @@ class Pack:
     notes: dict[str, str] = field(default_factory=dict)
     main: tuple[str, ...] = ()
     details: tuple[str, ...] = ()
+    shares: dict[str, str] = field(default_factory=dict)
     topic: str = ""
     place: int = 0
     question: str = ""
-    example: str = ""
+    examples: tuple[str, ...] = ()
     page: bool = True
     agent: AgentTable | None = None
     ranks: dict[str, Any] = field(default_factory=dict)
@@ -104,9 +107,7 @@ def parse(path: Path) -> Pack:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"{path} cannot be read: {error}", "nsys-insight packs lists the packs that there are"
-        ) from None
+        raise UsageError(f"{path} cannot be read: {error}", "nsys-insight packs lists all packs") from None
     header, sql = split(text)
     if header is None:
         raise UsageError(f"{path.name} does not begin with a header: /* … */ that holds TOML", HINT)
@@ -128,10 +129,11 @@ def parse(path: Path) -> Pack:
             notes=notes,
             main=tuple(facts.get("main", ())),
             details=tuple(facts.get("details", ())),
+            shares=facts.get("shares", {}),
             topic=facts.get("topic", ""),
             place=facts.get("place", 0),
             question=facts.get("question", ""),
-            example=facts.get("example", ""),
+            examples=tuple(facts.get("examples", ())),
             page=facts.get("page", True),
             agent=AgentTable(facts["agent"]["rows"], tuple(facts["agent"]["columns"])) if "agent" in facts else None,
             ranks=facts.get("ranks", {}),
@@ -139,4 +141,4 @@ def parse(path: Path) -> Pack:
     except KeyError as error:
         raise UsageError(f"the header of {path.name} lacks {error}", HINT) from None
     except (tomllib.TOMLDecodeError, AttributeError, TypeError) as error:
-        raise UsageError(f"the header of {path.name} is not as it should be: {error}", HINT) from None
+        raise UsageError(f"the header of {path.name} is not valid: {error}", HINT) from None

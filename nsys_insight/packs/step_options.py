@@ -19,11 +19,11 @@ METHODS = ("auto", "nvtx", "graph", "sequence", "count")
 PARAMS = {
     param.name: param
     for param in (
-        Param("step_method", str, "auto", "How steps are told", METHODS),
-        Param("step_range", str, None, "Steps are the NVTX ranges of this name (* and ? match anything)"),
-        Param("tokens", int, None, "How many tokens (steps, frames) the trace or scope holds in all", least=1),
-        Param("tokens_per_step", int, None, "How many tokens a step makes for each sequence, if not one", least=1),
-        Param("batch", int, None, "How many sequences a step works on, if not one", least=1),
+        Param("step_method", str, "auto", "How to find steps", METHODS),
+        Param("step_range", str, None, "Steps are the NVTX ranges of this name (* and ? are wildcards)"),
+        Param("tokens", int, None, "Number of tokens (steps, frames) in the trace or scope", least=1),
+        Param("tokens_per_step", int, None, "Tokens that a step makes for each sequence, if not one", least=1),
+        Param("batch", int, None, "Sequences that a step works on, if not one", least=1),
     )
 }
 
@@ -45,10 +45,11 @@ class StepOptions:
         """Refuse what contradicts itself."""
         if self.tokens and (self.tokens_per_step or self.batch):
             raise UsageError(
-                "--tokens is all tokens, so it cannot go with --tokens-per-step or --batch", "give one or the other"
+                "--tokens is the total, so it cannot be combined with --tokens-per-step or --batch",
+                "give one or the other",
             )
         if self.step_range and self.step_method not in ("auto", "nvtx"):
-            raise UsageError(f"--step-range is not for --step-method {self.step_method}", "leave one of them out")
+            raise UsageError(f"--step-range is not for --step-method {self.step_method}", "omit one of them")
         if self.step_method == "count" and not self.tokens:
             raise UsageError("--step-method count needs the number of tokens", "give it: --tokens N")
 

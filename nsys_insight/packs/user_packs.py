@@ -63,7 +63,7 @@ def user_packs() -> UserPacks:
 def unusable(name: str) -> str:
     """Say why a pack cannot have this name; empty if it can."""
     if not _NAME.fullmatch(name):
-        return f"{name!r} cannot be a command: use small letters, digits and dashes"
+        return f"{name!r} cannot be a command: use lowercase letters, digits and dashes"
     if name in COMMANDS or any(name == pack.name or name in pack.aliases for pack in built_in().values()):
         return f"{name} is a command already: rename the file"
     return ""

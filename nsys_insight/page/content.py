@@ -74,16 +74,24 @@ class Content:
         return command_line.command(report, self.path, self.scope, self.steps.taken_by(built_in()[report]))
 
     @property
+    def piece(self) -> str:
+        """What to type for a page of a piece of the run, but for its window; "" where one narrows it already."""
+        if {"from_ns", "to_ns"} & self.scope.keys():
+            return ""
+        return printable(command_line.command("report", self.path, self.scope, self.steps.given))
+
+    @property
     def narrowed(self) -> str:
         """The flags of the scope and about steps, as typed."""
         return shlex.join(command_line.flags(self.scope, self.steps.given))
 
     @property
     def topics(self) -> dict[Topic, list[Report]]:
-        """The reports by topic."""
+        """The reports by topic; of one rank, what is about several is none."""
         return {
-            topic: [self.reports[pack.name] for pack in packs if pack.name in self.reports]
+            topic: found
             for topic, packs in by_topic().items()
+            if (found := [self.reports[pack.name] for pack in packs if pack.name in self.reports])
         }
 
 

@@ -32,7 +32,7 @@ def page_kind(output: Path | None, template: str) -> str:
             "name it report.html or report.md",
         )
     if template == "agent" and kind == "html":
-        raise UsageError("what an agent reads is Markdown", "name it report.md, or leave --template agent out")
+        raise UsageError("the agent template is Markdown", "name it report.md, or omit --template agent")
     return "agent" if template == "agent" else kind
 
 
@@ -69,14 +69,8 @@ def _page_text(trace: Session, kind: str, steps: StepOptions, limit: int | None,
         return agent.text(content)
     if kind == "markdown":
         return markdown.text(content, markdown.ROWS if limit is None else limit or None)
-    from nsys_insight.packs.built_in import built_in
     from nsys_insight.page import html
-    from nsys_insight.page.flame import flame
-    from nsys_insight.page.layer import layer
-    from nsys_insight.page.strip import strip
+    from nsys_insight.page.drawn import draw
 
-    trace = one_of(trace, content.diagnosis)
-    options = steps.taken_by(built_in()["cpu-work"])
-    stacks = flame(trace.answer("cpu-work", group_by="stack", **options))
-    rows = html.ROWS if limit is None else limit or None
-    return html.page(content, strip(trace, steps), layer(trace, steps), stacks, rows)
+    drawn = draw(one_of(trace, content.diagnosis), steps, content)
+    return html.page(content, drawn, html.ROWS if limit is None else limit or None)

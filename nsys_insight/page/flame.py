@@ -35,17 +35,18 @@ class Flame:
 
 
 @dataclass
-class _Node:
-    """What was called from one place, and for how long."""
+class Node:
+    """What was called from one place, or is inside of one range: for how long, and how often where that is known."""
 
     name: str
     look: str
     time_ns: float = 0.0
-    called: dict[str, _Node] = field(default_factory=dict)
+    calls: int = 0
+    called: dict[str, Node] = field(default_factory=dict)
 
-    def within(self, name: str, look: str, time_ns: float) -> _Node:
+    def within(self, name: str, look: str, time_ns: float) -> Node:
         """Add time to what is called from here by a name."""
-        node = self.called.setdefault(name, _Node(name, look))
+        node = self.called.setdefault(name, Node(name, look))
         node.time_ns += time_ns
         return node
 
@@ -57,7 +58,7 @@ def flame(answer: Answer) -> Flame | None:
     if not any(len(chain) > 1 for chain in chains):
         return None
     skipped = _shared(chains)
-    root = _Node("CPU work that the GPU waits for", "starved")
+    root = Node("CPU work that the GPU waits for", "starved")
     for row in rows:
         root.time_ns += row["time_ns"]
         node = root.within(row["nvtx_path"] or "outside NVTX ranges", "range", row["time_ns"])
@@ -65,12 +66,17 @@ def flame(answer: Answer) -> Flame | None:
         frames = row["what"].split(";")[skipped:] if look == "call" else [row["what"]]
         for frame in frames:
             node = node.within(frame, look, row["time_ns"])
-    levels: list[list[Bar]] = []
-    is_cut = any([_draw(root, 0.0, 0, root.time_ns, levels)])
     largest = sorted(root.called.values(), key=lambda node: -node.time_ns)[:3]
     said = f"{root.name}: {value('time_ns', root.time_ns)}; " + ", ".join(
         f"{printable(node.name)} {value('time_ns', node.time_ns)}" for node in largest
     )
+    return drawn(root, "this CPU work", said)
+
+
+def drawn(root: Node, whole: str, said: str) -> Flame:
+    """Draw what is in a node, level by level; `whole` is what its time is called."""
+    levels: list[list[Bar]] = []
+    is_cut = any([_draw(root, 0.0, 0, (root.time_ns, whole), levels)])
     return Flame(levels, ROW * len(levels), said, is_cut)
 
 
@@ -86,24 +92,26 @@ def _shared(chains: Sequence[Sequence[str]]) -> int:
     return shared
 
 
-def _draw(node: _Node, left: float, depth: int, all_ns: float, levels: list[list[Bar]]) -> bool:
+def _draw(node: Node, left: float, depth: int, whole: tuple[float, str], levels: list[list[Bar]]) -> bool:
     """Draw a node and what it called, the longest first; tell whether something was too small or too deep."""
     while len(levels) <= depth:
         levels.append([])
-    share = node.time_ns / all_ns
+    share = node.time_ns / whole[0]
     name = printable(node.name)
-    tip = f"{name}\n{value('time_ns', node.time_ns)}, {value('work_pct', 100 * share)} of this CPU work"
+    tip = f"{name}\n{value('time_ns', node.time_ns)}, {value('work_pct', 100 * share)} of {whole[1]}"
+    if node.calls:
+        tip += f"\n{node.calls:,} times, {value('time_ns', node.time_ns / node.calls)} on average"
     name = name if depth else f"{name}: {value('time_ns', node.time_ns)}"
     levels[depth].append(Bar(100 * left, 100 * share, node.look, name, tip))
     if depth + 1 >= DEEPEST:
         return bool(node.called)
-    return any([*_below(node, left, depth, all_ns, levels)])
+    return any([*_below(node, left, depth, whole, levels)])
 
 
-def _below(node: _Node, left: float, depth: int, all_ns: float, levels: list[list[Bar]]) -> Iterator[bool]:
+def _below(node: Node, left: float, depth: int, whole: tuple[float, str], levels: list[list[Bar]]) -> Iterator[bool]:
     for called in sorted(node.called.values(), key=lambda each: (-each.time_ns, each.name)):
-        if called.time_ns < LEAST_SHARE * all_ns:
+        if called.time_ns < LEAST_SHARE * whole[0]:
             yield True
         else:
-            yield _draw(called, left, depth + 1, all_ns, levels)
-            left += called.time_ns / all_ns
+            yield _draw(called, left, depth + 1, whole, levels)
+            left += called.time_ns / whole[0]

@@ -20,58 +20,68 @@ if TYPE_CHECKING:
     from nsys_insight.diagnose.diagnosis import Diagnosis
     from nsys_insight.diagnose.result import Finding
     from nsys_insight.page.content import Content, Report
-    from nsys_insight.page.flame import Flame
-    from nsys_insight.page.layer import Layer
-    from nsys_insight.page.strip import Strip
+    from nsys_insight.page.drawn import Drawn
 
 # Rows of a table; the command below it gives all.
 ROWS = 100
 _PAGE = Path(__file__).parent / "templates"
+_STYLES = ("page", "timeline")
+# In the order in which they use each other.
+_SCRIPTS = (
+    "start", "quantities", "tables", "tips", "timeline", "gestures", "walk", "search", "overview", "perfetto",
+    "timelines", "drawer", "widen", "copy", "folding",
+)  # fmt: skip
 
 
-def page(
-    content: Content,
-    strip: Strip | None,
-    layer: Layer | None,
-    flame: Flame | None = None,
-    limit: int | None = ROWS,
-) -> str:
+def page(content: Content, drawn: Drawn, limit: int | None = ROWS) -> str:
     """Write the page, with at most `limit` rows in a table, or all."""
     from markupsafe import Markup
 
-    style, script = (_read(name) for name in ("page.css", "page.js"))
     reports = content.reports
     answers = {name: entry.answer for name, entry in reports.items() if not entry.is_empty}
+    return rendered(
+        "page.html.j2",
+        drawn.data(content.piece),
+        content=content,
+        file=printable(content.file),
+        diagnosis=diagnosis_parts(content.diagnosis, content),
+        drawn=drawn,
+        cards={card["key"]: place for place, card in enumerate(drawn.cards.values())},
+        budget=pictures.budget(answers["classify"]) if "classify" in answers else [],
+        idle=pictures.idle(answers["idle"]) if "idle" in answers else [],
+        top=pictures.top(answers["top"]) if "top" in answers else [],
+        pace=pictures.pace(answers["steps"]) if "steps" in answers else None,
+        roofline=Markup(_roofline(answers["roofline"])) if "roofline" in answers else "",  # noqa: S704 - it escapes its texts itself
+        ncu=_measured(content, limit),
+        topics=[
+            {
+                **topic._asdict(),
+                "reports": [_shown(entry, limit) for entry in found if not entry.is_empty],
+                "empty": [entry for entry in found if entry.is_empty],
+            }
+            for topic, found in content.topics.items()
+        ],
+    )
+
+
+def rendered(template: str, data: dict[str, Any], **values: Any) -> str:
+    """Fill in a page's template; `data` is what its script reads."""
+    from markupsafe import Markup
+
+    style = "\n".join(_read(f"{name}.css") for name in _STYLES)
+    script = "\n".join(_read(f"script/{name}.js") for name in _SCRIPTS)
     return (
         environment()
-        .get_template("page.html.j2")
+        .get_template(template)
         .render(
-            content=content,
-            file=printable(content.file),
             version=__version__,
             style=Markup(style),  # noqa: S704 - our own files
             script=Markup(script),  # noqa: S704 - our own files
             style_hash=_hash(style),
             script_hash=_hash(script),
             legend=looks.LEGEND,
-            diagnosis=diagnosis_parts(content.diagnosis, content),
-            strip=strip,
-            layer=layer,
-            flame=flame,
-            budget=pictures.budget(answers["classify"]) if "classify" in answers else [],
-            idle=pictures.idle(answers["idle"]) if "idle" in answers else [],
-            top=pictures.top(answers["top"]) if "top" in answers else [],
-            pace=pictures.pace(answers["steps"]) if "steps" in answers else None,
-            roofline=Markup(_roofline(answers["roofline"])) if "roofline" in answers else "",  # noqa: S704 - it escapes its texts itself
-            ncu=_measured(content, limit),
-            topics=[
-                {
-                    **topic._asdict(),
-                    "reports": [_shown(entry, limit) for entry in found if not entry.is_empty],
-                    "empty": [entry for entry in found if entry.is_empty],
-                }
-                for topic, found in content.topics.items()
-            ],
+            data=Markup(_json(data)),  # noqa: S704 - what could end the element is escaped
+            **values,
         )
     )
 
@@ -140,6 +150,13 @@ def _roofline(answer: Any) -> str:
 
 def _read(name: str) -> str:
     return (_PAGE / name).read_text(encoding="utf-8")
+
+
+def _json(data: dict[str, Any]) -> str:
+    """Write what the script reads, so that nothing in it ends its element."""
+    from jinja2.utils import htmlsafe_json_dumps
+
+    return str(htmlsafe_json_dumps(data, separators=(",", ":"), ensure_ascii=False))
 
 
 def _hash(text: str) -> str:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from nsys_insight.ncu.report import Priority
 
 READING = (
-    "From the top: what may save most of the trace's time. A saving is ncu's own estimate, or at most what the kernel"
-    " lacks to its ceiling; savings of one kernel overlap."
+    "Sorted by what may save the most time of the trace. A saving is ncu's own estimate, or at most the "
+    "kernel's distance to its ceiling; savings of one kernel overlap."
 )
 COLUMNS = (
     Column("finding", "VARCHAR", "What was found"),
@@ -23,12 +23,12 @@ COLUMNS = (
     Column(
         "saving_ns",
         "DOUBLE",
-        "What may be saved: in the trace where the kernel is in it, else of the launches that ncu profiled",
+        "What may be saved: in the trace if the kernel is in it, else in the launches that ncu profiled",
     ),
     Column("saving_pct", "DOUBLE", "The same as a share of the kernel's time"),
-    Column("evidence", "VARCHAR", "The metrics that show it"),
+    Column("evidence", "VARCHAR", "The metrics that prove it"),
     Column("action", "VARCHAR", "What to do"),
-    Column("basis", "VARCHAR", "Where the saving is from"),
+    Column("basis", "VARCHAR", "Source of the saving"),
 )
 
 
@@ -39,7 +39,7 @@ def findings(store: Path, headroom: list[dict[str, Any]]) -> Answer:
 
     with Measured(store) as measured:
         rows = [_row(one) for one in build(measured, store.name, Beside(headroom)).priorities]
-    return of_rows(COLUMNS, rows, report="ncu report", title="What Nsight Compute's figures say")
+    return of_rows(COLUMNS, rows, report="ncu report", title="What the Nsight Compute metrics show")
 
 
 def _row(one: Priority) -> tuple[Any, ...]:

@@ -21,7 +21,10 @@ BARS = 160
 
 @dataclass(frozen=True)
 class Bar:
-    """A piece of a picture: from `left` on `width` % of it; `look` gives its colour, `tip` is what is said of it."""
+    """A piece of a picture: from `left` on `width` % of it; `look` gives its colour, `tip` is what is said of it.
+
+    `name` is that of a kernel, as the trace has it.
+    """
 
     left: float
     width: float
@@ -29,6 +32,7 @@ class Bar:
     label: str
     tip: str
     figure: str = ""
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,7 @@ def _stack(title: str, parts: list[tuple[str, float, float, str]]) -> Stack:
     bars, left = [], 0.0
     for name, time_ns, pct, more in parts:
         figure = f"{value('time_ns', time_ns)} · {value('wall_pct', pct)}"
-        tip = f"{name}: {value('time_ns', time_ns)}, {value('wall_pct', pct)} of the wall"
+        tip = f"{name}: {value('time_ns', time_ns)}, {value('wall_pct', pct)} of the wall time"
         bars.append(Bar(left, pct, looks.of_part(name), name, f"{tip}\n{more}".strip(), figure))
         left += pct
     return Stack(title, bars)
@@ -114,6 +118,7 @@ def top(answer: Answer) -> list[Bar]:
             printable(short[names[row["name"]]]),
             f"{row['family']}, {row['provenance']}: {row['calls']:,} calls of {value('avg_ns', row['avg_ns'])}",
             f"{value('total_ns', row['total_ns'])} · {value('kernel_time_pct', row['kernel_time_pct'])}",
+            row["name"],
         )
         for row in rows
         if longest

@@ -11,9 +11,10 @@ from nsys_insight.render.plain import plain
 from nsys_insight.text import units
 from nsys_insight.text.cells import printable, width_of
 from nsys_insight.text.kernel_names import readable_all
+from nsys_insight.text.quantities import value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from nsys_insight.session.answer import Answer, Column
 
@@ -28,7 +29,8 @@ class Field:
 
     A "number" is in the field's unit, a "value" carries its own; both stand on the right. A "name" may be
     shortened to fit unless it is to be `whole`; other "text" may only be wrapped. A `detail` is left out where a row
-    does not fit on one line, or nothing is known of it. A field with a `place` comes before those without.
+    does not fit on one line, or nothing is known of it. A field with a `place` comes before those without. A share is
+    `of` something.
     """
 
     label: str
@@ -38,6 +40,7 @@ class Field:
     whole: bool = False
     detail: bool = False
     place: int | None = None
+    of: str = ""
 
     @cached_property
     def natural(self) -> int:
@@ -55,8 +58,23 @@ class Field:
         return self.kind in ("number", "value")
 
     @property
+    def says_of_what(self) -> bool:
+        """Whether the heading says of what a share is: "% of wall"."""
+        label, whole = self.label.lower(), self.of.lower()
+        return bool(whole) and (label.endswith(whole) or f"{label} time" == whole)
+
+    @property
+    def named(self) -> str:
+        """What the column is called where its values are not shown."""
+        return " ".join(self.heading) if self.says_of_what else self.label
+
+    @property
     def heading(self) -> list[str]:
         """The words of the header, the unit last: ["total", "(ms)"]."""
+        if self.says_of_what:
+            ends = self.label.lower().endswith(self.of.lower())
+            subject = self.label[: len(self.label) - len(self.of)] if ends else ""
+            return [*subject.split(), "%", "of", *self.of.split()]
         unit = self.unit if self.unit in ("", "%") else f"({self.unit})"
         return [*self.label.split(), *([unit] if unit else [])] or [""]
 
@@ -69,6 +87,7 @@ def fields_of(answer: Answer, limit: int | None, *, full_names: bool) -> list[Fi
     own = bool(metrics) and not any("__" in metric for metric in metrics)  # ncu's metrics carry their unit beside them
     of_metrics = [column.name for column in answer.columns if own and _takes_the_metrics_unit(column)]
     with_units = _with_units(metrics, [values[name] for name in of_metrics])
+    scales = _scales(answer, values)
     fields = []
     for column in answer.columns:
         label, cells = printable(units.label_of(column.name)), values.get(column.name, ())
@@ -76,10 +95,11 @@ def fields_of(answer: Answer, limit: int | None, *, full_names: bool) -> list[Fi
             fields.append(Field(label, "", "value", with_units.pop(0)))
         elif _NUMERIC.fullmatch(column.type):
             numbers = [plain(value) for value in cells]
-            # A deviation is read beside its mean, so in the same unit.
-            mean = values.get(column.name.replace("stddev_", "avg_"), cells)
-            scale = units.scale_for(column.name, [plain(value) for value in mean])
-            fields.append(Field(label, scale.unit, "number", [scale.text(number) for number in numbers]))
+            scale = scales[units.group_of(column.name)]
+            if units.spread_too_wide(column.name, numbers, scale):
+                fields.append(Field(label, "", "value", [value(column.name, number) for number in numbers]))
+            else:
+                fields.append(Field(label, scale.unit, "number", [scale.text(number) for number in numbers]))
         elif column.name == METRIC:
             fields.append(Field(label, "", "text", [units.label_of(metric) if own else metric for metric in metrics]))
         elif _NAME.search(column.name):
@@ -87,9 +107,32 @@ def fields_of(answer: Answer, limit: int | None, *, full_names: bool) -> list[Fi
         else:
             fields.append(Field(label, "", "text", [_text(value) for value in cells]))
     return [
-        replace(field, detail=column.detail, place=column.place)
+        replace(field, detail=column.detail, place=column.place, of=column.of or units.whole_of(column.name))
         for field, column in zip(fields, answer.columns, strict=True)
     ]
+
+
+def _scales(answer: Answer, values: Mapping[str, Sequence[Any]]) -> dict[str, units.Scale]:
+    """Choose a scale for each number, and one for those that are read beside each other; a deviation follows these."""
+    groups: dict[str, dict[str, list[Any]]] = {}
+    for column in answer.columns:
+        if _NUMERIC.fullmatch(column.type):
+            numbers = [plain(value) for value in values.get(column.name, ())]
+            groups.setdefault(units.group_of(column.name), {})[column.name] = numbers
+    scales = {}
+    for group, columns in groups.items():
+        kept = {name: numbers for name, numbers in columns.items() if "stddev" not in name} or columns
+        scales[group] = units.scale_for(next(iter(kept)), [number for numbers in kept.values() for number in numbers])
+    return scales
+
+
+def shares(fields: Iterable[Field]) -> str:
+    """Say of what the shares are whose headings do not."""
+    by_whole: dict[str, list[str]] = {}
+    for field in fields:
+        if field.of and not field.says_of_what:
+            by_whole.setdefault(field.of, []).append(field.label)
+    return "; ".join(f"{', '.join(labels)}: % of {whole}" for whole, labels in by_whole.items())
 
 
 def known(fields: list[Field]) -> list[Field]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _TYPES = {"BIGINT": "integer", "INTEGER": "integer", "DOUBLE": "number", "BOOLEAN": "boolean", "VARCHAR": "string"}
 _OF_PARAM = {int: "integer", float: "number", str: "string", bool: "boolean"}
-_TRACE = "The trace that the row is of, where several were asked"
+_TRACE = "The trace of the row, if there are several"
 _KINDS = ("failed", "query", "usage", "trace", "tool")
 
 
@@ -37,7 +37,7 @@ def answer(
         params: What it takes; None of an answer whose `params` may hold anything.
         summary: The schema of its summary, if it has one.
     """
-    row = {column.name: _cell(column) for column in columns}
+    row = {column.name: cell(column) for column in columns}
     cells = object_of(row | {"trace": _text(_TRACE)} if "trace" not in row else row, required=row)
     taken = {"type": "object"} if params is None else object_of({n: _param(p) for n, p in params.items()}, required=())
     more = {"summary": summary} if summary else {}
@@ -52,6 +52,11 @@ def any_answer(title: str, report: str | None = None) -> dict[str, Any]:
     if not report:
         shape["properties"]["summary"] = {"type": "object"}  # not every answer has one
     return shape
+
+
+def one_of(title: str, *schemas: dict[str, Any]) -> dict[str, Any]:
+    """Describe the answer of a command that has one of these shapes."""
+    return {"$schema": DIALECT, "title": title, "anyOf": list(schemas)}
 
 
 def error() -> dict[str, Any]:
@@ -87,8 +92,12 @@ def _answer(  # noqa: PLR0913 - the parts of an answer that differ
         "report": report,
         "trace": {"type": "object", "description": "Which trace, in which scope, and what is left out of it"},
         "params": params,
-        "notes": {"type": "array", "items": {"type": "string"}, "description": "What must be known beside the numbers"},
-        "row_count": {"type": "integer", "minimum": 0, "description": "Rows there are; --limit may leave some out"},
+        "notes": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "What to know in addition to the numbers",
+        },
+        "row_count": {"type": "integer", "minimum": 0, "description": "Total rows; --limit may leave some out"},
         "columns": {"type": "array", "items": column},
         "rows": {"type": "array", "items": row},
     }
@@ -105,8 +114,8 @@ def object_of(properties: dict[str, Any], required: Iterable[str] | None = None)
     }
 
 
-def _cell(column: Column) -> dict[str, Any]:
-    """What a cell may be; null is unknown."""
+def cell(column: Column) -> dict[str, Any]:
+    """Describe what a cell of a column may be; null is unknown."""
     unit = unit_of(column.name)
     kind = _TYPES.get(column.type)
     return {

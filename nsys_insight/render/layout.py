@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nsys_insight.text.cells import width_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from nsys_insight.render.human import Field
 
@@ -45,13 +45,13 @@ class Line:
 def fitting(fields: Sequence[Field], width: int | None) -> tuple[Sequence[Field], list[Line]]:
     """Return the columns of which a row fits on one line, and their places.
 
-    Details are hidden first; then, if the table says which columns matter most, others from the last. Where not even
-    three fit, a row of all but the details takes several lines.
+    Details are hidden first, but for those that matter; then, if the table says which columns matter most, others from
+    the last. Where not even three fit, a row of all but the details takes several lines.
     """
     layout = lay_out(fields, width)
     if len(layout) == 1:
         return fields, layout
-    kept = [field for field in fields if not field.detail]
+    kept = [field for field in fields if not field.detail or field.place is not None]
     if any(field.place is not None for field in kept):
         for count in range(len(kept), _FEWEST - 1, -1):
             layout = lay_out(kept[:count], width)
@@ -82,9 +82,16 @@ def _slot(field: Field, *, stacked: bool = False, most: int | None = None) -> Sl
     words = field.heading
     heading: tuple[str, ...] = (" ".join(words),)
     if stacked and width_of(heading[0]) > content:
-        splits = [(" ".join(words[:at]), " ".join(words[at:])) for at in range(1, len(words))]
-        heading = min([*splits, heading], key=lambda lines: max(map(width_of, lines)))
+        splits: list[tuple[str, ...]] = [(" ".join(words[:at]), " ".join(words[at:])) for at in range(1, len(words))]
+        if field.says_of_what:  # "% of" has little to do with the words behind it
+            splits += [(*split[:1], *rest) for split in splits for rest in _halves(split[1])]
+        heading = min([heading, *splits], key=lambda lines: (max(content, *map(width_of, lines)), len(lines)))
     return Slot(field, max(content, *map(width_of, heading)), heading)
+
+
+def _halves(text: str) -> Iterator[tuple[str, str]]:
+    words = text.split()
+    yield from ((" ".join(words[:at]), " ".join(words[at:])) for at in range(1, len(words)))
 
 
 def _widened(line: Line, width: int) -> Line:

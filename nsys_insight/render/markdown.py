@@ -21,8 +21,8 @@ _BACKTICKS = re.compile(r"`+")
 
 def write(answer: Answer, stream: TextIO, limit: int | None, *, full_names: bool) -> None:
     """Write the title, the table and how many rows there are. Names are never shortened: a page scrolls."""
-    if answer.title:
-        stream.write(f"## {prose(printable(answer.title))}\n\n")
+    if answer.heading:
+        stream.write(f"## {prose(printable(answer.heading))}\n\n")
     if answer.row_count:
         stream.writelines(table(known(fields_of(answer, limit, full_names=full_names))))
         stream.write("\n")

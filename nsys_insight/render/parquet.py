@@ -18,7 +18,7 @@ def write(answer: Answer, to: TextIO, limit: int | None) -> None:
         UsageError: if the stream is a terminal.
     """
     if to.isatty():
-        raise UsageError("Parquet is binary and would garble the terminal", "add -o answer.parquet")
+        raise UsageError("Parquet is binary and cannot be shown in a terminal", "add -o answer.parquet")
     import shutil
     import tempfile
 

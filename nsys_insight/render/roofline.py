@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import UsageError
+from nsys_insight.extras import install
 from nsys_insight.text.kernel_names import fit, readable
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def draw(answer: Answer, suffix: str | None, *, limit: int | None, width: int | 
     found = points(answer, limit)
     if not found:
         raise UsageError(
-            "there is nothing to draw: of no kernel are the operations and the bytes known",
+            "there is nothing to draw: operations and bytes are unknown for all kernels",
             "give a size: --gemm M,N,K, --attention B,H,S,D or --elements N",
         )
     if suffix is None:
@@ -218,9 +219,7 @@ def png(picture: str) -> bytes:
     try:
         import resvg_py  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
-        raise UsageError(
-            "a .png needs the package resvg-py", "python3 -m pip install 'nsys-insight[png]', or write -o roofline.svg"
-        ) from None
+        raise UsageError("a .png needs the package resvg-py", f"{install('png')}; or write -o roofline.svg") from None
     drawn = resvg_py.svg_to_bytes(svg_string=picture, zoom=2)
     if drawn == resvg_py.svg_to_bytes(svg_string=picture, zoom=2, skip_system_fonts=True):
         raise UsageError(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO
 
-from nsys_insight.render.human import by_place, fields_of, footer, known
+from nsys_insight.render.human import by_place, fields_of, footer, known, shares
 from nsys_insight.render.layout import GAP, Line, Slot, fitting, lay_out
+from nsys_insight.text import severity
 from nsys_insight.text.cells import printable, width_of, wrap
 from nsys_insight.text.kernel_names import fit_all
 from nsys_insight.text.units import UNKNOWN
@@ -28,7 +29,7 @@ def lines(
 
     Where a row does not fit on one line, columns are hidden, and named below; with `wide` a row takes several lines.
     """
-    title = [[(line, "bold")] for line in _paragraph(printable(answer.title), width)] + [[]] if answer.title else []
+    title = [[(line, "bold")] for line in _paragraph(printable(answer.heading), width)] + [[]] if answer.heading else []
     end = [[(line, "dim")] for line in _paragraph(footer(answer, limit), width)]
     if not answer.row_count:
         return [*title, *end]
@@ -37,7 +38,7 @@ def lines(
         return [*title, *_one_row(every, width), [], *end]
     every = [_aligned(field) for field in every]
     fields, layout = (every, lay_out(every, width)) if wide else fitting(every, width)
-    if hidden := [field.label for field in every if field not in fields]:
+    if hidden := [field.named for field in every if field not in fields]:
         named = (
             ", ".join(hidden)
             if len(hidden) <= _NAMED
@@ -45,6 +46,8 @@ def lines(
         )
         also = f"columns hidden (terminal too narrow): {named}; --wide shows them"
         end += [[(line, "dim")] for line in _paragraph(also, width)]
+    if said := shares(fields):
+        end += [[(line, "dim")] for line in _paragraph(said, width)]
     subject = next((field for field in fields if not field.right), None)
     header = [segments for line in layout for segments in _header(line)]
     widest = max(line.width for line in layout)
@@ -63,7 +66,8 @@ def _one_row(fields: Sequence[Field], width: int | None) -> Iterator[Segments]:
     """Yield the only row as a line for each column: its name and its value."""
     widest = max(width_of(field.label) for field in fields)
     for field in fields:
-        value = f"{field.cells[0]} {field.unit}".strip() if field.cells[0] != UNKNOWN else UNKNOWN
+        unit = f"{field.unit} of {field.of}" if field.of else field.unit
+        value = f"{field.cells[0]} {unit}".strip() if field.cells[0] != UNKNOWN else UNKNOWN
         room = None if width is None else max(width - widest - GAP, 1)
         for number, line in enumerate(_paragraph(value, room)):
             label = field.label if number == 0 else ""
@@ -105,8 +109,15 @@ def _row(line: Line, cells: Sequence[Sequence[str]], subject: Field | None) -> I
         segments: Segments = [(" " * line.indent, "")]
         for slot, texts in zip(line.slots, cells, strict=True):
             text = texts[level] if level < len(texts) else ""
-            segments += _placed(slot, [(text, "cyan" if slot.field is subject else "")])
+            segments += _placed(slot, [(text, _style(slot.field, text, subject))])
         yield _stripped(segments)
+
+
+def _style(field: Field, text: str, subject: Field | None) -> str:
+    """The style of a cell: of a word of severity, or of what the row is about."""
+    if field.label in severity.COLUMNS and text in severity.STYLES:
+        return severity.STYLES[text]
+    return "cyan" if field is subject else ""
 
 
 def _placed(slot: Slot, segments: Segments) -> Segments:

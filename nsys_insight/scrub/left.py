@@ -26,12 +26,12 @@ _COLUMNS = (
     Column("place", "VARCHAR", "The table and the column"),
     Column("looks_like", "VARCHAR", "What it looks like"),
     Column("text", "VARCHAR", "The text, up to 120 characters around it"),
-    Column("cells", "BIGINT", "Cells that have this text"),
+    Column("cells", "BIGINT", "Cells with this text"),
 )
 _AROUND = 60
 # Symbols with random parts that are in every program of their kind: C++'s, Cython's, those of CUDA's static runtime.
 _SYMBOL = re.compile(r"_Z|__pyx_|libcudart_static_[0-9a-f]{40}\Z")
-_EMPTY = "Nothing is left that looks like a secret."
+_EMPTY = "Nothing that looks like a secret is left."
 
 
 def left(file: Path, known: Known) -> Answer:
@@ -39,7 +39,7 @@ def left(file: Path, known: Known) -> Answer:
     import sqlite3
 
     found: Counter[tuple[str, str, str]] = Counter()
-    with closing(sqlite3.connect(uri(file), uri=True)) as database, progress.at("looking for what is left"):
+    with closing(sqlite3.connect(uri(file), uri=True)) as database, progress.at("looking for secrets that are left"):
         database.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
         for place, text, cells in _texts(database):
             for kind, start, end in _looks(text, known):

@@ -65,13 +65,14 @@ def scrub(  # noqa: PLR0913 - what is rewritten, by keyword
     kind = identify(trace)
     if kind not in (Kind.SQLITE, Kind.REPORT):
         raise UsageError(
-            f"{trace} is no SQLite export: what nsys wrote is scrubbed, and a conversion has less than half of it",
-            "name the .sqlite or the .nsys-rep that it was made of",
+            f"{trace} is not an SQLite export: scrub works on what nsys wrote, and a conversion has less "
+            "than half of it",
+            "name the .sqlite or the .nsys-rep that it was made from",
         )
     if output.suffix in (".nsys-rep", ".qdrep"):
         raise UsageError(
-            "a report (.nsys-rep) can be written by nsys alone",
-            "scrub into a .sqlite, which is a trace too: -o shared.sqlite",
+            "only nsys can write a report (.nsys-rep)",
+            "write a .sqlite, which is also a trace: -o shared.sqlite",
         )
     outputs.check(output, [trace])
     if output.exists() and not force:
@@ -79,7 +80,7 @@ def scrub(  # noqa: PLR0913 - what is rewritten, by keyword
     with tempfile.TemporaryDirectory(prefix="nsys-insight-") as folder:
         source = trace
         if kind is Kind.REPORT:
-            note("nsys alone writes reports (.nsys-rep), so a .sqlite is made, which is a trace too")
+            note("only nsys can write a report (.nsys-rep), so this writes a .sqlite, which is also a trace")
             source = export(trace, Path(folder) / "trace.sqlite", note=note, progress=progress)
         source = settled(source, note, lasting=False, whole=True)
         with outputs.whole(output, [trace, source], force=force) as made:
@@ -96,7 +97,7 @@ def _scrub(source: Path, made: Path, *, names: bool, key: str | None, shift_time
             differs = differing(before, after, shift_ns if shift_times else 0)
     if differs and not names:
         raise QueryError(
-            f"the scrubbed trace gives other numbers in {', '.join(differs)}: nothing is written",
-            "please report this with what the trace was captured with: nsys-insight info",
+            f"the scrubbed trace gives different numbers in {', '.join(differs)}: nothing is written",
+            "please report this with how the trace was captured: nsys-insight info",
         )
     return Scrubbed(left(made, known), counted(rewriter.counts), differs)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight import progress
 from nsys_insight.errors import UsageError
+from nsys_insight.ingest.scope import words
 from nsys_insight.session.sandbox import handover
 from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.sql.rows import insert
@@ -31,7 +32,7 @@ class Column:
 
     `type` is DuckDB's name of the type; the unit follows from the name's suffix (`text.units.unit_of`). A terminal that
     is too narrow for a row hides the columns that are a `detail`, then others from the last; those with a `place` come
-    first, in its order.
+    first, in its order. Of a share that its name says nothing of, `of` is the whole.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Column:
     description: str = ""
     detail: bool = False
     place: int | None = None
+    of: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,12 @@ class Answer:
     def left_out(self) -> tuple[str, ...]:
         """What is said of rows of the trace that cannot be true, if there are such: it holds for every answer."""
         return tuple(filter(None, [self.trace.get("left_out")]))
+
+    @property
+    def heading(self) -> str:
+        """The title, and which part of the trace the answer is of, if it is not the whole."""
+        scope = f"scope: {' '.join(words(self.trace['scope']))}" if self.trace.get("scope") else ""
+        return f"{self.title} ({scope})" if self.title and scope else self.title or scope.capitalize()
 
     def notes_of(self, name: str) -> tuple[str, ...]:
         """The notes that a pack's header has under a name."""

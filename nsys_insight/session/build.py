@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nsys_insight.facts import store
-from nsys_insight.facts.store import NOTHING_SAID, Facts
-from nsys_insight.ingest import raw
+from nsys_insight.facts.store import NOTHING_SAID, FactOptions, Facts
+from nsys_insight.ingest import chosen_steps, raw
 from nsys_insight.ingest.database import connect
 from nsys_insight.ingest.scope import WHOLE_TRACE, describe, prepare, settle
 from nsys_insight.ingest.several import inside
 from nsys_insight.ingest.source import Source
 from nsys_insight.model import views
 from nsys_insight.model.fact_tables import fact_tables
+from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.sql.names import mentioned
 
 if TYPE_CHECKING:
@@ -30,19 +31,22 @@ class Model:
     Relations and views are made when something names them: to make all takes longer than to answer most questions.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a model is of
         self,
         connection: duckdb.DuckDBPyConnection,
         source: Source,
         *,
         catalog: str = "",
         scope: Scope = WHOLE_TRACE,
+        steps: StepOptions = AUTO,
         as_exported: bool = False,
     ) -> None:
         """Make what views need in any scope; `as_exported` adds what else the file has to the raw relations.
 
+        Steps that the scope chooses are found as `steps` says.
+
         Raises:
-            UsageError: The scope names an NVTX range that is not there.
+            UsageError: The scope names an NVTX range or a step that is not there.
         """
         self._connection, self.source, self._catalog = connection, source, catalog
         self._relations: set[str] = set()
@@ -59,6 +63,8 @@ class Model:
                     self._find("nvtx_stacks", "nvtx_nesting")
                 if scope.phase is not None:
                     self._find("phase_ranges")
+                if scope.of_steps:
+                    self._find_steps(scope.around_steps, steps)
                 prepare(connection, scope)
                 raw.create_relations(connection, source, scope, self._relations)
                 settle(connection, scope)
@@ -72,6 +78,21 @@ class Model:
             self._create(views.needed(fact.query))
             self._connection.execute(fact.create)
             self._connection.execute(fact.fill)
+
+    def _find_steps(self, around: Scope, options: StepOptions) -> None:
+        """Find the steps of a trace, or of a process or device in it, of which a scope is to choose."""
+        connection = self._connection
+        if around != WHOLE_TRACE:
+            prepare(connection, around)
+            raw.create_relations(connection, self.source, around, self._relations)
+            settle(connection, around)
+        Facts(connection, [self.source], [around], lambda sql, _: self.create(sql)).find(
+            [f"FROM facts.{table}" for table in chosen_steps.FACTS], FactOptions(options)
+        )
+        if around != WHOLE_TRACE:
+            connection.execute("TRUNCATE internal.scope_gpus; TRUNCATE internal.scope_windows")
+            raw.create_relations(connection, self.source, WHOLE_TRACE, self._relations)
+            describe(connection)
 
     def create(self, sql: str, *, comments: bool = False) -> None:
         """Create the views that a statement names, and the relations that it and they read."""

@@ -17,6 +17,7 @@ from nsys_insight.ingest.waiting import left_running
 from nsys_insight.ingest.watch import Watch
 from nsys_insight.ingest.ways import Ways
 from nsys_insight.model import views
+from nsys_insight.packs.step_options import AUTO
 from nsys_insight.session import build, sandbox
 from nsys_insight.session.answer import HAS_ZONE, store, without_zone
 from nsys_insight.session.recovery import Recovery
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from nsys_insight.ingest.limits import Limits
     from nsys_insight.ingest.scope import Scope
     from nsys_insight.ingest.source import Source
+    from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.answer import Batch, Columns
     from nsys_insight.session.several import RankNumber
     from nsys_insight.sql.statements import Statement
@@ -62,18 +64,20 @@ class Connection:
         timeout_s: float | None = None,
         ncu: Path | None = None,
         parts: Sequence[tuple[str, Scope]] = (),
+        steps: StepOptions = AUTO,
         note: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Open the files in the first way that works.
 
-        `note` is told what is left out of the files. `ncu` is a file that `ncu import` wrote, to be read beside a
-        single trace. Where `parts` of a single trace are given, each with its label, they are as several traces.
+        Steps that the scope chooses are found as `steps` says. `note` is told what is left out of the files. `ncu` is
+        a file that `ncu import` wrote, to be read beside a single trace. Where `parts` of a single trace are given,
+        each with its label, they are as several traces.
 
         Raises:
             TraceError: None does.
-            UsageError: The scope names an NVTX range that is not there.
+            UsageError: The scope names an NVTX range or a step that is not there.
         """
-        self.files, self.scope, self._use_cache = files, scope, use_cache
+        self.files, self.scope, self._use_cache, self._steps = files, scope, use_cache, steps
         self._parts = parts or [(file.label, scope) for file in files]
         self._ways = Ways(files, limits, use_cache=use_cache, ncu=ncu)
         self._bounded = sandbox.Runner(timeout_s)
@@ -209,10 +213,13 @@ class Connection:
         columns, first = self._run(query, start, line)
         return columns, self._batches(first, size)
 
-    def write_parquet(self, query: str, path: Path, *, line: int = 0, options: str = "") -> int:
-        """Write a query's result while it runs as a Parquet file, to a `sandbox.handover`; return how many rows."""
+    def write_parquet(self, query: str, path: Path, *, line: int = 0, options: str = "", ours: bool = False) -> int:
+        """Write a query's result while it runs as a Parquet file, to a `sandbox.handover`; return how many rows.
+
+        With `ours`, the user wrote none of it, and raw tables have the columns of the contract.
+        """
         copy = f"COPY (\n{as_select(query)}\n) TO {literal(str(path))} (FORMAT parquet{options})"
-        return int(self._run(query, lambda: self.duckdb.execute(copy).fetchall(), line - 1)[0][0])
+        return int(self._run(query, lambda: self.duckdb.execute(copy).fetchall(), line - 1, ours=ours)[0][0])
 
     def define(self, statement: Statement) -> None:
         """Run the definition of a table, view or macro of the user's own."""
@@ -245,7 +252,7 @@ class Connection:
 
         def ready_and_run() -> T:
             for statement in (sql, *more):
-                self._prepare(statement, options, each=each)
+                self._prepare(statement, options, each=each, ours=ours)
             self._is_ready = True
             return run()
 
@@ -283,8 +290,8 @@ class Connection:
             if self._recovery.may_get_over(error, self._files):
                 self._open()
                 raise MetLateError(
-                    "a row that cannot be read was met when others had been written",
-                    "write to a file, which is begun again without it: -o answer.csv",
+                    "a row could not be read after others had been written",
+                    "write to a file, which is restarted without it: -o answer.csv",
                 ) from None
             raise self._failed(error, 0) from None
 
@@ -303,6 +310,8 @@ class Connection:
             self._loaded.clear()
             try:
                 self.duckdb, sources = self._ways.open(as_exported=self._as_exported)
+                if self.scope.of_steps and not self._as_exported and self._ways.copy():
+                    continue  # steps take a dozen looks at all rows
                 kept = self._facts_file()
                 if len(self._parts) > 1 or self._as_exported:
                     # DuckDB 1.5.5 takes scans of two SQLite tables that have the same columns for one, in one file or
@@ -361,7 +370,9 @@ class Connection:
         scopes = [scope for _, scope in self._parts]
         sources = sources * len(scopes) if len(sources) == 1 else sources
         self._models = [
-            build.Model(self.duckdb, source, catalog=catalog, scope=scope, as_exported=self._as_exported)
+            build.Model(
+                self.duckdb, source, catalog=catalog, scope=scope, steps=self._steps, as_exported=self._as_exported
+            )
             for source, catalog, scope in zip(sources, catalogs(len(sources)), scopes, strict=True)
         ]
         of_run = facts_folder.stored_of_run([file.path for file in self.files])
@@ -376,9 +387,12 @@ class Connection:
         self.left_out = said
         return [source for source, _ in looked]
 
-    def _prepare(self, sql: str, options: FactOptions, *, each: bool = False) -> None:
-        """Make ready what a query reads: facts, then the views that show them; with `each`, those of each trace."""
-        if not self._as_exported and mentioned(sql).of_schema("raw"):
+    def _prepare(self, sql: str, options: FactOptions, *, each: bool = False, ours: bool = False) -> None:
+        """Make ready what a query reads: facts, then the views that show them; with `each`, those of each trace.
+
+        Who asks for raw tables means them as exported, but for queries of `ours`, which the contract is enough for.
+        """
+        if not self._as_exported and not ours and mentioned(sql).of_schema("raw"):
             self._show_as_exported()
         self._find(sql, options)
         if each:
@@ -428,7 +442,7 @@ class Connection:
             return told
         if ours:
             what = str(error).partition("\n")[0]
-            return QueryError(f"this cannot be answered: {what}", "nsys-insight info shows what the trace holds")
+            return QueryError(f"this cannot be answered: {what}", "nsys-insight info shows what the trace contains")
         tables = [f"raw.{table}" for source in self._sources for table in source.columns]
         here = "schema_name = 'main' AND database_name = current_database()"
         named = f"SELECT DISTINCT column_name FROM duckdb_columns() WHERE {here} ORDER BY ALL"

@@ -42,15 +42,15 @@ def problems(path: Path) -> list[str]:
 def _of_parameters(pack: Pack) -> Iterator[str]:
     used = parameters(pack.sql)
     for name in sorted(used - pack.params.keys()):
-        yield f"${name} is used and not declared: add [params.{name}]"
+        yield f"${name} is used but not declared: add [params.{name}]"
     for name in sorted(pack.params.keys() - used):
-        yield f"[params.{name}] is declared and not used"
+        yield f"[params.{name}] is declared but not used"
     for note, sql in pack.notes.items():
         for name in sorted(parameters(sql) - pack.params.keys()):
-            yield f"${name} is used in the note {note!r} and not declared"
+            yield f"${name} is used in the note {note!r} but not declared"
     for param in pack.params.values():
         if param.choices and param.default not in param.choices:
-            yield f"the default of [params.{param.name}] is none of its choices"
+            yield f"the default of [params.{param.name}] is not one of its choices"
 
 
 def _of_sql(pack: Pack) -> Iterator[str]:
@@ -69,11 +69,11 @@ def _of_sql(pack: Pack) -> Iterator[str]:
             sandbox.check(statement)
             for table in tables_read(statement):
                 if table not in known:
-                    yield f"it reads {table}, which is no view: nsys-insight schema lists them"
+                    yield f"it reads {table}, which is not a view: nsys-insight schema lists them"
             if "OVER ()" in statement.upper():
-                yield "a window is over everything, OVER (): use a scalar subquery, which DuckDB computes once"
+                yield "a window covers all rows, OVER (): use a scalar subquery, which DuckDB computes once"
             if "order by" not in statement.lower():
-                yield "it has no ORDER BY: rows come in another order every time"
+                yield "it has no ORDER BY: rows come in a different order every time"
             try:
                 yield from _of_columns(pack, connection, statement)
             except duckdb.Error as error:
@@ -88,7 +88,7 @@ def _of_columns(pack: Pack, connection: duckdb.DuckDBPyConnection, statement: st
     for name in pack.columns.keys() - found.keys():
         yield f"[columns] describes {name}, which the query does not return"
     if found.keys() == pack.columns.keys() and list(found) != list(pack.columns):
-        yield f"[columns] is in another order than the query's: {', '.join(found)}"
+        yield f"[columns] is in a different order than the query's columns: {', '.join(found)}"
     for name, kind in found.items():
         if kind not in TYPES:
             wanted = "BIGINT" if kind == "HUGEINT" else "one of " + ", ".join(TYPES)

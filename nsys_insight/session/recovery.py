@@ -99,7 +99,7 @@ class Recovery:
         """Say what was too little."""
         if "max_temp_directory_size" in str(error):
             return QueryError(
-                f"this would spill more than {sandbox.SPILL} to {database.spill_folder()}", "ask for less at a time"
+                f"this would spill more than {sandbox.SPILL} to {database.spill_folder()}", "query less at a time"
             )
         limit, _ = self._ways.limits.settled
         return QueryError(f"this needs more memory than the limit of {limit}", "raise the limit: --memory 4GB")

@@ -62,10 +62,11 @@ class RunningAnswer:
             if self.row_count == limit:
                 return
 
-    def write_parquet(self, path: Path, limit: int | None = None, *, small: bool = False) -> None:
+    def write_parquet(self, path: Path, limit: int | None = None, *, to_keep: bool = False) -> None:
         """Write the rows to a Parquet file with DuckDB's own writer, in constant memory.
 
-        With `small` it is written in a third of the room, which takes a little longer.
+        With `to_keep` it is written in a third of the room, which takes a little longer; the query is then one of ours,
+        which reads of the raw tables no more than reports do.
 
         Raises:
             OSError: The file cannot be written.
@@ -73,5 +74,7 @@ class RunningAnswer:
         """
         sql = self._statement.sql if limit is None else f"SELECT * FROM ({self._statement.sql}\n) LIMIT {limit}"
         with progress.at(f"writing {path.name}"), handover(path) as inner:
-            options = _SMALL if small else ""
-            self.row_count = self._connection.write_parquet(sql, inner, line=self._statement.line, options=options)
+            options = _SMALL if to_keep else ""
+            self.row_count = self._connection.write_parquet(
+                sql, inner, line=self._statement.line, options=options, ours=to_keep
+            )

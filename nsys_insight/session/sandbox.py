@@ -81,7 +81,7 @@ def check(sql: str) -> None:
         QueryError: It is refused.
     """
     if "\0" in sql:
-        raise QueryError("there is a NUL in the SQL, where DuckDB would take it to end", "remove it")
+        raise QueryError("the SQL contains a NUL, where DuckDB would end it", "remove it")
     if mentioned(sql).queries != 1:
         one_query(sql)
     _check_calls(sql)
@@ -94,7 +94,7 @@ def check_definition(sql: str) -> None:
         QueryError: It is refused.
     """
     if len(found := split(sql)) != 1 or not found[0].creates:
-        raise QueryError("one definition is made at a time", "write CREATE TEMP TABLE name AS SELECT")
+        raise QueryError("write one definition per statement", "write CREATE TEMP TABLE name AS SELECT")
     _check_calls(sql)
 
 
@@ -102,7 +102,7 @@ def _check_calls(sql: str) -> None:
     refused = sorted((called(sql) | mentioned(sql).functions) & REFUSED)
     if refused:
         raise QueryError(
-            f"{refused[0]} is not available: SQL reads the trace, and no file, network or setting",
+            f"{refused[0]} is not available: SQL reads the trace, but no files, network or settings",
             "nsys-insight schema lists what can be queried",
         )
 
@@ -127,7 +127,7 @@ def check_name(connection: duckdb.DuckDBPyConnection, statement: Statement) -> N
         raise QueryError(f"{name} is {what} already", "choose another name")
     # Not all of the model is there yet; and of several traces, each has the table `scope` in a catalog of its own.
     if name in {*views.definitions(), "scope"}:
-        raise QueryError(f"{name} is of the model", "choose another name")
+        raise QueryError(f"{name} is part of the model", "choose another name")
 
 
 @contextmanager
@@ -181,6 +181,6 @@ class Runner:
             wait_for([running], [connection], self.seconds)
         except TimeoutError:
             raise QueryError(
-                f"the query was stopped after {self.seconds:g} s", "allow it more with --timeout 600s"
+                f"the query was stopped after {self.seconds:g} s", "allow more time with --timeout 600s"
             ) from None
         return running.result()

@@ -11,13 +11,13 @@ from nsys_insight.text.near import did_you_mean
 from nsys_insight.text.units import unit_of
 
 _VIEWS = {
-    "view": "What to select from",
-    "description": "What a row is",
+    "view": "The view or table to select from",
+    "description": "What a row stands for",
 }
 _COLUMNS = {
     "column": "Its name",
     "type": "DuckDB's type",
-    "unit": "Told by the name's suffix",
+    "unit": "From the suffix of the name",
     "description": "What it means",
 }
 

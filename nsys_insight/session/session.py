@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 # The note of every report in a scope by --nvtx, and what it is answered by.
 SCOPE_NOTE = "scope"
-_BESIDE = {"trace": "The trace that the row is of", "rank": "The rank that the trace is, where that is known"}
-_ADDED = "{} ranks are added up; --ranks each has the rows of each"
+_BESIDE = {"trace": "The trace of the row", "rank": "The rank of the trace, where known"}
+_ADDED = "{} ranks are summed; --ranks each has the rows of each rank"
 # The note of every report that a trace limits which has nothing of what calls in it show to have happened.
 UNRECORDED_NOTE = "unrecorded"
 _OF_SCOPE = "SELECT sentence FROM _left_out WHERE EXISTS (FROM answer)"
@@ -63,6 +63,7 @@ class Session:
             export of a report is then a temporary one.
         ncu: What Nsight Compute measured of the same program: a file that ``nsys-insight ncu import`` wrote, or a CSV
             page or report of ncu itself. None looks for ``NAME.ncu.duckdb`` beside the trace.
+        steps: How steps are found that the scope chooses.
         note: Called with every sentence that the user should know, of the trace and of every report's answer:
             ``nsys_insight.open(path, note=print)``.
         progress: Called with the percentage while nsys exports a report.
@@ -83,6 +84,7 @@ class Session:
         timeout_s: float | None = None,
         use_cache: bool | None = None,
         ncu: str | Path | None = None,
+        steps: StepOptions = AUTO,
         note: Callable[[str], None] = lambda _: None,
         progress: Callable[[int], None] | None = None,
         parts: Sequence[tuple[str, Scope]] = (),
@@ -94,11 +96,11 @@ class Session:
         self._parts = parts
         self._options: dict[str, Any] = {
             "memory": memory, "threads": threads, "timeout_s": timeout_s, "use_cache": use_cache, "ncu": ncu,
-            "note": note, "progress": progress,
+            "steps": steps, "note": note, "progress": progress,
         }  # fmt: skip
         several = len(self.paths) > 1 or bool(parts)
         if ncu and several:
-            raise UsageError("what ncu measured is of one trace", "open one of the traces with it")
+            raise UsageError("ncu data belongs to one trace", "open one of the traces with it")
         lasting = use_cache is not False and not cache_folder.refusal()
         files = [
             _file(each, label, note, progress, lasting=lasting)
@@ -108,8 +110,9 @@ class Session:
         self.ncu = None if several else for_trace(self.path, Path(ncu) if ncu else None, lasting=lasting)
         limits = suited([file.path for file in files], memory, threads)
         self._connection = Connection(
-            files, scope, limits, use_cache=use_cache, timeout_s=timeout_s, ncu=self.ncu, note=note, parts=parts
-        )
+            files, scope, limits, use_cache=use_cache, timeout_s=timeout_s, ncu=self.ncu, steps=steps, note=note,
+            parts=parts,
+        )  # fmt: skip
         self._by_rank: Self | None = None
 
     def scope(  # noqa: PLR0913 - the parts of a scope, by keyword
@@ -117,27 +120,35 @@ class Session:
         *,
         nvtx: str | None = None,
         phase: str | None = None,
+        steady: bool | None = None,
+        step: int | None = None,
         from_ns: int | None = None,
         to_ns: int | None = None,
         device: int | None = None,
         process: int | None = None,
         stream: int | None = None,
+        steps: StepOptions | None = None,
     ) -> Self:
         """Return this trace narrowed: ``trace.scope(nvtx="decode_step", device=0)``; see `ingest.scope.Scope`.
 
-        What is not given stays as it is.
+        What is not given stays as it is; `steps` says how the steps are found that are chosen.
         """
-        given = {
+        given: dict[str, Any] = {
             "nvtx": nvtx,
             "phase": phase,
+            "steady": steady,
+            "step": step,
             "from_ns": from_ns,
             "to_ns": to_ns,
             "device": device,
             "process": process,
             "stream": stream,
         }
-        parts = {name: value for name, value in given.items() if value is not None}
-        return type(self)(self.paths, scope=self._scope.narrowed(**parts), **self._options)
+        parts: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        if not parts.keys().isdisjoint(("steady", "step")):  # one choice of steps takes the place of another
+            parts = {"steady": None, "step": None} | parts
+        options = self._options | ({} if steps is None else {"steps": steps})
+        return type(self)(self.paths, scope=self._scope.narrowed(**parts), **options)
 
     def only(self, path: Path, **scope: int) -> Self:
         """Return one of the traces that are open, alone, narrowed by these parts of a scope."""
@@ -164,13 +175,13 @@ class Session:
         if ranks is not None and not is_of_run(pack):
             ranks = added.PARAM.value(ranks)
             if ranks == "sum" and not pack.ranks:
-                raise UsageError(f"{pack.name} cannot be added up over ranks", "a row for each: --ranks each")
+                raise UsageError(f"{pack.name} cannot be summed over ranks", "a row for each: --ranks each")
             if len(self.labels) == 1:
                 return self.by_rank().answer(pack, ranks=ranks, **params)
         given = {name: params.pop(name) for name in step_options.params_of(pack.sql) if name in params}
         statement, values = pack.statement(params)
         self._say_which_ncu(statement)
-        options = FactOptions(step_options.checked(given), values.get("min_gap_ns"))
+        options = FactOptions(self._checked(given), values.get("min_gap_ns"))
         with progress.at(f"answering {pack.name}"):
             asked = pack.notes | ({SCOPE_NOTE: _OF_SCOPE} if self._scope.ranges is not None else {})
             if pack.topic and not is_of_run(pack):
@@ -204,6 +215,16 @@ class Session:
             trace=self.about(),
         )
 
+    def _checked(self, given: Mapping[str, Any]) -> StepOptions:
+        """Read options about steps; those of a scope of steps are found already."""
+        options = step_options.checked(given)
+        if self._scope.is_of_steps_alone and options not in (AUTO, self._options["steps"]):
+            raise UsageError(
+                f"the steps of this scope ({self._scope.words}) are found already",
+                "say how to find them where they are chosen: trace.scope(step=…, steps=StepOptions(…))",
+            )
+        return options
+
     def by_rank(self) -> Self:
         """Return this trace as the ranks in it: its processes that run kernels of NCCL, each GPU of one by itself.
 
@@ -214,8 +235,8 @@ class Session:
             found = self.rows("FROM _rank_numbers ORDER BY rank")
             if len(found) < 2:
                 raise UsageError(
-                    f"{self.path.name} holds no ranks: no two processes or GPUs in it run kernels of NCCL",
-                    "name several traces, or leave --ranks out",
+                    f"{self.path.name} has no ranks: no two processes or GPUs in it run NCCL kernels",
+                    "name several traces, or omit --ranks",
                 )
             parts = []
             for one in found:
@@ -313,15 +334,14 @@ class Session:
             return
         if any(name.lstrip("_").startswith("ncu_") for name in mentioned(statement).of_model):
             self._ncu_said = True
-            self._options["note"](f"ncu's data are those of {self.ncu}")
+            self._options["note"](f"ncu data is from {self.ncu}")
 
     def _empty(self, pack: Pack, table: str) -> str:
         if self._scope == WHOLE_TRACE:
             return pack.empty
-        scope = " ".join(f"{name.removesuffix('_ns')} {value}" for name, value in self._scope.given.items())
         any_row = self._connection.duckdb.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone()
         lies = "" if any_row else self.where_events_lie()
-        return f"Nothing in this scope ({scope}){lies}. In a whole trace that would mean: {pack.empty}"
+        return f"Nothing in this scope ({self._scope.words}){lies}. For a whole trace, that would mean: {pack.empty}"
 
     def where_events_lie(self) -> str:
         """Say when the GPU worked in the whole trace, after a semicolon; nothing where no window is asked for."""
@@ -330,7 +350,7 @@ class Session:
         tables = [table for table in extents.EVENTS if table in WHOLE and table != "CUPTI_ACTIVITY_KIND_RUNTIME"]
         found = self._connection.duckdb.execute(extents.select({}, schema="whole", tables=tables)).fetchone()
         if not found or found[0] is None:
-            return "; no GPU work is in all of the trace"
+            return "; the whole trace has no GPU work"
         return f"; the GPU works from {found[0] / 1e9:.6g} s to {found[1] / 1e9:.6g} s of this trace"
 
     def close(self) -> None:
@@ -372,4 +392,4 @@ def _file(
 
 
 def _column(pack: Pack, name: str, kind: str, means: Mapping[str, str]) -> Column:
-    return Column(name, kind, means.get(name, ""), name in pack.details, pack.place_of(name))
+    return Column(name, kind, means.get(name, ""), name in pack.details, pack.place_of(name), pack.shares.get(name, ""))

@@ -76,7 +76,7 @@ def _new() -> duckdb.DuckDBPyConnection:
     if (reason := unfit(duckdb.__version__)) is not None:
         raise ToolError(
             f"DuckDB {duckdb.__version__} is installed: {reason}",
-            "python3 -m pip install --force-reinstall nsys-insight, best in an environment of its own (uv tool, pipx)",
+            "python3 -m pip install --force-reinstall nsys-insight, preferably in its own environment (uv tool, pipx)",
         )
     return duckdb.connect(config=CONFIG)
 
@@ -88,5 +88,5 @@ def unfit(version: str) -> str | None:
     """
     parts = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
     if parts < (1, 5, 2):
-        return "it gives wrong numbers here, or cannot run these queries"
+        return "it gives wrong numbers, or cannot run these queries"
     return "nsys-insight was not tested with it" if parts >= (1, 6) else None

@@ -9,7 +9,7 @@ def identifier(name: str) -> str:
 
 
 def literal(value: object) -> str:
-    """Write a Python value as an SQL literal: None, bool, int, float or str.
+    """Write a Python value as an SQL literal: None, bool, int, float, str, or a list of these.
 
     Values are written into the text and not bound: DuckDB folds a literal into the plan (a branch that cannot apply is
     never scanned), and binding makes it import pandas and pyarrow where they are installed.
@@ -22,6 +22,8 @@ def literal(value: object) -> str:
         return str(value)
     if isinstance(value, float):
         return f"{value!r}::DOUBLE"
+    if isinstance(value, list):
+        return f"[{', '.join(map(literal, value))}]"
     text = "'" + str(value).replace("'", "''") + "'"
     # DuckDB's parser takes a NUL for the end.
     return "(" + text.replace("\0", "' || chr(0) || '") + ")" if "\0" in text else text

@@ -47,7 +47,7 @@ def split(text: str, values: dict[str, Any] | None = None) -> list[Statement]:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise QueryError("the SQL has bytes that are not UTF-8", "save it as UTF-8: iconv -t UTF-8") from None
+        raise QueryError("the SQL is not valid UTF-8", "save it as UTF-8: iconv -t UTF-8") from None
     values = values or {}
     used = parameters(text)
     if missing := used - values.keys():
@@ -63,8 +63,8 @@ def split(text: str, values: dict[str, Any] | None = None) -> list[Statement]:
     found, done = [], 0
     if not all(statement.query.strip() for statement in statements):
         raise QueryError(
-            "PIVOT without the values to expect takes DuckDB several statements",
-            "name them: PIVOT kernels ON stream_id IN (7, 13) USING count(*)",
+            "PIVOT without a list of values takes DuckDB several statements",
+            "list them: PIVOT kernels ON stream_id IN (7, 13) USING count(*)",
         )
     for statement in statements:
         at = max(text.find(statement.query.strip(), done), done)
@@ -84,9 +84,7 @@ def one_query(text: str) -> str:
     """
     found = split(text)
     if len(found) != 1 or found[0].creates:
-        raise QueryError(
-            "one SELECT is asked at a time", 'nsys-insight sql trace.sqlite "SELECT * FROM kernels LIMIT 5"'
-        )
+        raise QueryError("only one SELECT at a time", 'nsys-insight sql trace.sqlite "SELECT * FROM kernels LIMIT 5"')
     return found[0].sql
 
 
@@ -167,9 +165,9 @@ def _created(kind: Any, sql: str) -> tuple[str, str]:
     bare = re.sub(r"^(?:\s|--[^\n]*\n|/\*.*?\*/)*", "", sql, flags=re.DOTALL)
     if kind == duckdb.StatementType.CREATE and (match := _CREATE.match(bare)):
         if match[3]:
-            raise QueryError("what SQL defines is its own, in no schema", "write CREATE TEMP VIEW name AS SELECT")
+            raise QueryError("what SQL defines is temporary and has no schema", "write CREATE TEMP VIEW name AS SELECT")
         return match[1].lower(), match[2].lower()
     raise QueryError(
-        f"{' '.join(bare.split()[:2]).upper()} is not allowed: SQL may ask, and define what it asks",
+        f"{' '.join(bare.split()[:2]).upper()} is not allowed: SQL may only query, and define what it queries",
         "begin with SELECT, FROM, WITH or CREATE TEMP TABLE name AS SELECT",
     )

@@ -30,6 +30,12 @@ _STEPS: dict[str, tuple[tuple[str, float], ...]] = {
 # Points in time lie close together far from zero: three significant digits would make them all alike.
 _POINT_IN_TIME = re.compile(r"(^|_)(start|end)_ns$")
 
+# Shares by the whole that their names end in.
+_WHOLES = {
+    "kernel_time": "kernel time", "copy_time": "copy time", "api_time": "API time", "wall": "wall", "idle": "idle time",
+}  # fmt: skip
+_STATISTIC = re.compile(r"avg|mean|med|median|min|max|stddev|p\d+|low|high")
+
 _ID = re.compile(r"(^|_)(id|pid|tid)$")
 
 _DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(ns|us|\u00b5s|\u03bcs|ms|s)?", re.ASCII)
@@ -66,6 +72,24 @@ def label_of(name: str) -> str:
     if name.endswith("_per_s"):
         name = name.removesuffix("_per_s") + "/s"
     return name.replace("_", " ").strip() or name
+
+
+def whole_of(name: str) -> str:
+    """Say of what a share is whose name says it (`kernel_time_pct`: of kernel time); "" for others."""
+    found = [words for whole, words in _WHOLES.items() if f"_{name}".endswith(f"_{whole}_pct")]
+    return found[0] if found else ""
+
+
+def group_of(name: str) -> str:
+    """What the columns have in common that are read beside each other, and so are shown in one unit.
+
+    They are statistics of one quantity: `avg_ns`, `med_ns` and `max_ns`; `queue_avg_ns` and `queue_max_ns`.
+    """
+    unit = unit_of(name)
+    if not _STEPS.get(unit) or _POINT_IN_TIME.search(name):
+        return name
+    words = [word for word in name.split("_") if not _STATISTIC.fullmatch(word)]
+    return " ".join(words) if len(words) < len(name.split("_")) else name
 
 
 @dataclass(frozen=True)
@@ -115,6 +139,16 @@ def scale_for(name: str, values: Iterable[Number | None]) -> Scale:
     return Scale(shown, divisor, decimals, thousands=not is_id(name))
 
 
+def spread_too_wide(name: str, values: Iterable[Number | None], scale: Scale) -> bool:
+    """Whether sizes or rates in bytes differ so much that one unit would hide the small ones: 80 bytes beside 5 MiB.
+
+    Times have no such limit: that of a short kernel beside a long one is to be compared with it.
+    """
+    if unit_of(name) not in ("bytes", "bytes/s"):
+        return False
+    return any(0 < abs(value) < scale.divisor / 100 for value in values if value is not None)
+
+
 def _number(value: Number, decimals: int) -> str:
     """Write a number with thousands separators and enough places for two significant digits, so never as a false 0."""
     if value == 0:
@@ -158,5 +192,5 @@ def parse_bytes(text: str, *, flag: str = "") -> int:
         size = round(Fraction(number) * factor)
         if size <= _LARGEST:
             return size
-    what = f"{flag} takes a number of bytes, not {text!r}" if flag else f"{text!r} is not a number of bytes"
+    what = f"{flag} takes a size in bytes, not {text!r}" if flag else f"{text!r} is not a size in bytes"
     raise UsageError(what, "write a number and a unit: 512, 5.1GB, 16GiB, 4.8TB/s")

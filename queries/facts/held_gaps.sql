@@ -22,21 +22,12 @@ near AS (
         OR end_ns // 16384 IN (SELECT end_ns // 16384 FROM held) OR duration_ns >= 16384
         OR next_ns IN (SELECT start_ns FROM memcpys WHERE copy_kind LIKE '%H%')
 ),
--- Whose operation ends a gap, if its launch call did not return before: of several that start at once, the one that
--- `gpu_idle` goes by.
-ending AS (
-    SELECT
-        g.gpu_id::BIGINT AS gpu_id, g.start_ns AS gap_start_ns, g.end_ns AS gap_end_ns, g.running_end_ns AS dry_ns,
-        min(call_of(o.correlation_id, o.process_id)) AS call
-    FROM near AS g
-    JOIN _gpu_work AS o ON o.gpu_id = g.gpu_id AND o.start_ns = g.next_ns
-    GROUP BY ALL
-),
+-- Those whose operation's launch call did not return before.
 gaps AS MATERIALIZED (
-    SELECT g.* EXCLUDE (call), thread_of(c.thread_id, c.process_id) AS thread
-    FROM ending AS g
-    JOIN _host_activity AS c ON call_of(c.correlation_id, c.process_id) = g.call
-    WHERE c.kind = 'api' AND c.end_ns > g.dry_ns
+    SELECT g.gpu_id::BIGINT AS gpu_id, g.start_ns AS gap_start_ns, g.end_ns AS gap_end_ns, g.running_end_ns AS dry_ns, i.thread
+    FROM near AS g
+    JOIN _idle_time AS i ON i.gpu_id = g.gpu_id AND i.start_ns = g.running_end_ns
+    WHERE i.returned_ns > i.start_ns
 ),
 ended AS (
     SELECT h.*, g.gap_start_ns, g.gap_end_ns, g.dry_ns

@@ -2,7 +2,7 @@
 -- costs beyond its own time is what the GPU then starved in the same gap, at most as long as the wait held the host up besides:
 -- without it the host would have launched that much earlier. Of what starved, the first counts.
 CREATE TABLE IF NOT EXISTS facts.idle_charges (
-    step BIGINT, gpu_id BIGINT, charge VARCHAR, process_id BIGINT, thread_id BIGINT, call_start_ns BIGINT, cause VARCHAR, host VARCHAR,
+    step BIGINT, gpu_id BIGINT, charge VARCHAR, process_id BIGINT, thread_id BIGINT, call_start_ns BIGINT, gap_start_ns BIGINT, cause VARCHAR, host VARCHAR,
     idle_ns BIGINT
 );
 
@@ -53,13 +53,19 @@ windows AS MATERIALIZED (
     SELECT DISTINCT start_ns, end_ns FROM places
 ),
 -- A gap is in parts where the profiler held the thread up: each after the first is such a time, or follows one.
+profiled AS MATERIALIZED (
+    SELECT p.gpu_id, p.start_ns, p.end_ns
+    FROM (FROM _idle_time WHERE host = 'profiler') AS p
+    ASOF JOIN gaps AS g ON g.gpu_id = p.gpu_id AND g.gap_start_ns <= p.start_ns
+    WHERE p.start_ns < g.gap_end_ns
+),
+begun AS MATERIALIZED (
+    SELECT gpu_id, gap_start_ns AS start_ns FROM gaps
+    UNION ALL
+    SELECT gpu_id, unnest([start_ns, end_ns]) FROM profiled
+),
 touched AS MATERIALIZED (
-    FROM _idle_time
-    WHERE host = 'profiler' OR (gpu_id, start_ns) IN (
-        SELECT (gpu_id, gap_start_ns) FROM gaps
-        UNION ALL
-        SELECT (gpu_id::BIGINT, end_ns) FROM _idle_time WHERE host = 'profiler'
-    )
+    FROM _idle_time SEMI JOIN begun USING (gpu_id, start_ns)
 ),
 idle AS MATERIALIZED (
     SELECT
@@ -78,9 +84,9 @@ in_call AS MATERIALIZED (
     WHERE i.start_ns < h.end_ns
 ),
 tracing AS MATERIALIZED (
-    SELECT start_ns, gpu_id, host, least(so_far_ns, most_ns) - least(so_far_ns - idle_ns, most_ns) AS tracing_ns
+    SELECT start_ns, gpu_id, host, (least(so_far_ns, most_ns) - least(so_far_ns - idle_ns, most_ns))::BIGINT AS tracing_ns
     FROM (
-        SELECT i.*, t.most_ns, sum(i.idle_ns) OVER (PARTITION BY gpu_id, gap_start_ns ORDER BY i.start_ns, i.host) AS so_far_ns
+        SELECT i.*, t.most_ns, sum(i.idle_ns) OVER (PARTITION BY gpu_id, gap_start_ns ORDER BY i.start_ns, i.host ROWS UNBOUNDED PRECEDING) AS so_far_ns
         FROM idle AS i
         JOIN traced AS t USING (gpu_id, gap_start_ns)
         WHERE i.host IN ('launch call', 'launch call under way')
@@ -101,7 +107,9 @@ after_wait AS (
     FROM (
         SELECT
             i.* REPLACE (i.idle_ns - coalesce(t.tracing_ns, 0) AS idle_ns), d.process_id, d.thread_id, d.call_start_ns, d.most_ns,
-            sum(i.idle_ns - coalesce(t.tracing_ns, 0)) OVER (PARTITION BY i.gpu_id, i.gap_start_ns ORDER BY i.start_ns, i.host) AS so_far_ns
+            sum(i.idle_ns - coalesce(t.tracing_ns, 0)) OVER (
+                PARTITION BY i.gpu_id, i.gap_start_ns ORDER BY i.start_ns, i.host ROWS UNBOUNDED PRECEDING
+            ) AS so_far_ns
         FROM idle AS i
         JOIN drying AS d ON d.gpu_id = i.gpu_id AND d.gap_start_ns = i.gap_start_ns AND i.start_ns >= d.end_ns
         LEFT JOIN tracing AS t ON t.gpu_id = i.gpu_id AND t.start_ns = i.start_ns AND t.host = i.host
@@ -109,15 +117,15 @@ after_wait AS (
     )
 ),
 charged AS (
-    SELECT step, gpu_id, charge, process_id, thread_id, call_start_ns, cause, host, idle_ns FROM in_call
+    SELECT step, gpu_id, charge, process_id, thread_id, call_start_ns, gap_start_ns, cause, host, idle_ns FROM in_call
     UNION ALL
-    SELECT step, gpu_id, 'wait', process_id, thread_id, call_start_ns, cause, host, idle_ns FROM after_wait
+    SELECT step, gpu_id, 'wait', process_id, thread_id, call_start_ns, gap_start_ns, cause, host, idle_ns FROM after_wait
     UNION ALL
-    SELECT i.step, i.gpu_id, 'tracing', NULL, NULL, NULL, i.cause, i.host, t.tracing_ns
+    SELECT i.step, i.gpu_id, 'tracing', NULL, NULL, NULL, i.gap_start_ns, i.cause, i.host, t.tracing_ns
     FROM idle AS i
     JOIN tracing AS t ON t.gpu_id = i.gpu_id AND t.start_ns = i.start_ns AND t.host = i.host
 )
-SELECT step, gpu_id, charge, process_id, thread_id, call_start_ns, cause, host, sum(idle_ns)::BIGINT AS idle_ns
+SELECT step, gpu_id, charge, process_id, thread_id, call_start_ns, gap_start_ns, cause, host, sum(idle_ns)::BIGINT AS idle_ns
 FROM charged
 WHERE idle_ns > 0
 GROUP BY ALL;

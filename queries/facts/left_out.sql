@@ -19,6 +19,6 @@ left_out AS (
 )
 SELECT
     CASE threads WHEN 1 THEN 'another thread' ELSE threads || ' other threads' END || ' launched ' || time_text(gpu_ns) || ' of GPU work during these ranges ('
-        || share_text(100 * gpu_ns / (gpu_ns + k.kept_ns)) || ' of it), which ' || if(s.is_phase, '--phase', '--nvtx') || ' leaves out: what a backward pass runs, for one; --from and --to keep it' AS sentence
+        || share_text(100 * gpu_ns / (gpu_ns + k.kept_ns)) || ' of it), which ' || if(s.is_phase, '--phase', '--nvtx') || ' leaves out, such as a backward pass; --from and --to keep it' AS sentence
 FROM left_out, (SELECT coalesce(sum(duration_ns), 0)::DOUBLE AS kept_ns FROM gpu_ops) AS k, scope AS s
 WHERE gpu_ns > 0;

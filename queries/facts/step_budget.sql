@@ -38,12 +38,7 @@ charges AS MATERIALIZED (
 idle_parts AS (
     SELECT
         step, gpu_id,
-        CASE
-            WHEN host = 'sync calls' THEN 'sync'
-            WHEN host = 'blocking copies' THEN 'copy'
-            WHEN cause = 'starved' OR host = 'launch call under way' THEN 'launch'
-            ELSE cause
-        END AS part,
+        _budget_part(cause, host) AS part,
         CASE host WHEN 'sync calls' THEN 'wait' ELSE host END AS host,
         idle_ns
     FROM (

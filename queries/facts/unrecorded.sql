@@ -27,13 +27,13 @@ asked AS (
     GROUP BY ALL
 )
 SELECT 'calls' AS what,
-    'the trace has no CUDA API calls: what the host did, and why the GPU waited, cannot be determined; capture with -t cuda, and let the program end before the capture' AS sentence
+    'the trace has no CUDA API calls: what the host did and why the GPU waited cannot be determined; capture with -t cuda, and let the program end before the capture' AS sentence
 FROM there WHERE NOT calls AND (kernels OR copies)
 UNION ALL
 SELECT what, CASE what
     WHEN 'kernels' THEN counted_text(calls, 'launch call') || CASE calls WHEN 1 THEN ' is' ELSE ' are' END
-        || ' in the trace, and no kernel: the profiler lost what ran on the GPU, or could not record it'
+        || ' in the trace, but no kernels: the profiler lost what ran on the GPU, or could not record it'
     ELSE counted_text(calls, 'copy call') || CASE calls WHEN 1 THEN ' is' ELSE ' are' END
-        || ' in the trace, and no copy: what the GPU copied counts as idle time'
+        || ' in the trace, but no copies: the time of copies on the GPU counts as idle time'
 END
 FROM asked;

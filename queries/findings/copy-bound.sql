@@ -2,11 +2,11 @@
 title = "Copies to or from the GPU take time"
 family = "copy"
 meaning = """
-Nothing but copies to or from the GPU is under way, or the GPU is idle for a blocking copy to it."""
+Only copies to or from the GPU are running, or the GPU is idle during a blocking copy to it."""
 action = """
-Keep the data on the GPU; else copy from pinned memory on a stream of its own while kernels run."""
+Keep the data on the GPU; otherwise copy from pinned memory on a separate stream while kernels run."""
 caveat = """
-The kernels need all of the data first, and there is nothing else to run."""
+The kernels need all of the data first, and nothing else can run."""
 report = "classify"
 */
 WITH copied AS (

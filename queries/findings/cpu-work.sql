@@ -2,16 +2,16 @@
 title = "The GPU waits while the CPU works"
 family = "launch"
 meaning = """
-The host does something else than calling CUDA for longer than launching takes, and the GPU has nothing queued."""
+The host does something other than calling CUDA for longer than launches take, and the GPU has nothing queued."""
 action = """
-Do that work later, on another thread, or after launching the next step: files, logging, pre- and post-processing, MPI."""
+Move that work to another thread, or do it after launching the next step: files, logging, pre- and post-processing, MPI."""
 caveat = """
-The next step needs its result; then that work itself must be faster."""
+The next step needs its result; then that work itself has to become faster."""
 report = "host"
 
 [params.least_pct]
 default = 5.0
-help = "Share of the CPU work from which on it is said what it is"
+help = "Share of the CPU work from which a part of it is named"
 */
 WITH longest AS (
     SELECT g.*
@@ -52,9 +52,9 @@ SELECT
     CASE WHEN w.is_managed THEN 'Let a kernel set up what the GPU works on, and a kernel reduce what the host looks at; or let the host do its part while the GPU works on other data.' END AS action,
     (SELECT nvtx_path FROM longest) AS place,
     concat_ws('; ',
-        'the GPU is idle ' || time_text(h.recoverable_ns)
-            || CASE WHEN w.is_managed THEN CASE WHEN w.managed_share < 0.95 THEN ' while the host is outside of CUDA calls, ' || time_text(w.managed_share * h.recoverable_ns) || ' of it touching managed memory, whose pages come and go'
-                ELSE ' while the host touches managed memory, whose pages come and go' END ELSE ' while the host is outside of CUDA calls' || coalesce(': ' || (SELECT parts FROM known WHERE known_ns <= 1.05 * h.recoverable_ns), '') END,
+        'the GPU is idle for ' || time_text(h.recoverable_ns)
+            || CASE WHEN w.is_managed THEN CASE WHEN w.managed_share < 0.95 THEN ' while the host is outside of CUDA calls, ' || time_text(w.managed_share * h.recoverable_ns) || ' of it touching managed memory, whose pages migrate'
+                ELSE ' while the host touches managed memory, whose pages migrate' END ELSE ' while the host is outside of CUDA calls' || coalesce(': ' || (SELECT parts FROM known WHERE known_ns <= 1.05 * h.recoverable_ns), '') END,
         (SELECT 'the longest gap, ' || time_text(duration_ns) || ', is between ' || operation_text(before_name) || ' and ' || operation_text(after_name)
             || CASE WHEN host <> 'CPU work' THEN ' (' || host || ')' ELSE '' END FROM longest)
     ) AS evidence

@@ -3,11 +3,13 @@ title = "CUDA calls fail"
 family = "failed"
 severity = "critical"
 meaning = """
-What a failed call was to do did not happen, nor what was to work with it: what is said here is of a run that went wrong."""
+What a failed call should have done did not happen, nor did the work that depends on it: these figures are of a run that went
+wrong."""
 action = """
-Mend this first: look at what each call returns, and at cudaGetLastError after a launch (compute-sanitizer names the kernel)."""
+Fix this first: check the return value of each call, and cudaGetLastError after each launch (compute-sanitizer names the
+kernel)."""
 caveat = """
-The program expects it, such as an allocation that is tried again with less."""
+The program expects it, such as an allocation that is retried with a smaller size."""
 report = '''
 sql "SELECT name, return_value, count(*) AS calls FROM api_calls WHERE return_value <> 0 GROUP BY ALL ORDER BY ALL"
 '''
@@ -16,12 +18,14 @@ sql "SELECT name, return_value, count(*) AS calls FROM api_calls WHERE return_va
 WITH failed AS (
     SELECT name, return_value, count(*) AS calls
     FROM outer_api_calls
-    WHERE call_group IN ('launch', 'graph launch', 'copy', 'memset', 'alloc') AND return_value NOT IN (0, 4, 600, 704, 709, 712)
+    WHERE return_value <> 0 AND (
+        call_group IN ('launch', 'graph launch', 'copy', 'memset', 'alloc') AND return_value NOT IN (4, 600, 704, 709, 712)
         -- An error of a kernel is returned by whatever waits for it.
         OR call_group = 'sync' AND return_value IN (700, 702, 710, 714, 715, 716, 717, 718, 719)
+    )
     GROUP BY ALL
 ),
-worst AS (
+worst AS MATERIALIZED (
     FROM failed ORDER BY calls DESC, name, return_value LIMIT 3
 )
 SELECT
@@ -32,12 +36,12 @@ SELECT
         w.name || ': ' || w.calls || ' of ' || counted_text(c.calls, 'call') || ', error ' || w.return_value
             || coalesce(' (' || CASE w.return_value
                 WHEN 1 THEN 'invalid value' WHEN 2 THEN 'out of memory' WHEN 9 THEN 'invalid configuration' WHEN 98 THEN 'invalid device function'
-                WHEN 209 THEN 'no kernel image for the device' WHEN 222 THEN 'the driver is older than the compiler of its PTX'
-                WHEN 700 THEN 'illegal address' WHEN 701 THEN 'too many resources asked for' WHEN 702 THEN 'timeout'
+                WHEN 209 THEN 'no kernel image for the device' WHEN 222 THEN 'the driver is older than the PTX compiler'
+                WHEN 700 THEN 'illegal address' WHEN 701 THEN 'too many resources requested' WHEN 702 THEN 'timeout'
                 WHEN 710 THEN 'assertion in a kernel' WHEN 716 THEN 'misaligned address' WHEN 719 THEN 'a kernel failed'
             END || ')', ''),
         '; ' ORDER BY w.calls DESC, w.name, w.return_value
-    ) || coalesce((SELECT '; and ' || counted_text(sum(calls), 'more call') FROM (FROM failed ORDER BY calls DESC, name, return_value OFFSET 3) HAVING count(*) > 0), '') AS evidence
+    ) || coalesce((SELECT '; ' || counted_text(sum(calls), 'more call') FROM (FROM failed ORDER BY calls DESC, name, return_value OFFSET 3) HAVING count(*) > 0), '') AS evidence
 FROM worst AS w
-JOIN (SELECT name, count(*) AS calls FROM outer_api_calls GROUP BY name) AS c USING (name)
+JOIN (SELECT name, count(*) AS calls FROM outer_api_calls WHERE name IN (SELECT name FROM worst) GROUP BY name) AS c USING (name)
 HAVING count(*) > 0

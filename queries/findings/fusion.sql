@@ -3,12 +3,12 @@ title = "Kernels can be fused"
 family = "fusion"
 overlaps = true
 meaning = """
-The same chains of small kernels come back in every step. As one kernel each they need fewer launches and fewer passes over
-memory."""
+The same chains of small kernels repeat in every step. As one kernel each, they would need fewer launches and fewer
+passes over memory."""
 action = """
-torch.compile, the library's fused kernel, or one in Triton or CUDA; begin with the first."""
+Use torch.compile, a library's fused kernel, or one in Triton or CUDA; start with the first chain."""
 caveat = """
-The fused kernel is slower, or costs more to launch: from Python, Triton's takes as long as three eager ones."""
+The fused kernel is slower or costs more to launch: from Python, a Triton launch takes as long as three eager ones."""
 report = "fusion"
 */
 WITH chosen AS (

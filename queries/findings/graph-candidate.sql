@@ -1,13 +1,13 @@
 /*
-title = "A CUDA graph would launch the step"
+title = "The step could be launched as a CUDA graph"
 family = "launch"
 overlaps = true
 meaning = """
-One launch of a CUDA graph in place of one call for each kernel."""
+One graph launch would replace one launch call per kernel."""
 action = """
 Capture the step: torch.compile mode reduce-overhead, torch.cuda.graph, cudaStreamBeginCapture."""
 caveat = """
-Shapes or control flow change from step to step, or the host must read values inside the step."""
+Shapes or control flow change from step to step, or the host has to read values inside the step."""
 report = "graph-candidates"
 */
 SELECT

@@ -1,30 +1,30 @@
 /*
-title = "A few kernels hold the time"
+title = "A few kernels are hot"
 family = "kernels"
 overlaps = true
 meaning = """
-The GPU is busy with these kernels, whatever the host does: the run becomes no shorter than they are."""
+The GPU is busy with these kernels whatever the host does; the run cannot become shorter than they are."""
 action = """
-Profile them: nsys-insight ncu plan writes the command, ncu import and headroom say how far from their roof they are."""
+Profile them: nsys-insight ncu plan writes the command; ncu import and headroom show how far they are from their roof."""
 caveat = """
-They are at their roof already, and all of their work is needed."""
+The roof is already reached, and all of the work is needed."""
 report = "classify-kernels"
 
 [params.least_pct]
 default = 10.0
-help = "Share of the wall from which on a kernel is named, and the first three of a GPU-bound run in any case (10: what a cause must hold to bound a step)"
+help = "Share of the wall time from which a kernel is named; of a GPU-bound run, the first three are named in any case (10: what a cause needs to bound a step)"
 
 [params.little_pct]
 default = 1.0
-help = "Share of the wall below which a kernel does not hold the time (1: what runs differ by)"
+help = "Share of the wall time below which a kernel is not named (1: what runs differ by)"
 
 [params.short_ns]
 default = 10000
-help = "A shorter kernel that latency bounds has too little work (twice the launch cost of classify-kernels)"
+help = "A latency-bound kernel that is shorter has too little work (twice the launch cost of classify-kernels)"
 
 [params.near_pct]
 default = 85.0
-help = "Share of what the nearer roof can give from which on a kernel is near it"
+help = "Share of the nearer roof from which a kernel is near it"
 */
 WITH walls AS (
     SELECT
@@ -62,37 +62,37 @@ hot AS (
 said AS (
     SELECT
         turn,
-        short_name || ': ' || share_text(wall_pct) || ' of the wall, ' || share_text(kernel_time_pct) || ' of kernel time, '
+        short_name || ': ' || share_text(wall_pct) || ' of the wall time, ' || share_text(kernel_time_pct) || ' of kernel time, '
             || counted_text(calls / w.gpu_tokens, 'call') || ' of ' || time_text(total_ns / calls) || ' ' || $per || '; '
             || CASE
                 WHEN coalesce(bound, 'unknown') = 'unknown' THEN 'what bounds it was not measured'
                 ELSE CASE bound WHEN 'balanced' THEN 'near the peak of both memory and arithmetic by ' ELSE bound || '-bound by ' END || CASE evidence WHEN 'gpu_metrics' THEN 'GPU metrics' WHEN 'name' THEN 'its name' WHEN 'launch shape' THEN 'its launch shape' ELSE evidence END
                     || ' (' || reason || ')'
             END
-            || CASE WHEN used_pct IS NOT NULL THEN '; ' || share_text(used_pct) || ' of what ' || replace(ceiling, 'SM', 'the SMs') || ' can give' ELSE '' END AS sentence
+            || CASE WHEN used_pct IS NOT NULL THEN '; ' || share_text(used_pct) || ' of what ' || replace(ceiling, 'SM', 'the SMs') || ' can deliver' ELSE '' END AS sentence
     FROM hot, walls AS w
 )
 SELECT
     CASE WHEN w.known THEN sum(h.recoverable_ns) / any_value(w.gpu_tokens) END AS recoverable_ns,
     least(sum(CASE WHEN w.known THEN 100 * h.recoverable_ns / w.all_ns ELSE h.wall_pct END), 100) AS wall_pct,
-    CASE count(*) WHEN 1 THEN 'One kernel holds the time' END AS title,
+    CASE count(*) WHEN 1 THEN 'One kernel is hot' END AS title,
     NULL AS place,
     (SELECT string_agg(sentence, '. ' ORDER BY turn) FROM said WHERE turn <= 3)
         || CASE WHEN count(*) > 3 THEN '. And ' || count(*) - 3 || ' more' ELSE '' END
-        || CASE WHEN bool_or(h.near_pct IS NOT NULL) THEN '' ELSE '. How far from ' || CASE count(*) WHEN 1 THEN 'its' ELSE 'their' END || ' roof was not measured' END AS evidence,
+        || CASE WHEN bool_or(h.near_pct IS NOT NULL) THEN '' ELSE '. The distance from ' || CASE count(*) WHEN 1 THEN 'its' ELSE 'their' END || ' roof was not measured' END AS evidence,
     -- What to do about the first of them.
     any_value((SELECT CASE
         WHEN near_pct >= $near_pct THEN short_name || ' is near its roof: only less work helps, such as lower precision, fewer bytes, or fusing it with its neighbors.'
-        WHEN bound = 'latency' AND avg_ns < $short_ns THEN short_name || ' is over before the GPU is full: fuse it with its neighbors (see fusion), or give it more work, such as a larger batch.'
+        WHEN bound = 'latency' AND avg_ns < $short_ns THEN short_name || ' ends before it fills the GPU: fuse it with its neighbors (see fusion), or give it more work, such as a larger batch.'
         WHEN regexp_matches(name, '(?i)gemv') THEN short_name || ' reads its whole matrix for one vector: batch vectors into one matrix product, or store the matrix in a smaller type (half precision, 8 bits).'
         WHEN family = 'gemm' AND regexp_matches(name, '(?i)dgemm|f64|double') THEN 'See whether ' || short_name || ' needs double precision: single precision, TF32 or half precision are several times faster.'
         WHEN family = 'gemm' AND regexp_matches(name, '(?i)sgemm|simt|ffma') AND NOT regexp_matches(name, '(?i)tf32|tensorop') THEN 'Let ' || short_name || ' use tensor cores: TF32 (torch.set_float32_matmul_precision), BF16 or FP16.'
         WHEN family = 'gemm' AND kernel_provenance(name) = 'hand-written' THEN 'A library''s matrix product (cuBLAS, CUTLASS) is usually several times faster than one written by hand: compare ' || short_name || ' with it.'
         WHEN family = 'gemm' THEN 'Give ' || short_name || ' sizes that are multiples of 16, batch small products, or use lower precision (FP8); profile it with ncu: nsys-insight ncu plan.'
-        WHEN family = 'attention' THEN 'Use the fused attention of a library (FlashAttention, cuDNN) if this is none; profile it with ncu: nsys-insight ncu plan.'
+        WHEN family = 'attention' THEN 'Use the fused attention of a library (FlashAttention, cuDNN) if this kernel is not one; profile it with ncu: nsys-insight ncu plan.'
         WHEN bound = 'memory' THEN 'Make ' || short_name || ' move fewer bytes: fuse it with its neighbors (see fusion), use a smaller type, a layout without transposes.'
         WHEN bound = 'latency' THEN 'Give ' || short_name || ' more parallel work: more blocks, several inputs in one launch; see occupancy.'
-        ELSE 'Profile ' || short_name || ' with ncu (nsys-insight ncu plan): it tells whether memory, arithmetic or latency bounds it; a library may have it faster.'
+        ELSE 'Profile ' || short_name || ' with ncu (nsys-insight ncu plan) to see whether memory, arithmetic or latency bounds it; a library may have a faster version.'
     END FROM hot WHERE turn = 1)) AS action
 -- At their roof they are still where the time goes.
 FROM hot AS h, (SELECT *, coalesce((SELECT 100 * sum(recoverable_ns) FROM hot) >= all_ns, false) AS known FROM walls) AS w

@@ -1,15 +1,15 @@
 /*
-title = "A rank is late, and the others wait for it"
+title = "One rank is late, and the others wait for it"
 family = "ranks"
 of_run = true
 overlaps = true
 meaning = """
-A collective begins when the last rank has come to it; the others spin in its kernel until then, which looks like communication."""
+A collective begins when the last rank arrives; until then the others spin in its kernel, which looks like communication."""
 action = """
-Look at that rank alone, and at what its host does there: data that comes late, logging, garbage collection, a core that it shares.
-Communication that is overlapped with work would not help."""
+Look at that rank alone, and at what its host does there: late data, logging, garbage collection, a shared CPU core.
+Overlapping communication with computation would not help."""
 caveat = """
-It does what only one rank can do, such as writing a checkpoint: then let the others go on meanwhile."""
+It does what only one rank can do, such as writing a checkpoint; then let the others continue meanwhile."""
 report = "ranks"
 */
 SELECT
@@ -19,7 +19,7 @@ SELECT
     'late in ' || text || ': '
         || CASE cause
             WHEN 'host' THEN coalesce(host, 'its host') || coalesce(' in ' || place, '')
-            WHEN 'both' THEN 'its GPU works ' || format('{:.2g}', busy_ratio) || ' times as long, and is idle longer'
+            WHEN 'both' THEN 'its GPU is busy ' || format('{:.2g}', busy_ratio) || ' times as long, and is idle longer'
             ELSE 'the trace does not say why'
         END
         || '; ' || others AS evidence

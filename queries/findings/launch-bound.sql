@@ -2,12 +2,12 @@
 title = "The GPU waits for launches"
 family = "launch"
 meaning = """
-The host launches kernels more slowly than the GPU runs them, so the GPU is idle between them."""
+The host launches kernels more slowly than the GPU runs them, so the GPU is idle in between."""
 action = """
 Capture the step in a CUDA graph (torch.compile mode reduce-overhead, torch.cuda.graph), or launch fewer kernels: fuse,
 batch."""
 caveat = """
-The margin is small: without the profiler expect three quarters or less."""
+The gain is small: without the profiler, expect three quarters of it or less."""
 report = "classify"
 */
 SELECT
@@ -15,7 +15,7 @@ SELECT
     100 * l.recoverable_ns / w.time_ns AS wall_pct,
     (SELECT pattern FROM step_method WHERE method = 'nvtx') AS place,
     concat_ws('; ',
-        'the GPU is idle ' || time_text(l.time_ns) || ': ' || coalesce(l.evidence, ''),
+        'the GPU is idle for ' || time_text(l.time_ns) || ': ' || coalesce(l.evidence, ''),
         (SELECT counted_text(single_launches, 'launch call') || ' of ' || time_text(launch_call_ns) || ' a step'
             FROM graph_candidates_report WHERE single_launches > 0),
         (SELECT 'a kernel takes ' || time_text(avg(kernel_ns / kernels)) FROM steps

@@ -3,21 +3,22 @@ title = "Few warps fit on an SM"
 family = "occupancy"
 overlaps = true
 meaning = """
-Registers, shared memory or the block size let an SM hold few warps, so it may have none to run while others wait for
-memory."""
+Registers, shared memory or the block size limit how many warps an SM holds, so it may have none to run while others
+wait for memory."""
 action = """
-By the limit: smaller tiles or __launch_bounds__ (registers), fewer stages (shared memory), 128 to 256 threads (blocks)."""
+Depending on the limit: smaller tiles or __launch_bounds__ (registers), fewer stages (shared memory), 128 to 256 threads
+(blocks)."""
 caveat = """
-ncu shows it near its roof: eight active warps on an SM often hide all latency."""
+ncu shows it near its roof: eight active warps per SM often hide all latency."""
 report = "occupancy"
 
 [params.least_avg_ns]
 default = 10000
-help = "Shorter kernels are bound by latency, whatever their occupancy (twice the launch cost of classify-kernels)"
+help = "Shorter kernels are latency-bound, whatever their occupancy (twice the launch cost of classify-kernels)"
 
 [params.below_pct]
 default = 40.0
-help = "Theoretical occupancy that counts as low (40: the usual limit of rules for ncu)"
+help = "Theoretical occupancy below which it counts as low (40: the usual limit of rules for ncu)"
 */
 WITH low AS (
     SELECT s.*, o.occupancy_pct, o.limited_by, o.next_step

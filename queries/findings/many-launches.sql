@@ -2,17 +2,17 @@
 title = "The GPU waits for launches"
 family = "launch"
 meaning = """
-The host launches kernels more slowly than the GPU runs them, so the GPU is idle between them; a CUDA graph would save little,
-or no steps were found that repeat."""
+The host launches kernels more slowly than the GPU runs them, so the GPU is idle in between; a CUDA graph would save little,
+or no repeating steps were found."""
 action = """
-Launch fewer and larger kernels: batch, fuse, use the library's call for all of it."""
+Launch fewer, larger kernels: batch, fuse, or use one library call for all of it."""
 caveat = """
-The margin is small: without the profiler expect three quarters or less."""
+The gain is small: without the profiler, expect three quarters of it or less."""
 report = "classify"
 
 [params.slow_launch_ns]
 default = 100000
-help = "What the GPU waits for each launch call, above which few slow launches are to blame, not their number (as slow-launches)"
+help = "Idle time per launch call above which a few slow launches are the cause, not their number (as in slow-launches)"
 */
 WITH launched AS (
     SELECT single_launches AS calls, launch_call_ns AS call_ns, ' a step' AS per FROM graph_candidates_report
@@ -25,7 +25,7 @@ SELECT
     l.recoverable_ns,
     100 * l.recoverable_ns / w.time_ns AS wall_pct,
     NULL AS place,
-    'the GPU is idle ' || time_text(l.time_ns) || ': ' || coalesce(l.evidence, '')
+    'the GPU is idle for ' || time_text(l.time_ns) || ': ' || coalesce(l.evidence, '')
         || (SELECT '; ' || counted_text(calls, 'launch call') || ' of ' || time_text(call_ns) || per FROM launched WHERE calls > 0) AS evidence
 FROM (FROM classify_report WHERE part = 'launch') AS l, (FROM classify_report WHERE part = 'wall') AS w
 WHERE l.see = 'graph-candidates' AND NOT EXISTS (FROM graph_candidates_report WHERE verdict <> 'no')

@@ -1,16 +1,16 @@
 /*
-title = "The ranks wait for each other: now this one is late and now that"
+title = "The late rank changes from step to step"
 family = "ranks"
 of_run = true
 overlaps = true
 meaning = """
-In each step some rank comes last to a collective, and it is not always the same: nothing is wrong with one of them, but what they do
-takes a different time from step to step."""
+In each step some rank arrives last at a collective, and it is not always the same one: no single rank is at fault, but the
+time that their work takes varies from step to step."""
 action = """
-Make the steps of all ranks alike: lengths sorted or padded into buckets, data loaded ahead, garbage collection at the same step,
-processes pinned to cores. Fewer collectives a step, too, let short delays cancel out."""
+Make the steps of all ranks alike: sort sequences by length or pad them into buckets, load data ahead, collect garbage at the
+same step, pin processes to cores. With fewer collectives per step, short delays cancel out."""
 caveat = """
-The work is uneven by nature, as with experts: then deal it out anew (see ranks)."""
+The work is uneven by nature, as with experts; then redistribute it (see ranks)."""
 report = "ranks"
 */
 WITH late AS (
@@ -28,8 +28,8 @@ SELECT
     100 * p.late_ns / p.steps / p.wall_ns AS wall_pct,
     NULL::VARCHAR AS place,
     'in ' || (SELECT sum(steps)::BIGINT FROM late) || ' of ' || p.steps || ' ' || r.unit || 's one rank is late, '
-        || (SELECT count(*) FROM late) || ' of ' || r.ranks || ' ranks by turns, most often rank '
+        || (SELECT count(*) FROM late) || ' of ' || r.ranks || ' ranks in turn, most often rank '
         || (SELECT arg_max(rank, (steps, -rank)) || ' (' || max(steps) || ' times)' FROM late)
-        || '; a rank waits ' || time_text(p.waiting_ns) || ' a ' || r.unit || ' in the mean' AS evidence
+        || '; a rank waits ' || time_text(p.waiting_ns) || ' per ' || r.unit || ' on average' AS evidence
 FROM rank_run AS r, per AS p
 WHERE r.verdict = 'moving'

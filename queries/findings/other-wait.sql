@@ -2,11 +2,12 @@
 title = "The host waits for the GPU"
 family = "sync"
 meaning = """
-A synchronising call stops the host where it reads nothing back, and the GPU runs dry."""
+A synchronizing call blocks the host where it reads nothing back, and the GPU runs out of work."""
 action = """
-Remove the call (cudaDeviceSynchronize, torch.cuda.synchronize) or wait for one event: a stream runs in order without it."""
+Remove the call (cudaDeviceSynchronize, torch.cuda.synchronize) or wait for one event: the operations of a stream run in
+order without it."""
 caveat = """
-It is there for measuring, or somebody else needs the result complete."""
+It is there for a measurement, or something else needs the complete result."""
 report = "host"
 */
 WITH places AS (
@@ -18,6 +19,6 @@ SELECT
     h.wall_pct,
     (SELECT concat_ws(' in ', name, nvtx_path) FROM places) AS place,
     counted_text(h.count, 'wait') || ' ' || $per
-        || '; the host waits ' || time_text(h.host_ns) || ', the GPU is idle ' || time_text(h.recoverable_ns) || ' for it' AS evidence
+        || '; the host waits ' || time_text(h.host_ns) || ', which leaves the GPU idle for ' || time_text(h.recoverable_ns) AS evidence
 FROM host_report AS h
 WHERE h.code = 'other_wait'

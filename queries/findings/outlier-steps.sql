@@ -1,13 +1,13 @@
 /*
-title = "Some steps are not like the others"
+title = "Some steps take longer than the others"
 family = "steps"
 overlaps = true
 meaning = """
-They last longer than the median step; what they take more is spread over all steps here."""
+They take longer than the median step; their extra time is given as an average over all steps."""
 action = """
-See what runs only in them: logging, a checkpoint, an allocation, garbage collection, a fall of the clock."""
+See what runs only in them: logging, a checkpoint, an allocation, garbage collection, a drop of the clock rate."""
 caveat = """
-They do other work, such as a prefill among decode steps."""
+They do different work, such as a prefill among decode steps."""
 report = "steps"
 */
 WITH steady AS (
@@ -25,6 +25,6 @@ SELECT
     sum(more_ns) / (SELECT count(*) FROM steady) / (SELECT tokens_per_step FROM step_method) AS recoverable_ns,
     100 * sum(more_ns) / (SELECT sum(duration_ns) FROM steady) AS wall_pct,
     (SELECT 'step ' || step || ', at ' || format('{:.3f} ms', start_ns / 1e6) FROM worst) AS place,
-    count(*) || ' of ' || (SELECT count(*) FROM steady) || ' steps; the worst, ' || (SELECT time_text(duration_ns) || ': ' || reason FROM worst) AS evidence
+    count(*) || ' of ' || (SELECT count(*) FROM steady) || ' steps; the slowest, ' || (SELECT time_text(duration_ns) || ': ' || reason FROM worst) AS evidence
 FROM longer
 HAVING count(*) > 0

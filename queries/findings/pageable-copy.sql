@@ -3,11 +3,11 @@ title = "Copies use pageable memory"
 family = "copy"
 overlaps = true
 meaning = """
-The driver copies through a buffer of its own: slower, and the call blocks whatever its name says."""
+The driver copies through its own staging buffer: this is slower, and the call blocks even if its name says Async."""
 action = """
-Allocate the host's side once with cudaMallocHost (pin_memory=True), and copy with cudaMemcpyAsync."""
+Allocate the host buffer once with cudaMallocHost (pin_memory=True), and copy with cudaMemcpyAsync."""
 caveat = """
-The copies are a few bytes: then it is the wait that costs."""
+The copies are only a few bytes: then the wait is what costs."""
 report = "host"
 */
 WITH copied AS (
@@ -19,6 +19,6 @@ SELECT
     h.wall_pct,
     (SELECT name FROM copied) AS place,
     counted_text(h.count, 'copy', 'copies') || ' ' || $per
-        || CASE count_text(h.count) WHEN '1' THEN ' uses' ELSE ' use' END || ' pageable memory: the GPU is idle ' || time_text(h.recoverable_ns) || ' (' || share_text(h.wall_pct) || ') meanwhile' AS evidence
+        || CASE count_text(h.count) WHEN '1' THEN ' uses' ELSE ' use' END || ' pageable memory: the GPU is idle for ' || time_text(h.recoverable_ns) || ' (' || share_text(h.wall_pct) || ') meanwhile' AS evidence
 FROM host_report AS h
 WHERE h.code = 'pageable_copy'

@@ -4,18 +4,18 @@ family = "pipeline"
 of_run = true
 overlaps = true
 meaning = """
-A stage has nothing to do until the first microbatch has come to it, and after the last one has left it, in every step alike. No rank
-is late for that."""
+A stage has nothing to do until the first microbatch reaches it and after the last one has left it, in every step. No
+rank is late."""
 action = """
-More microbatches a step, or several smaller stages on a rank (interleaved), so that less of a step is start and end; stages that
-take equally long."""
+Use more microbatches per step, or several smaller stages per rank (interleaved), so that filling and draining take a
+smaller part of the step; balance the stages."""
 caveat = """
 The microbatches would be too small to keep a GPU busy."""
 report = "ranks"
 
 [params.least_pct]
 default = 5.0
-help = "A rank waits for this share of the usual step at least: less is no pipeline's fault (a choice)"
+help = "Smallest share of the usual step that a rank waits (a choice)"
 */
 SELECT
     NULL::DOUBLE AS recoverable_ns,

@@ -1,18 +1,18 @@
 /*
-title = "The GPU waits long for a few launches"
+title = "A few slow launches keep the GPU waiting"
 family = "launch"
 meaning = """
-Launching takes microseconds; here each launch keeps the GPU waiting for much longer, so it is not their number that costs."""
+A launch takes microseconds; here each launch keeps the GPU waiting for much longer, so their number is not what costs."""
 action = """
-Run once before what is measured: a kernel's first launch loads or compiles its code (CUDA_MODULE_LOADING=EAGER loads it at
-start), a library's first call sets it up."""
+Run once before the part that is measured: the first launch of a kernel loads or compiles its code (CUDA_MODULE_LOADING=EAGER
+loads it at start), and the first call of a library initializes it."""
 caveat = """
-It is the only run there is."""
+There is only this one run."""
 report = "classify"
 
 [params.slow_launch_ns]
 default = 100000
-help = "What the GPU waits for each launch call from which on a launch is slow (a stall, as in stall-place; launching takes 5 µs)"
+help = "Idle time per launch call from which a launch counts as slow (a stall, as in stall-place; a launch takes 5 µs)"
 */
 WITH launched AS (
     SELECT single_launches AS calls, ' a step' AS per FROM graph_candidates_report
@@ -40,10 +40,10 @@ SELECT
     l.recoverable_ns,
     100 * l.recoverable_ns / w.time_ns AS wall_pct,
     CASE WHEN o.is_most THEN 'The GPU waits while the host is in CUDA calls' END AS title,
-    CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN 'See what the host does there: nsys-insight gaps. It comes back in each step, so it is no start-up.' END AS action,
+    CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN 'See what the host does there: nsys-insight gaps. It repeats in each step, so it is not start-up.' END AS action,
     NULL AS place,
-    'the GPU is idle ' || time_text(l.time_ns) || ': ' || coalesce(l.evidence, '') || '; ' || counted_text(calls, 'launch call') || per
-        || CASE WHEN o.is_most THEN coalesce('; the longest calls in all: ' || (SELECT names FROM others), '') ELSE '' END AS evidence
+    'the GPU is idle for ' || time_text(l.time_ns) || ': ' || coalesce(l.evidence, '') || '; ' || counted_text(calls, 'launch call') || per
+        || CASE WHEN o.is_most THEN coalesce('; the calls with the most time in total: ' || (SELECT names FROM others), '') ELSE '' END AS evidence
 FROM (FROM classify_report WHERE part = 'launch') AS l, (FROM classify_report WHERE part = 'wall') AS w, launched, in_others AS o
 WHERE l.see = 'graph-candidates' AND NOT EXISTS (FROM graph_candidates_report WHERE verdict <> 'no')
     AND calls > 0 AND calls * $slow_launch_ns <= l.time_ns

@@ -2,16 +2,17 @@
 title = "Kernels are too small for the GPU"
 family = "grid"
 meaning = """
-They have fewer blocks than the GPU has SMs, so most of it does nothing while they run."""
+They have fewer blocks than the GPU has SMs, so part of the GPU does nothing while they run."""
 action = """
-More blocks: split the work along another dimension, give a thread less, batch; or run them beside others."""
+Use more blocks: split the work along another dimension, give each thread less, batch; or run them concurrently with
+other kernels."""
 caveat = """
-Other kernels run beside them, or the work cannot be split."""
+Other kernels run concurrently, or the work cannot be split."""
 report = "launch-configs"
 
 [params.least_avg_ns]
 default = 10000
-help = "Shorter kernels are bound by latency, whatever their grid (twice the launch cost of classify-kernels)"
+help = "Shorter kernels are latency-bound, whatever their grid (twice the launch cost of classify-kernels)"
 */
 -- So many of the SMs have a block: that much of the time would do. Kernels that communicate take as many blocks as they need.
 WITH small AS (

@@ -1,9 +1,9 @@
 /*
-title = "The GPU stalls at one place of the program"
+title = "The GPU stalls at one place in the program"
 family = "launch"
 overlaps = true
 meaning = """
-The long gaps of the GPU are not everywhere, but before one operation, behind one thing that the host does."""
+The GPU's long gaps are not spread over the run: they come before one operation, after one thing that the host does."""
 action = """
 See what the program does there; gap-places lists all such places."""
 caveat = """
@@ -12,11 +12,11 @@ report = "gaps"
 
 [params.long_gap_ns]
 default = 100000
-help = "A gap of this length is a stall (as CPU work that is more than launching, in graph-candidates)"
+help = "Shortest gap that counts as a stall (as CPU work that is more than launching, in graph-candidates)"
 
 [params.least_pct]
 default = 3.0
-help = "Share of the wall from which on a place is named (3: an improvement that is worth keeping)"
+help = "Share of the wall time from which a place is named (3: an improvement that is worth keeping)"
 */
 WITH owners AS (
     SELECT step, start_ns, end_ns FROM steps WHERE phase = 'steady'
@@ -56,18 +56,18 @@ SELECT
     END AS family,
     p.nvtx_path AS place,
     CASE
-        WHEN all_steps = 0 THEN CASE gaps WHEN 1 THEN 'the GPU stalls ' ELSE 'the GPU stalls ' || gaps || ' times' || CASE WHEN are_alike THEN ' for ' ELSE ', in all ' END END
+        WHEN all_steps = 0 THEN CASE gaps WHEN 1 THEN 'the GPU stalls ' ELSE 'the GPU stalls ' || gaps || ' times' || CASE WHEN are_alike THEN ' for ' ELSE ', in total ' END END
         WHEN steps = 1 THEN '1 of ' || all_steps || ' steps stalls '
         ELSE steps || ' of ' || all_steps || ' steps stall '
     END || CASE
         WHEN are_alike THEN time_text(med_ns) || CASE WHEN all_steps > 0 AND gaps > 1.5 * steps THEN ', ' || count_text(gaps / steps) || ' times,' ELSE '' END
-        ELSE CASE WHEN all_steps > 0 AND gaps > 1 THEN gaps || ' times, in all ' ELSE '' END || time_text(total_ns) || CASE WHEN gaps > 1 THEN ',' ELSE '' END
+        ELSE CASE WHEN all_steps > 0 AND gaps > 1 THEN gaps || ' times, in total ' ELSE '' END || time_text(total_ns) || CASE WHEN gaps > 1 THEN ',' ELSE '' END
     END
         || ' before ' || operation_text(after_name)
         || CASE
             WHEN host IS NULL THEN ''
             WHEN host LIKE 'OS: %' OR host LIKE '%: cu%' THEN ', in ' || regexp_replace(host, '^[^:]*: ', '')
-            WHEN host = 'CPU work' THEN ', while the CPU works outside of CUDA calls'
+            WHEN host = 'CPU work' THEN ', while the CPU is busy outside of CUDA calls'
             WHEN host = 'launch latency' THEN ', after its launch call'
             WHEN host = 'managed memory' THEN ', while the host touches managed memory'
             WHEN host = 'launch call under way' THEN ', while it is launched'

@@ -1,18 +1,18 @@
 /*
-title = "Unified memory moves while the program runs"
+title = "Unified memory migrates while the program runs"
 family = "copy"
 meaning = """
-Pages of cudaMallocManaged are moved when one side touches what lies on the other: kernels wait for them, and so does the host."""
+Pages of cudaMallocManaged migrate when one side touches what is on the other: kernels wait for them, and so does the host."""
 action = """
-cudaMemPrefetchAsync to the GPU before the kernels, and back before the host reads; cudaMemAdvise for what both read; or memory
-of the GPU and explicit copies."""
+Use cudaMemPrefetchAsync to the GPU before the kernels, and back before the host reads; cudaMemAdvise for data that both
+read; or device memory and explicit copies."""
 caveat = """
-It is the first touch, which comes once."""
+It is the first touch, which happens once."""
 report = "unified-memory"
 
 [params.launch_ns]
 default = 5000
-help = "Less than this in all is not worth a word (5 µs: a launch)"
+help = "Less than this in total is not reported (5 µs: a launch)"
 */
 WITH owners AS (
     SELECT start_ns, end_ns FROM steps WHERE phase = 'steady'
@@ -60,7 +60,7 @@ SELECT
         (SELECT time_text(sum(in_kernel_ns) / any_value(w.gpu_tokens)) || ' of it while kernels run' FROM moved, walls AS w WHERE NOT is_asked_for HAVING sum(in_kernel_ns) > 0),
         (SELECT string_agg(counted_text(number, side || ' page fault'), ', ' ORDER BY side DESC) || ' ' || $per
             FROM (SELECT side, sum(faults) / any_value(w.gpu_tokens) AS number FROM faults, walls AS w GROUP BY side) HAVING count(*) > 0),
-        (SELECT format_bytes((bytes / w.gpu_tokens)::BIGINT) || ' besides are prefetched' FROM (SELECT sum(size_bytes) AS bytes FROM moved WHERE is_asked_for) WHERE bytes > 0)
+        (SELECT format_bytes((bytes / w.gpu_tokens)::BIGINT) || ' more are prefetched' FROM (SELECT sum(size_bytes) AS bytes FROM moved WHERE is_asked_for) WHERE bytes > 0)
     ) AS evidence
 FROM cost AS c, walls AS w
 WHERE c.cost_ns >= $launch_ns

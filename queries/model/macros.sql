@@ -72,29 +72,69 @@ CREATE MACRO _request_ids(name) AS list_filter(list_transform(string_split(coale
 CREATE MACRO copy_kind_word(label) AS
     replace(replace(replace(replace(replace(replace(label, 'Unified ', 'UM '), 'Host', 'H'), 'Device', 'D'), 'Array', 'A'), 'Peer', 'P'), '-to-', '2');
 
--- The parts of a GPU's intervals (gpu_id, start_ns, end_ns and more; disjoint for each GPU) that lie in windows (start_ns,
--- end_ns; disjoint): with the start of their window as window_ns. An interval's first part begins with the interval, in a
--- window that began before; only the few that go beyond it have others, which begin with a window. So two lookups do, where
--- comparing all with all would not end.
-CREATE MACRO cut_to(intervals, windows) AS TABLE
+-- GPUs' intervals (gpu_id, start_ns, end_ns and more; disjoint for each GPU) that lie in one of some windows (start_ns, end_ns;
+-- disjoint) from start to end, with the start of it as window_ns. An interval finds its window by the slot of time in which it
+-- begins, some eight to a window: an ASOF join would sort all intervals, and keep them.
+CREATE MACRO whole_in(intervals, windows) AS TABLE
 WITH w AS MATERIALIZED (
     SELECT start_ns, end_ns FROM query_table(windows) WHERE end_ns > start_ns
 ),
-i AS MATERIALIZED (
+line AS MATERIALIZED (
+    SELECT greatest(1, (max(end_ns) - min(start_ns)) // (8 * count(*))) AS slot_ns FROM w HAVING count(*) > 0
+)
+SELECT i.* EXCLUDE (slot), w.start_ns AS window_ns
+FROM (SELECT i.*, start_ns // slot_ns AS slot FROM query_table(intervals) AS i CROSS JOIN line) AS i
+JOIN (SELECT *, unnest(range(start_ns // slot_ns, end_ns // slot_ns + 1)) AS slot FROM w CROSS JOIN line) AS w USING (slot)
+WHERE i.start_ns >= w.start_ns AND i.start_ns < w.end_ns AND i.end_ns <= w.end_ns;
+
+-- The parts in windows of those intervals that the edge of a window cuts. They are few, and only their slots among the windows
+-- count: an interval may last a thousand times as long as these. An interval's first part begins with it, in a window that
+-- began before; only those that go beyond it have others, which begin with a window.
+CREATE MACRO cut_in(intervals, windows) AS TABLE
+WITH w AS MATERIALIZED (
+    SELECT start_ns, end_ns FROM query_table(windows) WHERE end_ns > start_ns
+),
+line AS MATERIALIZED (
+    SELECT greatest(1, (max(end_ns) - min(start_ns)) // (8 * count(*))) AS slot_ns, min(start_ns) AS from_ns, max(end_ns) AS until_ns
+    FROM w HAVING count(*) > 0
+),
+edges AS (
+    SELECT at_ns, at_ns // slot_ns AS slot
+    FROM (SELECT unnest([start_ns, end_ns]) AS at_ns FROM w) CROSS JOIN line
+),
+slotted AS NOT MATERIALIZED (
+    SELECT i.*, greatest(start_ns, from_ns) // slot_ns AS slot, least(end_ns, until_ns) // slot_ns AS last_slot
+    FROM query_table(intervals) AS i CROSS JOIN line
+),
+to_cut AS MATERIALIZED (
+    SELECT DISTINCT i.* EXCLUDE (slot, last_slot)
+    FROM (
+        FROM slotted WHERE last_slot = slot
+        UNION ALL
+        SELECT * REPLACE (unnest(range(slot, last_slot + 1)) AS slot) FROM slotted WHERE last_slot > slot
+    ) AS i
+    JOIN edges AS e USING (slot)
+    WHERE i.start_ns < e.at_ns AND i.end_ns > e.at_ns
+),
+begun AS MATERIALIZED (
     SELECT i.*, w.start_ns AS window_ns, w.end_ns AS window_end_ns
-    FROM query_table(intervals) AS i ASOF LEFT JOIN w ON w.start_ns <= i.start_ns
+    FROM to_cut AS i ASOF LEFT JOIN w ON w.start_ns <= i.start_ns
 ),
 beyond AS MATERIALIZED (
-    FROM i WHERE window_ns IS NULL OR window_end_ns < end_ns
+    FROM begun WHERE window_ns IS NULL OR window_end_ns < end_ns
 )
 SELECT * EXCLUDE (window_end_ns) REPLACE (least(end_ns, window_end_ns) AS end_ns)
-FROM i
+FROM begun
 WHERE window_end_ns > start_ns
 UNION ALL
 SELECT b.* EXCLUDE (window_end_ns) REPLACE (w.start_ns AS start_ns, least(b.end_ns, w.end_ns) AS end_ns, w.start_ns AS window_ns)
 FROM (FROM w CROSS JOIN (SELECT DISTINCT gpu_id FROM beyond)) AS w
 ASOF JOIN beyond AS b ON b.gpu_id = w.gpu_id AND b.start_ns < w.start_ns
 WHERE b.end_ns > w.start_ns;
+
+-- Both: the parts of GPUs' intervals that lie in windows.
+CREATE MACRO cut_to(intervals, windows) AS TABLE
+FROM whole_in(intervals, windows) UNION ALL FROM cut_in(intervals, windows);
 
 -- A kernel's name as nsys and ncu both spell it: nsys writes (int)4 for a template's 4, ncu leaves out some namespaces.
 CREATE MACRO kernel_key(name) AS regexp_replace(regexp_replace(regexp_replace(name,
@@ -174,7 +214,11 @@ CREATE MACRO time_text(ns) AS CASE
     ELSE format('{:,} s', round(ns / 1e9)::BIGINT)
 END;
 
--- What a saving of the host's time is worth without the profiler, which makes every launch dearer.
+-- What of an idle time no call covers, behind what the calls took; nothing where that is less than a tenth of it.
+CREATE MACRO outside_calls_text(idle_ns, covered_ns) AS CASE WHEN 10 * (idle_ns - covered_ns) >= idle_ns
+    THEN '; ' || time_text(idle_ns - covered_ns) || ' outside of CUDA calls' ELSE '' END;
+
+-- What a saving of the host's time is worth without the profiler, which makes every launch cost more.
 CREATE MACRO profiler_share_text() AS 'without the profiler expect three quarters or less';
 
 -- A share in a sentence: 0.06 %, 8.5 %, 100 %.
@@ -208,3 +252,12 @@ END;
 
 -- What all rows of a group have in common; NULL where they differ.
 CREATE MACRO the_one(value) AS CASE WHEN min(value) = max(value) AND count(value) = count(*) THEN min(value) END;
+
+-- What idle time is due to, and what a call in it does, as numbers: to write and compare words takes several times as long. Only of
+-- literals, which are cast once; the words are those of `facts.idle_time` and `facts.idle_calls`.
+CREATE MACRO idle_host(word) AS word::ENUM (
+    'late', 'profiler', 'same launch call', 'not in the trace', 'managed memory', 'launched before', 'launch call under way', 'blocking copies',
+    'before the first operation', 'after the last operation'
+);
+
+CREATE MACRO call_host(word) AS word::ENUM ('sync calls', 'blocking copies', 'allocation', 'API calls');

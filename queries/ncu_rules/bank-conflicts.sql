@@ -17,7 +17,7 @@ UncoalescedSharedAccess = ""
 
 [params.above]
 default = 100000
-help = "Conflicts from which they are worth the work: common practice; the target is 0"
+help = "Conflicts above which removing them is worth the work: common practice; the target is 0"
 */
 SELECT launch, bank_conflicts_count, shared_wavefronts_count
 FROM ncu_kernels

@@ -19,7 +19,7 @@ Near the peak of the busiest pipe: accept it."""
 
 [params.above]
 default = 80.0
-help = "SM throughput at which the loop stops, in %: common practice"
+help = "SM throughput at which optimization stops, in %: common practice"
 */
 SELECT launch, sm_pct, tensor_pct, fma_pct, alu_pct, xu_pct, fp64_pct, issue_pct, lsu_pct
 FROM ncu_kernels

@@ -9,7 +9,7 @@ Look at the stall codes in the SASS: independent FFMA S04 can be S01; TF32 on te
 
 [params.above]
 default = 40.0
-help = "FMA pipe from which it is what bounds, in %"
+help = "FMA pipe utilization from which it bounds the kernel, in %"
 */
 SELECT launch, bound, fma_pct, tensor_pct
 FROM ncu_kernels

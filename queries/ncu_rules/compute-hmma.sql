@@ -9,7 +9,7 @@ More reuse per tile: larger warp tiles, operands kept in registers. HMMA issues 
 
 [params.above]
 default = 40.0
-help = "Tensor pipe from which it is what bounds, in %"
+help = "Tensor pipe utilization from which it bounds the kernel, in %"
 */
 SELECT launch, bound, tensor_half_pct, fma_pct
 FROM ncu_kernels

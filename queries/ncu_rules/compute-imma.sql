@@ -9,7 +9,7 @@ Look at the stall codes in the SASS: IMMA S04 can often be S02 (15 to 20 % measu
 
 [params.above]
 default = 40.0
-help = "Tensor pipe from which it is what bounds, in %"
+help = "Tensor pipe utilization from which it bounds the kernel, in %"
 */
 SELECT launch, bound, tensor_int_pct
 FROM ncu_kernels

@@ -5,7 +5,7 @@ evidence = ["name_arch", "compute_major", "sm_pct"]
 
 [actions]
 cutlass = """
-Build with CUTLASS 3.x for sm_90: warp-specialised with TMA, 1.2 to 1.5 times quicker."""
+Build with CUTLASS 3.x for sm_90: warp-specialized with TMA, 1.2 to 1.5 times as fast."""
 */
 SELECT launch, name_arch, compute_major, sm_pct
 FROM ncu_kernels

@@ -5,7 +5,7 @@ evidence = ["sm_pct", "memory_pct", "name_stages"]
 
 [actions]
 cutlass = """
-More stages keep the tensor cores fed; then a narrower type is what is left."""
+More stages keep the tensor cores fed; after that, only a narrower type helps."""
 
 [params.sm]
 default = 80.0

@@ -12,7 +12,7 @@ CPIStall = "L1TEX"
 
 [params.above]
 default = 30.0
-help = "Share of warp time from which it matters, in %: common practice"
+help = "Share of warp time above which it matters, in %: common practice"
 */
 SELECT launch, stall_long_scoreboard_pct, compute_major, name_schedule
 FROM ncu_kernels

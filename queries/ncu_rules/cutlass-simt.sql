@@ -5,7 +5,7 @@ evidence = ["name_math", "tensor_pct", "fma_pct"]
 
 [actions]
 cutlass = """
-Take the tensorop kernel of the same problem (TF32 for fp32 data): 2 to 8 times quicker."""
+Use the tensorop kernel for the same problem (TF32 for fp32 data): 2 to 8 times as fast."""
 */
 SELECT launch, name_math, tensor_pct, fma_pct
 FROM ncu_kernels

@@ -1,13 +1,13 @@
 /*
-title = "Threads of a warp sit out"
+title = "Threads of a warp are idle"
 severity = "warning"
 evidence = ["divergence_pct", "branch_uniform_pct"]
 
 [actions]
 native = """
-Let the threads of a warp take one branch: sort or bin the work, move the condition out, use predication for short branches."""
+Let the threads of a warp take the same branch: sort or bin the work, move the condition out, use predication for short branches."""
 cute = """
-Choose threads x elements per thread close to N, so that few threads have nothing to do."""
+Choose threads x elements per thread close to N, so that few threads are idle."""
 triton = """
 Choose BLOCK close to N: masked lanes do nothing."""
 

@@ -16,7 +16,7 @@ help = "Registers per thread from which they limit occupancy: common practice"
 
 [params.critical]
 default = 128
-help = "Registers per thread from which warps-and-registers speaks"
+help = "Registers per thread from which warps-and-registers applies"
 
 [params.warps]
 default = 8

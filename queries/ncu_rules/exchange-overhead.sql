@@ -8,7 +8,7 @@ native = """
 Give a thread more elements (a loop over the grid, 128 bits a load), so that fewer threads exchange; exchange within a warp by
 __shfl_down_sync, and once per block through shared memory."""
 cute = """
-More elements per thread, shuffles in place of shared memory within a warp."""
+More elements per thread, shuffles instead of shared memory within a warp."""
 
 [params.above]
 default = 30.0
@@ -24,7 +24,7 @@ help = "DRAM throughput below which there is bandwidth left, in %"
 
 [params.conflicts]
 default = 20.0
-help = "Bank conflicts, in % of the passes of shared memory, below which it is not they that take the time"
+help = "Bank conflicts, in % of the passes of shared memory, below which they do not take the time"
 */
 SELECT launch, stall_exchange_pct, fp32_pct, tensor_pct, fp64_pct, dram_pct, bank_conflicts_count, shared_wavefronts_count
 FROM ncu_kernels

@@ -28,7 +28,7 @@ help = "The same for CUTLASS, Triton and CuTe, whose tiles need registers: commo
 
 [params.ceiling]
 default = 80.0
-help = "SM throughput, in % of the peak, above which low occupancy costs nothing: the loop's stop near the ceiling"
+help = "SM throughput, in % of the peak, above which low occupancy costs nothing: the limit at which optimization stops"
 */
 SELECT launch, theoretical_occupancy_pct, occupancy_limit, registers_per_thread, blocks_per_sm, sm_pct
 FROM ncu_kernels

@@ -5,14 +5,13 @@ evidence = ["theoretical_occupancy_pct", "occupancy_limit", "shared_per_block_by
 
 [actions]
 native = """
-Use less shared memory per block: a smaller tile, one buffer fewer, narrower types; or set the carve-out
-(cudaFuncAttributePreferredSharedMemoryCarveout) to the most."""
+Use less shared memory per block: a smaller tile, one buffer fewer, narrower types; or set the carve-out (cudaFuncAttributePreferredSharedMemoryCarveout) to the maximum."""
 cutlass = """
-Take a smaller threadblock tile or fewer stages: shared memory is tile x stages."""
+Use a smaller threadblock tile or fewer stages: shared memory is tile x stages."""
 triton = """
 Lower num_stages by one: each stage holds one tile of each operand."""
 cute = """
-Take fewer threads per CTA or smaller staging buffers."""
+Use fewer threads per CTA or smaller staging buffers."""
 
 [ncu_rules]
 TheoreticalOccupancy = "shared"
@@ -27,7 +26,7 @@ help = "The same for CUTLASS, Triton and CuTe: common practice"
 
 [params.ceiling]
 default = 80.0
-help = "SM throughput, in % of the peak, above which low occupancy costs nothing: the loop's stop near the ceiling"
+help = "SM throughput, in % of the peak, above which low occupancy costs nothing: the limit at which optimization stops"
 */
 SELECT launch, theoretical_occupancy_pct, occupancy_limit, shared_per_block_bytes, blocks_per_sm, sm_pct
 FROM ncu_kernels

@@ -1,11 +1,11 @@
 /*
-title = "Little arithmetic per load: asynchronous copies pay"
+title = "Little arithmetic per load: asynchronous copies pay off"
 severity = "info"
 evidence = ["bound", "fma_per_load_ratio", "shared_per_block_bytes", "shared_per_sm_bytes", "dram_pct"]
 
 [actions]
 native = """
-Pipeline with cp.async (sm_80 and newer); mind that two buffers double the shared memory."""
+Pipeline with cp.async (sm_80 and newer); note that two buffers double the shared memory."""
 
 [params.below]
 default = 5.0
@@ -13,7 +13,7 @@ help = "Multiply-adds per load below which cp.async pays (35 % on an int8 GEMM):
 
 [params.ceiling]
 default = 80.0
-help = "DRAM throughput above which nothing is left to hide, in %: common practice"
+help = "DRAM throughput above which there is no latency left to hide, in %: common practice"
 */
 SELECT launch, bound, fma_per_load_ratio, shared_per_block_bytes, shared_per_sm_bytes, dram_pct
 FROM ncu_kernels

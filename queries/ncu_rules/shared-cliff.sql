@@ -5,9 +5,9 @@ evidence = ["shared_per_block_bytes", "shared_per_sm_bytes", "blocks_per_sm", "s
 
 [actions]
 native = """
-Only one block fits on an SM: below half of its shared memory two would. Take a smaller tile, or one buffer fewer."""
+Only one block fits on an SM; with less than half of its shared memory, two would fit. Use a smaller tile, or one buffer fewer."""
 cutlass = """
-Only one block fits on an SM: take a smaller tile or one stage fewer, unless the schedule is made for one block."""
+Only one block fits on an SM: use a smaller tile or one stage fewer, unless the schedule is designed for one block."""
 triton = """
 Only one program fits on an SM: a smaller BLOCK, or num_stages down by one."""
 cute = """
@@ -19,7 +19,7 @@ help = "Share of the SM's shared memory above which a second block does not fit,
 
 [params.ceiling]
 default = 80.0
-help = "SM throughput, in % of the peak, above which low occupancy costs nothing: the loop's stop near the ceiling"
+help = "SM throughput, in % of the peak, above which low occupancy costs nothing: the limit at which optimization stops"
 */
 SELECT launch, shared_per_block_bytes, shared_per_sm_bytes, blocks_per_sm, sm_pct
 FROM ncu_kernels

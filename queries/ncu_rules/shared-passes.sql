@@ -1,5 +1,5 @@
 /*
-title = "Shared memory is what is busy"
+title = "Shared memory is the bottleneck"
 severity = "warning"
 evidence = ["l1_passes_pct", "fma_per_shared_pass_ratio", "stall_shared_pct"]
 

@@ -5,7 +5,7 @@ evidence = ["occupancy_pct", "threads_per_block"]
 
 [actions]
 native = """
-Take 128 to 256 threads per block."""
+Use 128 to 256 threads per block."""
 
 [params.below]
 default = 50.0

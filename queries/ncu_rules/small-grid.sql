@@ -5,16 +5,15 @@ evidence = ["blocks_count", "sm_count", "sm_pct"]
 
 [actions]
 native = """
-Make more blocks: split the work along another dimension, give a thread less, process several inputs in one launch."""
+Use more blocks: split the work along another dimension, give each thread less, process several inputs in one launch."""
 cutlass = """
-Give each SM more at once: a larger threadblock; where K is long, split-K or stream-K makes more blocks."""
+Give each SM more work at once: a larger threadblock; where K is long, split-K or stream-K creates more blocks."""
 triton = """
-Make more programs: a smaller BLOCK along the dimension of the grid, or split-K; or batch the calls."""
+Use more programs: a smaller BLOCK along the dimension of the grid, or split-K; or batch the calls."""
 cute = """
-Make more CTAs: fewer elements per CTA, or a second dimension of the grid."""
+Use more CTAs: fewer elements per CTA, or a second dimension of the grid."""
 pytorch = """
-The tensor is too small to fill the GPU: batch it, or fuse the operation with its neighbours (torch.compile); a CUDA graph
-takes the launches off the host."""
+The tensor is too small to fill the GPU: batch it, or fuse the operation with its neighbors (torch.compile); a CUDA graph saves the host its launches."""
 inductor = """
 The tensor is too small to fill the GPU: batch at the PyTorch level, let more be fused into one kernel, or use
 mode='reduce-overhead' (CUDA graphs)."""
@@ -25,7 +24,7 @@ SOLBottleneck = "too small"
 
 [params.cutlass_below]
 default = 30.0
-help = "SM throughput of CUTLASS kernels below which the small grid is what hurts, in %: common practice"
+help = "SM throughput of CUTLASS kernels below which the small grid is the problem, in %: common practice"
 */
 SELECT launch, blocks_count, sm_count, sm_pct
 FROM ncu_kernels

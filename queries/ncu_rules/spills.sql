@@ -5,12 +5,12 @@ evidence = ["spill_sectors_count", "registers_per_thread"]
 
 [actions]
 native = """
-Keep less alive per thread: smaller unrolling, a smaller tile; loosen __launch_bounds__ or --maxrregcount (which is per file).
+Keep fewer values live per thread: less unrolling, a smaller tile; loosen __launch_bounds__ or --maxrregcount (which is per file).
 Arrays with an index unknown at compile time live in local memory too."""
 cutlass = """
-Take a smaller warp tile."""
+Use a smaller warp tile."""
 triton = """
-Take a smaller BLOCK_M/N/K, or more warps."""
+Use a smaller BLOCK_M/N/K, or more warps."""
 cute = """
 Give a thread fewer elements."""
 inductor = """
@@ -22,7 +22,7 @@ Spill = ""
 
 [params.above]
 default = 0
-help = "Sectors of local memory traffic: any is too much (common practice)"
+help = "Sectors of local memory traffic: any are too many (common practice)"
 */
 SELECT launch, spill_sectors_count, registers_per_thread
 FROM ncu_kernels

@@ -7,14 +7,14 @@ evidence = ["stall_barrier_pct", "threads_per_block"]
 native = """
 Replace block-wide steps with warp primitives (__shfl_sync, __reduce_sync); fewer __syncthreads(), smaller blocks."""
 cute = """
-Take fewer threads per CTA, a shuffle in place of the second sync, and merge the reductions."""
+Use fewer threads per CTA, replace the second sync by a shuffle, and merge the reductions."""
 
 [ncu_rules]
 CPIStall = "barrier"
 
 [params.above]
 default = 25.0
-help = "Share of warp time from which it matters, in %: common practice"
+help = "Share of warp time above which it matters, in %: common practice"
 */
 SELECT launch, stall_barrier_pct, threads_per_block
 FROM ncu_kernels

@@ -7,7 +7,7 @@ evidence = ["stall_long_scoreboard_pct", "dram_pct", "eligible_warps_ratio", "bl
 native = """
 Load ahead of use: cp.async with two buffers (sm_80 and newer), TMA (sm_90 and newer), or more independent loads per thread."""
 cutlass = """
-Take more stages: 3 to 5 on Ampere, 2 to 3 on Hopper."""
+Use more stages: 3 to 5 on Ampere, 2 to 3 on Hopper."""
 triton = """
 Raise num_stages (2, 3, 4 on Ampere; 2, 3 on Hopper, with block pointers for TMA). Narrow the autotune list to these."""
 cute = """
@@ -18,11 +18,11 @@ CPIStall = "L1TEX"
 
 [params.above]
 default = 30.0
-help = "Share of warp time from which it matters, in %: common practice"
+help = "Share of warp time above which it matters, in %: common practice"
 
 [params.ceiling]
 default = 80.0
-help = "DRAM throughput above which waiting is what a saturated memory looks like, in %: common practice"
+help = "DRAM throughput above which waiting only means that memory is saturated, in %: common practice"
 */
 SELECT launch, stall_long_scoreboard_pct, dram_pct, eligible_warps_ratio, blocks_count, sm_count
 FROM ncu_kernels

@@ -12,7 +12,7 @@ CPIStall = "pipe"
 
 [params.above]
 default = 20.0
-help = "Share of warp time from which it matters, in %: common practice"
+help = "Share of warp time above which it matters, in %: common practice"
 */
 SELECT launch, stall_math_pipe_pct, fma_pct, alu_pct, xu_pct, tensor_pct
 FROM ncu_kernels

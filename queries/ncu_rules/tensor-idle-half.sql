@@ -11,7 +11,7 @@ Write the product as tl.dot with 16-bit operands."""
 cute = """
 Use an MMA atom for 16-bit operands."""
 cutlass = """
-Take a tensorop kernel in place of SIMT."""
+Use a tensorop kernel instead of SIMT."""
 
 [params.above]
 default = 10.0

@@ -1,23 +1,23 @@
 /*
-title = "The kernel is over before the GPU is busy"
+title = "The kernel ends before it fills the GPU"
 severity = "warning"
 evidence = ["duration_ns", "sm_pct", "memory_pct"]
 
 [actions]
 native = """
-Fuse it with its neighbours, or batch: at this length launching and draining are most of the time."""
+Fuse it with its neighbors, or batch: at this duration, launching and draining take most of the time."""
 triton = """
-Fuse it with its neighbours, or batch."""
+Fuse it with its neighbors, or batch."""
 cute = """
-Fuse it with its neighbours, or batch."""
+Fuse it with its neighbors, or batch."""
 pytorch = """
-Fuse the element-wise neighbours (torch.compile, or one hand-written kernel): each saves a launch and a round trip of the tensor."""
+Fuse the element-wise neighbors (torch.compile, or one hand-written kernel): each saves a launch and a round trip of the tensor."""
 inductor = """
 Let more be fused into one kernel, or use CUDA graphs (mode='reduce-overhead')."""
 
 [params.below_ns]
 default = 10000
-help = "Duration below which launch and drain are most of it"
+help = "Duration below which launching and draining take most of it"
 
 [params.busy]
 default = 40.0

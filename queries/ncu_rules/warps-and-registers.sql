@@ -5,9 +5,9 @@ evidence = ["registers_per_thread", "warps_per_block_ratio", "theoretical_occupa
 
 [actions]
 triton = """
-Set num_warps to 4, or 2: with this many registers hardly a block fits. Narrow the autotune list to these."""
+Set num_warps to 4, or 2: with this many registers hardly any block fits. Narrow the autotune list to these."""
 cute = """
-Take 128 to 256 threads per CTA."""
+Use 128 to 256 threads per CTA."""
 
 [ncu_rules]
 TheoreticalOccupancy = "registers"

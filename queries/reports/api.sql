@@ -3,18 +3,20 @@ title = "CUDA API calls by host time"
 topic = "program"
 place = 3
 question = "Which CUDA API calls take the host's time?"
+examples = ["", "--group-by caller"]
 aliases = ["cuda_api_sum"]
 main = ["name", "total_ns", "api_time_pct", "calls", "avg_ns", "med_ns", "max_ns", "wall_pct"]
 description = """
-Adds up the time that the host spent in CUDA API calls, runtime and driver, by function name. A call made inside another
-call is left out, so that no time counts twice. A call that begins in the window of --from and --to counts whole.
-api_time_pct is the share of all API time in scope, wall_pct the share of the wall (calls of several threads may add up to
-more than 100 %). Counts are lower bounds: nsys leaves out calls that it finds unimportant unless it traces with
---cuda-trace-all-apis=true. Calls under the profiler take longer than without it."""
+Adds up the time that the host spent in CUDA API calls, runtime and driver, by function name. A call made inside another call
+is left out, so that no time counts twice. A call that begins between --from and --to counts with its full duration.
+api_time_pct is the share of all API time in scope, wall_pct the share of the wall time (calls of several threads may add up
+to more than 100 %). Counts are lower bounds: nsys leaves out calls that it finds unimportant unless it traces with
+--cuda-trace-all-apis=true. Calls take longer under the profiler than without it."""
 reading = """
-Time in sync calls (and in blocking cudaMemcpy) is waiting: if the GPU is busy meanwhile all is well, else see syncs. Time
-in launch calls close to the wall is launch-bound: fuse kernels or use a CUDA graph, see launches. Allocations after the
-start: see mallocs. A max far above the median is often the first call, which creates the context or loads a module."""
+Time in sync calls (and in blocking cudaMemcpy) is waiting: that is fine while the GPU is busy, otherwise see syncs. Launch
+calls that take nearly all of the wall time mean launch-bound: fuse kernels or use a CUDA graph, see launches. Allocations
+after the start: see mallocs. A max far above the median is often the first call, which creates the context or loads a
+module."""
 empty = "No CUDA API calls are recorded in this scope; if the program did use CUDA, capture with: nsys profile -t cuda"
 
 [params.group_by]
@@ -23,7 +25,7 @@ choices = ["call", "caller", "stack"]
 help = "What one row stands for: the function"
 
 [columns]
-name = "The function, without its version suffix (_v7000, _ptsz), or what --group-by asks for"
+name = "The function, without its version suffix (_v7000, _ptsz), or what --group-by selects"
 calls = "Calls in scope"
 total_ns = "Sum of their durations"
 avg_ns = "Mean duration"
@@ -32,8 +34,8 @@ min_ns = "Shortest"
 max_ns = "Longest"
 stddev_ns = "Sample standard deviation of the durations; NULL for a single call"
 api_time_pct = "Share of all API time in scope"
-wall_pct = "total_ns as a share of the wall"
-failed_count = "Calls that returned an error; 'not ready' (600), the answer of a query for unfinished work, is none"
+wall_pct = "total_ns as a share of the wall time"
+failed_count = "Calls that returned an error; 'not ready' (600), which a query of unfinished work returns, is not counted"
 call_group = "What the calls are for: launch, graph launch, sync, copy, memset, alloc, free, graph, event, module, other"
 
 [notes]

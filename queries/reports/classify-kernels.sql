@@ -3,20 +3,23 @@ title = "What bounds each kernel"
 topic = "kernels"
 place = 3
 question = "Is a kernel bound by compute, memory or latency, and how sure is that?"
+examples = ["", "--steady --limit 0"]
 main = ["name", "total_ns", "kernel_time_pct", "calls", "bound", "confidence", "evidence"]
 details = ["memory_level", "sms_active_pct"]
 description = """
 Says for each kernel and launch configuration whether compute, memory or latency bounds it, by the best evidence there is.
-ncu: the throughputs that ncu measured. gpu_metrics: samples whose whole interval the kernel's executions fill, pooled over
-all its launches; the SM's side is the busier of issue slots and tensor cores, the memory's side is DRAM. One side more than
-20 points above the other: compute or memory; else both below 40 %: latency; both above 60 %: balanced. Samples see neither L1,
-L2 and shared memory nor slow pipes (fp64, special functions), so DRAM or tensor cores below 40 % and issue slots below 60 %
-prove a bound only where most SMs have no work. launch shape and name: what the kernel's size, its occupancy and its family
-make likely, together with the samples if there are any; such an answer is inferred."""
+ncu: the throughputs that ncu measured. gpu_metrics: samples whose whole interval is filled by executions of the kernel,
+pooled over all its launches; the SM side is the busier of issue slots and tensor cores, the memory side is DRAM. If one side
+is more than 20 points above the other, that side is the bound (compute or memory); otherwise both below 40 % means latency,
+and both above 60 % balanced. Samples do not cover L1, L2, shared memory or slow pipes (fp64, special functions), so DRAM or
+tensor cores below 40 % and issue slots below 60 % prove a bound only where most SMs have no work. launch shape and name:
+what the kernel's size, occupancy and family make likely, together with the samples if there are any; such an answer is
+inferred."""
 reading = """
 compute: fewer or cheaper operations, tensor cores, lower precision. memory: fewer bytes, fusion, better reuse and
 coalescing. latency: more parallelism or fewer launches; see occupancy and per-token. balanced: near the peak on both sides;
-change the algorithm or accept. What is inferred or unknown, and takes much time, is worth a look with ncu."""
+change the algorithm, or accept it. If a kernel's bound is inferred or unknown and the kernel takes much of the time, profile
+it with ncu."""
 empty = "No kernels are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.margin]
@@ -27,17 +30,17 @@ help = "Points by which one side must exceed the other to bound the kernel (20: 
 [params.low]
 default = 40.0
 least = 0
-help = "Percent of peak below which both sides mean latency, and below which samples do not prove a bound"
+help = "Percent of peak: both sides below it mean latency, and below which samples do not prove a bound"
 
 [params.high]
 default = 60.0
 least = 0
-help = "Percent of peak above which both sides are balanced, and above which confidence is high"
+help = "Percent of peak: both sides above it mean balanced, and above which confidence is high"
 
 [params.min_samples]
 default = 4
 least = 1
-help = "Samples that a kernel needs at least to be judged by them"
+help = "Minimum number of samples to judge a kernel by them"
 
 [params.launch_cost_ns]
 default = 5_000
@@ -53,12 +56,12 @@ avg_ns = "Mean duration"
 kernel_time_pct = "Share of all kernel time in scope"
 bound = "compute, memory, latency, balanced or unknown"
 confidence = "high or medium where it was measured, inferred where it was not, NULL if unknown"
-evidence = "What the answer rests on: ncu, gpu_metrics, launch shape, name"
+evidence = "What the answer is based on: ncu, gpu_metrics, launch shape, name"
 sm_pct = "How busy the SMs were, as a share of their peak: by ncu, else the busier of issue slots and tensor cores as sampled"
 memory_pct = "How busy memory was, as a share of its peak: by ncu, else DRAM as sampled"
-memory_level = "What of memory bounds it, by ncu: DRAM, L2 misses (more DRAM traffic than need be), L2, L1; NULL where not known"
+memory_level = "Which memory level bounds it, by ncu: DRAM, L2 misses (more DRAM traffic than necessary), L2, L1; NULL where unknown"
 sms_active_pct = "Share of SMs that had work, as sampled"
-samples = "Samples of GPU metrics that tell of this kernel alone"
+samples = "Samples of GPU metrics taken while only this kernel ran"
 occupancy_pct = "Theoretical occupancy"
 waves_per_sm = "How often the grid fills the GPU"
 family = "What the kernel does, by its name"
@@ -66,10 +69,10 @@ reason = "The numbers, or the rule, behind the answer"
 
 [notes]
 no_samples = """
-SELECT 'the trace has no GPU metrics: what bounds a kernel is inferred from its launch and its name; capture with --gpu-metrics-devices=all to see it'
+SELECT 'the trace has no GPU metrics: what bounds a kernel is inferred from its launch and its name; capture with --gpu-metrics-devices=all to measure it'
 FROM answer HAVING count(*) > 0 AND NOT EXISTS (FROM gpu_samples) AND count(*) FILTER (evidence = 'ncu') < count(*)"""
 few_samples = """
-SELECT 'samples tell of ' || count(*) FILTER (samples >= $min_samples) || ' of ' || count(*) || ' kernels: short ones need a higher --gpu-metrics-frequency'
+SELECT 'GPU metrics samples cover ' || count(*) FILTER (samples >= $min_samples) || ' of ' || count(*) || ' kernels: short ones need a higher --gpu-metrics-frequency'
 FROM answer HAVING count(*) FILTER (samples >= $min_samples) < count(*) AND EXISTS (FROM gpu_samples)"""
 graphs = """
 SELECT sentence FROM _whole_graphs"""

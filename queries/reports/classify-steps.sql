@@ -2,62 +2,74 @@
 title = "What bounds each step"
 topic = "steps"
 place = 5
-question = "What bounds each step, and which steps are not like the others?"
+question = "What bounds each step, and which steps differ from the others?"
+examples = ["", "--step-range decode_step"]
 page = false
 aliases = ["step-verdicts"]
 main = ["step", "verdict", "duration_ns", "gpu_pct", "launch_pct", "sync_pct", "copy_pct", "launch_calls"]
 description = """
-The verdict of classify for each steady step, with the shares of its wall that lead to it. The parts are those of classify;
-other_pct is what the profiler took, what lies before a GPU's first or after its last operation, and what cannot be determined for
-want of launch calls. launch_queue_ns is TKLQT: from the begin of each launch call to the start of its kernel on the GPU
-(Vellaisamy et al., arXiv 2504.11750). Of several GPUs, shares and times are means."""
+The verdict of classify for each steady step, with the shares of its wall time that lead to it. The parts are those of
+classify; other_pct is profiler overhead, the time before a GPU's first and after its last operation, and what cannot be
+determined because launch calls are missing. launch_queue_ns is TKLQT: from the start of each launch call to the start of its
+kernel on the GPU (Vellaisamy et al., arXiv 2504.11750). With several GPUs, shares and times are means."""
 reading = """
-Steps that all say the same are one problem: see classify. A few that differ are another one: compare them with steps, gaps
---from and --to, and look for what runs only every N steps (logging, an allocation, a checkpoint)."""
-empty = "No steps found: name an NVTX range with --step-range, see steps, or ask classify about the whole"
+If all steps have the same verdict, there is one problem: see classify. If a few differ, compare them with steps and with
+gaps --from and --to, and look for what runs only every N steps (logging, an allocation, a checkpoint)."""
+empty = "No steps found: name an NVTX range with --step-range, see steps, or run classify on the whole trace"
 
 [params.least_pct]
 default = 10.0
 least = 0
-help = "A cause bounds the step from this share of the wall on (10: what nsys itself may cost, so less is not worth a verdict)"
+help = "A cause bounds the step from this share of the wall time (10: nsys itself may cost as much, so a smaller share supports no verdict)"
 
 [params.busy_pct]
 default = 80.0
 least = 0
-help = "GPU-bound from this share of the wall on, in which the GPU works (80: the usual limit of near the ceiling)"
+help = "GPU-bound if the GPU is busy for at least this share of the wall time (80: the usual limit for near the ceiling)"
 
 [params.main_pct]
 default = 66.0
 least = 0
-help = "One cause alone is the verdict if it holds this share of all that are named"
+help = "One cause alone is the verdict if it has this share of all causes named"
 
 [params.long_gap_ns]
 type = "integer"
 default = 100_000
 least = 0
-help = "CPU work in a gap of this length is more than launching takes (as in graph-candidates)"
+help = "CPU work in a gap of this length is longer than launching takes (as in graph-candidates)"
 
 [params.launch_apart_ns]
 type = "integer"
 default = 50_000
 least = 0
-help = "The most CPU work between two launches that is launching (as in graph-candidates)"
+help = "The longest CPU work between two launches that counts as launching (as in graph-candidates)"
+
+[shares]
+gpu_pct = "the step"
+launch_pct = "the step"
+sync_pct = "the step"
+copy_pct = "the step"
+allocation_pct = "the step"
+communication_pct = "the step"
+dependency_pct = "the step"
+other_pct = "the step"
+queue_pct = "launch queue"
 
 [columns]
 step = "Number of the step"
 verdict = "What bounds it"
-duration_ns = "Its wall"
-gpu_pct = "Share of the wall in which the GPU worked"
+duration_ns = "Its wall time"
+gpu_pct = "Share of the wall time in which the GPU was busy"
 launch_pct = "Share in which it was idle because the host launched late"
 sync_pct = "Share in which it was idle because the host had waited for it"
-copy_pct = "Share with nothing but copies to or from the GPU, or idle for one"
+copy_pct = "Share in which it ran only copies to or from the GPU, or was idle for one"
 allocation_pct = "Share in which it was idle while the host allocated or freed memory"
-communication_pct = "Share with nothing but kernels that communicate"
-dependency_pct = "Share in which work was launched in time and waited for something else on the GPU"
+communication_pct = "Share in which it ran only communication kernels"
+dependency_pct = "Share in which it was idle although work was launched in time: the work waited for something else on the GPU"
 other_pct = "The rest"
 launch_calls = "Launch calls whose kernel is in the trace"
-launch_queue_ns = "TKLQT: from the begin of the launch calls to the start of their kernels, added"
-queue_pct = "Share of it after the calls had returned: in queues, launch latency included"
+launch_queue_ns = "TKLQT: time from the start of each launch call to the start of its kernel, summed"
+queue_pct = "Share of launch_queue_ns after the calls had returned: in queues, launch latency included"
 */
 WITH shares AS (
     SELECT

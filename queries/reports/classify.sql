@@ -3,101 +3,103 @@ title = "What bounds the steady state"
 topic = "steps"
 place = 2
 question = "What bounds a step: launches, syncs, copies, allocations, communication, or the GPU?"
+examples = ["", "--kernels --device 0"]
 main = ["part", "time_ns", "wall_pct", "recoverable_ns", "verdict", "evidence"]
 details = ["see"]
 description = """
-Splits the wall of a steady step (see steps; of the whole scope where none are found) by what it would take to win the time
-back. gpu: the GPU works. communication and copy: it has nothing but kernels that communicate, or copies to or from it, or
-is idle for a blocking copy to it. The rest is idle time by its cause (see idle): launch is what starved, or waited for a
-launch call under way (launch-bound; host-bound where most of it is CPU work that is no launching, see graph-candidates);
-sync what passed in waits for the GPU and reads of its data, and what then starved, but at most as long as the wait had held
-the host up (without it, the host would have been that much ahead). The verdict: GPU-bound where
-gpu holds --busy-pct of the wall, or half of it, dependencies included, while the causes named hold less than the rest;
-else the causes from --least-pct on: the largest alone if it holds --main-pct of them, or mixed, in the order in which to
-remove them: what makes the host wait comes first, for while it does nothing can be queued or captured in a graph.
-TKLQT is the time from the begin of each launch call to the start of its kernel (Vellaisamy et al., arXiv 2504.11750): while
-the CPU is behind it is the cost of launching; once it is ahead, kernels queue. CPU-bound here: the queue, launch latency
-included, holds less than half of it; GPU-bound: --queue-pct or more. Both limits are ours."""
+Splits the wall time of a steady step (see steps; of the whole scope where no steps were found) by what would save it. gpu:
+the GPU is busy. communication: it runs only communication kernels (exposed communication). copy: it runs only copies to or
+from it, or is idle for a blocking copy to it. The rest is idle time by cause (see idle). launch: the GPU was starved, or
+waited for a launch call in progress (launch-bound; host-bound where most of it is CPU work other than launching, see
+graph-candidates). sync: idle time during waits for the GPU and reads of its data, and the starved time after them, up to the
+time that the wait had blocked the host (without it, the host would have been that far ahead). Verdict: GPU-bound where gpu
+has --busy-pct of the wall time, or half of it, dependencies included, while the named causes have less than the rest.
+Otherwise the causes of at least --least-pct: the largest alone if it has --main-pct of them, else mixed, in the order in
+which to remove them: waits of the host come first, because nothing can be queued or captured in a graph while the host
+waits. TKLQT is the time from the start of each launch call to the start of its kernel (Vellaisamy et al., arXiv 2504.11750):
+while the CPU is behind, it is the cost of launching; once the CPU is ahead, kernels queue. CPU-bound here: less than half of
+it is spent in the queue, launch latency included; GPU-bound: --queue-pct or more. Both limits are this tool's own."""
 reading = """
 launch-bound: see graph-candidates; fuse kernels. host-bound: see gaps and host. sync-bound: see syncs and host.
-allocation-bound: see mallocs. copy-bound: pin memory, copy asynchronously on another stream, see copies. communication-bound: overlap it, see streams.
-GPU-bound: the host keeps up, so look at kernels: top and classify --kernels. recoverable_ns is the most that removing a
-cause can win, for another may take its place: change one thing and look again. All is of the profiled run, in which
-launches take about a third longer than alone. classify-steps gives the verdict of each step."""
+allocation-bound: see mallocs. copy-bound: pin memory, copy asynchronously on another stream, see copies.
+communication-bound: overlap it, see streams. GPU-bound: the host keeps up, so look at the kernels: top and classify
+--kernels. recoverable_ns is an upper bound, because another cause may take the place of the one removed: change one thing
+and profile again. All figures are of the profiled run, in which launches take about a third longer than without the
+profiler. classify-steps gives the verdict of each step."""
 empty = "Nothing that ran on a GPU is recorded in this scope; if the program did use one, capture with: nsys profile -t cuda"
 
 [params.least_pct]
 default = 10.0
 least = 0
-help = "A cause bounds the step from this share of the wall on (10: what nsys itself may cost, so less is not worth a verdict)"
+help = "A cause bounds the step from this share of the wall time (10: nsys itself may cost as much, so a smaller share supports no verdict)"
 
 [params.busy_pct]
 default = 80.0
 least = 0
-help = "GPU-bound from this share of the wall on, in which the GPU works (80: the usual limit of near the ceiling)"
+help = "GPU-bound if the GPU is busy for at least this share of the wall time (80: the usual limit for near the ceiling)"
 
 [params.main_pct]
 default = 66.0
 least = 0
-help = "One cause alone is the verdict if it holds this share of all that are named"
+help = "One cause alone is the verdict if it has this share of all causes named"
 
 [params.kernel_gap_ns]
 type = "integer"
 default = 300
 least = 0
-help = "What stays of each launch in a CUDA graph: the least time from kernel to kernel (as in graph-candidates)"
+help = "What remains of each launch in a CUDA graph: the shortest time from kernel to kernel (as in graph-candidates)"
 
 [params.queue_pct]
 default = 80.0
 least = 0
-help = "GPU-bound by TKLQT from this share of it on that is spent in queues"
+help = "GPU-bound by TKLQT if at least this share of it is spent in queues"
 
 [params.long_gap_ns]
 type = "integer"
 default = 100_000
 least = 0
-help = "CPU work in a gap of this length is more than launching takes (as in graph-candidates)"
+help = "CPU work in a gap of this length is longer than launching takes (as in graph-candidates)"
 
 [params.launch_apart_ns]
 type = "integer"
 default = 50_000
 least = 0
-help = "The most CPU work between two launches that is launching (as in graph-candidates)"
+help = "The longest CPU work between two launches that counts as launching (as in graph-candidates)"
 
 [params.edge_pct]
 default = 50.0
 least = 0
-help = "Start-up and end, if so much of the wall is before the first operation or after the last one (50: most of it)"
+help = "Start-up and end, if at least this share of the wall time is before the first operation or after the last one (50: most of it)"
 
 [columns]
-part = "wall, or a part of it; the parts add up to it"
-verdict = "Of the wall: the verdict; of a part: what it makes the step, if it is named in the verdict"
-time_ns = "Time per token, a mean over the steps and GPUs; of the whole scope where no steps were found"
-wall_pct = "Its share of the wall"
-recoverable_ns = "What can be won back of it, at most; NULL where that takes faster kernels, or nobody can say"
-evidence = "What the part is made of, as shares of the wall; of the wall: TKLQT"
-see = "The report that says more"
+part = "wall, or one of the parts that add up to it"
+verdict = "For wall, the verdict; for a part, its bound if the verdict names it"
+time_ns = "Time per token, averaged over the steps and GPUs; in total for the whole scope where no steps were found"
+wall_pct = "Share of the wall time"
+recoverable_ns = "The most of it that can be saved; NULL where that takes faster kernels, or cannot be determined"
+evidence = "What the part consists of, as shares of the wall time; for wall, TKLQT"
+see = "The report with the details"
 
 [notes]
 tokens = """
 SELECT tokens_misfit FROM _step_sentences WHERE tokens_misfit IS NOT NULL"""
 method = """
 SELECT CASE WHEN (SELECT count(*) FROM steps WHERE phase = 'steady') = 0
-    THEN 'no steady steps were found: this is the whole scope, with its start-up; name an NVTX range with --step-range, or see steps'
+    THEN 'no steady steps were found: this is the whole scope, including start-up; name an NVTX range with --step-range, or see steps'
     ELSE 'per token of ' || m.steady_count || ' steady steps, detected from ' || s.told_by || s.of_process
     END
 FROM step_method AS m, _step_sentences AS s WHERE EXISTS (FROM answer)"""
 tracing = """
-SELECT 'graphs were traced by their nodes, which makes launching them slower: of that, ' || round(wall_pct, 1) || ' % of the wall is put down to the profiler'
+SELECT 'graphs were traced by node, which makes launching them slower: ' || round(wall_pct, 1) || ' % of the wall time is attributed to the profiler for that'
 -- Of what the profiler takes, only that is a part with a name of its own, as evidence has them.
 FROM answer WHERE part = 'profiler' AND evidence IS NOT NULL"""
 whole = """
-SELECT 'CUDA graphs ran as a whole: their time is gpu, with what is idle or copied inside them; capture with --cuda-graph-trace=node to see it'
+SELECT 'CUDA graphs ran as a whole: all their time counts as gpu, including idle time and copies inside them; capture with --cuda-graph-trace=node to see those'
 FROM graph_launches HAVING count(*) > 0"""
 processes = """
 SELECT sentence FROM _other_processes WHERE EXISTS (FROM answer)"""
 unknown = """
-SELECT 'the launch calls of what ended ' || round(wall_pct, 1) || ' % of the wall are not in the trace: what the GPU waited for then is not known'
+SELECT 'for ' || round(wall_pct, 1) || ' % of the wall time, the launch call that ended the gap is not in the trace: what the GPU waited for is unknown'
 FROM answer WHERE part = 'unknown' AND wall_pct >= 0.05 AND NOT EXISTS (FROM _unrecorded WHERE what = 'calls')"""
 
 [ranks]
@@ -171,9 +173,7 @@ rows_ AS (
     SELECT
         'wall' AS part, _verdict_text(j.words) AS verdict, w.all_ns AS time_ns, 100.0 AS wall_pct,
         (SELECT sum(recoverable_ns) FROM known) AS recoverable_ns,
-        'TKLQT ' || CASE WHEN l.launch_queue_ns / w.steps / w.tokens < 1e6 THEN round(l.launch_queue_ns / w.steps / w.tokens / 1e3, 1) || ' µs'
-            ELSE round(l.launch_queue_ns / w.steps / w.tokens / 1e6, 2) || ' ms' END
-            || ', ' || round(l.launch_queue_ns / l.launch_calls / 1e3, 1) || ' µs a launch, ' || round(l.queue_pct)::BIGINT || ' % of it in queues: '
+        'TKLQT ' || time_text(l.launch_queue_ns / w.steps / w.tokens) || ', ' || time_text(l.launch_queue_ns / l.launch_calls) || ' a launch, ' || round(l.queue_pct)::BIGINT || ' % of it in queues: '
             || CASE WHEN l.queue_pct < 50 THEN 'CPU-bound' WHEN l.queue_pct < $queue_pct THEN 'between CPU- and GPU-bound' ELSE 'GPU-bound' END AS evidence,
         NULL AS see
     FROM walls AS w, judged AS j, launching AS l

@@ -4,44 +4,47 @@ topic = "ranks"
 place = 1
 page = false
 question = "What do collectives cost: waiting for the last rank, or transfer?"
+examples = ["'run/rank*.nsys-rep'", "'run/rank*.nsys-rep' --steady"]
 main = ["operation", "bytes", "calls", "kernel_ns", "waiting_ns", "transfer_ns", "skew_ns", "bus_bytes_per_s", "nvlink_pct"]
 details = ["communicator", "total_ns", "max_skew_ns"]
 description = """
-Groups the collectives of NCCL by communicator, operation and size of the message. Collectives of several ranks are matched by
-communicator and order where their traces are there. transfer_ns is how long all ranks are in one, waiting_ns how long a rank is
-there before the last one comes. Sizes and communicators are those of NCCL's NVTX payloads. Bandwidths are those of nccl-tests, over
-transfer_ns: size / time, and the same times 2(n-1)/n for AllReduce, (n-1)/n for AllGather and ReduceScatter, whose size is that of
-all ranks together, and 1 for Broadcast, Reduce and SendRecv. What the NVLinks carry is in queries/catalog/links.toml. Of one rank alone nobody knows what of its time is waiting."""
+Groups NCCL collectives by communicator, operation and message size. Collectives of several ranks are matched by communicator
+and order where the traces of those ranks are given. transfer_ns is the time in which all ranks are in the collective,
+waiting_ns the time that a rank waits in it for the last one. Sizes and communicators are those of NCCL's NVTX payloads.
+Bandwidths are those of nccl-tests, over transfer_ns: size / time, and the same times 2(n-1)/n for AllReduce, (n-1)/n for
+AllGather and ReduceScatter, whose size is that of all ranks together, and 1 for Broadcast, Reduce and SendRecv. What the
+NVLinks carry is in queries/catalog/links.toml. From one rank alone, waiting cannot be separated from transfer."""
 reading = """
-Much waiting and little transfer: see ranks for who is late; a faster link or overlap would not help. Much transfer at a low
-bus_bytes_per_s, or of nvlink_pct: compare it with what nccl-tests measures for that size between these GPUs. Small messages have a low one by nature:
-send fewer, larger ones. More than 100 % of the NVLinks is NVLink SHARP, whose switches add up."""
-empty = "No kernels of NCCL are recorded in this scope."
+Much waiting and little transfer: see ranks for which rank is late; a faster link or overlap would not help. Much transfer at
+a low bus_bytes_per_s or nvlink_pct: compare it with what nccl-tests measures for that size between these GPUs. Small
+messages always have a low bandwidth: send fewer, larger ones. More than 100 % of the NVLinks means NVLink SHARP, whose
+switches do the reduction."""
+empty = "No NCCL kernels are recorded in this scope."
 
 [columns]
 operation = "AllReduce, AllGather, SendRecv …; NULL where the kernel's name does not say"
-bytes = "Size of the message as NCCL states it: what a rank gives, of a ReduceScatter what it gets; NULL without NCCL's NVTX payloads"
-calls = "How many there were; of SendRecv messages; kernels of all ranks where they are not matched"
-ranks = "Ranks that took part, of those whose traces are there; NULL where they are not matched"
-kernel_ns = "How long the kernel runs on a rank; a mean"
-transfer_ns = "How long all ranks are in it; a median"
-waiting_ns = "How long a rank waits in it for the last one; a mean over collectives and ranks"
-skew_ns = "From the first to the last arrival; a median"
-max_skew_ns = "The largest"
-algorithm_bytes_per_s = "Size / transfer_ns, as nccl-tests defines it"
-bus_bytes_per_s = "The bandwidth of each link that this takes, as nccl-tests defines it"
+bytes = "Message size as NCCL states it: what a rank sends, for a ReduceScatter what it receives; NULL without NCCL's NVTX payloads"
+calls = "Number of collectives; for SendRecv, of messages; where ranks are not matched, kernels of all ranks"
+ranks = "Ranks that took part, among those whose traces are given; NULL where they are not matched"
+kernel_ns = "Mean duration of the kernel on a rank"
+transfer_ns = "Time in which all ranks are in it; a median"
+waiting_ns = "Time that a rank waits in it for the last one; a mean over collectives and ranks"
+skew_ns = "Time from the first to the last arrival; a median"
+max_skew_ns = "The largest skew"
+algorithm_bytes_per_s = "Algorithm bandwidth: size / transfer_ns, as nccl-tests defines it"
+bus_bytes_per_s = "Bus bandwidth: the bandwidth that each link needs for this, as nccl-tests defines it"
 nvlink_pct = "bus_bytes_per_s as a share of what all NVLinks of such a GPU carry in one direction; NULL unless all ranks are known to be on one host, with GPUs whose NVLinks are known"
 total_ns = "Sum over all kernels of all ranks"
-communicator = "NCCL's id of the communicator; NULL where it is not known"
+communicator = "NCCL's id of the communicator; NULL where unknown"
 
 [notes]
 clock = "SELECT clock FROM rank_run WHERE clock IS NOT NULL"
 bytes = """
-SELECT 'sizes are in the NVTX payloads of NCCL, which this trace does not have, or not of all kernels: capture with -t cuda,nvtx, and export with nsys export --include-blobs=true'
+SELECT 'sizes come from NCCL''s NVTX payloads, which this trace does not have, or not for all kernels: capture with -t cuda,nvtx, and export with nsys export --include-blobs=true'
 FROM answer WHERE bytes IS NULL HAVING count(*) > 0"""
 unmatched = "SELECT unmatched FROM rank_run WHERE unmatched IS NOT NULL"
 alone = """
-SELECT 'the collectives are matched with no other rank''s: what of their time is waiting is not known'
+SELECT 'the collectives are not matched with those of another rank: how much of their time is waiting is unknown'
 FROM answer HAVING count(*) > 0 AND count(ranks) = 0"""
 */
 WITH kernels_of AS (

@@ -1,37 +1,38 @@
 /*
 title = "Copies and memsets on the GPU"
-topic = "waits"
+topic = "memory"
 place = 2
 question = "What is copied, in which direction, from which kind of memory, how fast?"
+examples = ["", "--group-by size"]
 aliases = ["cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum", "cuda_memcpy_async", "cuda_memcpy_sync"]
 main = ["kind", "total_ns", "copy_time_pct", "calls", "size_bytes", "avg_bytes", "bandwidth_bytes_per_s", "source_memory", "target_memory"]
 description = """
-Adds up the copies and memsets that GPUs carried out, by the call that asked for them, the kind, and the memory that they
-read and wrote. A row of the trace counts once, also where it stands for a batch of copies. bandwidth is all bytes divided
-by the time of all copies. Durations are end - start on the GPU: neither the waiting of the host (see syncs) nor the copying
-between pageable memory and the driver's buffer is in them. Copies that overlap may add up to more than the wall."""
+Adds up the copies and memsets that GPUs executed, by the call that requested them, the kind, and the memory that they read
+and wrote. A row of the trace counts once, even where it stands for a batch of copies. bandwidth is all bytes divided by the
+time of all copies. Durations are end - start on the GPU: they include neither the time that the host waits (see syncs) nor
+the copying between pageable memory and the driver's buffer. Copies that overlap may add up to more than the wall time."""
 reading = """
-Pageable memory: the copy goes through a buffer of the driver, at a fraction of the bandwidth, and an asynchronous call
-blocks like any other: allocate it with cudaMallocHost (pin_memory=True). A bandwidth far below the bus's (PCIe 4 ×16:
-25 GB/s, PCIe 5: 50 GB/s) with a small avg_bytes is latency: send one large copy instead of many small ones, see --group-by
-size. H2D in a loop: keep the data on the GPU. D2H in a loop: see syncs. D2D: a fused kernel would not need it. UM: pages
-of unified memory, which no pinned memory speeds up: see unified-memory."""
+Pageable memory: the copy goes through a buffer of the driver, at a fraction of the bandwidth, and even an asynchronous call
+blocks: allocate it with cudaMallocHost (pin_memory=True). A bandwidth far below that of the bus (PCIe 4 ×16: 25 GB/s, PCIe
+5: 50 GB/s) with a small avg_bytes means that latency dominates: make one large copy instead of many small ones, see
+--group-by size. H2D in a loop: keep the data on the GPU. D2H in a loop: see syncs. D2D: a fused kernel would not need it.
+UM: pages of unified memory, which pinned memory does not speed up: see unified-memory."""
 empty = "No copies or memsets are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.group_by]
 default = "call"
 choices = ["call", "size", "stream", "nvtx", "caller", "stack"]
-help = "What the copies of a kind are split by: the API call, size classes, the stream, the innermost NVTX range that asked for them"
+help = "What the copies of a kind are split by: the API call, size classes, the stream, the innermost NVTX range that requested them"
 
 [columns]
 kind = "H2D, D2H, D2D, P2P … as the trace calls it, or memset"
 source_memory = "Memory read: pageable, pinned, device, managed …; NULL for a memset"
 target_memory = "Memory written"
-name = "The API call, or what --group-by asks for"
-calls = "Copies or memsets carried out"
+name = "The API call, or what --group-by selects"
+calls = "Copies or memsets executed"
 total_ns = "Sum of their durations"
 copy_time_pct = "total_ns as a share of the time of all copies and memsets in scope"
-wall_pct = "total_ns as a share of the wall"
+wall_pct = "total_ns as a share of the wall time"
 size_bytes = "Sum of their sizes"
 bandwidth_bytes_per_s = "size_bytes / total_ns"
 avg_bytes = "Mean size"

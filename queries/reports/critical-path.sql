@@ -1,38 +1,42 @@
 /*
-title = "What a step waits for, one thing after another"
+title = "The critical path of a step"
 topic = "steps"
 place = 10
-question = "What would shorten a step if it were faster, and by how much?"
+question = "Which parts of a step would shorten it if they were faster, and by how much?"
+examples = ["", "--step-range train_step"]
 main = ["kind", "name", "path_ns", "path_pct", "saved_ns", "takes_over", "nvtx_path"]
 details = ["half_saved_ns", "total_ns"]
 description = """
-Goes back from the first GPU operation of a step to that of the step before, always along what was waited for last: an operation waits
-for its launch call or for the one before it on its stream, the host for its own work or, in calls that wait, for operations. What lies
-on this path adds up to the step; all else is hidden behind it. Then the steps are played again without each part of it: saved_ns is what
-that saves, until another path takes over, which takes_over names. These are some steady steps in a row (see steps), played by
-the rules of one host thread and of streams that run in order; what an operation waits for on another stream is taken from its start.
-There is no answer where calls of several threads overlap, or where the steps played as recorded do not take as long as they did."""
+Walks back from the first GPU operation of a step to that of the previous step, always along what was waited for last: an
+operation waits for its launch call or for the previous operation on its stream; the host waits for its own work or, in calls
+that wait, for operations. Everything on this path adds up to the step time; the rest is hidden behind it. The steps are then
+replayed without each part of the path: saved_ns is what that saves until another path takes over, which takes_over names.
+The replay covers some consecutive steady steps (see steps), with one host thread and streams that run in order; what an
+operation waits for on another stream is inferred from its start. There is no answer where calls of several threads overlap,
+or where the replayed steps do not take as long as recorded."""
 reading = """
-The first rows with a saved_ns are worth making faster; a kernel with much total_ns and little path_ns is not, nor is host time hidden
-behind the GPU. saved_ns much smaller than path_ns: work on what takes over as well. Savings of two rows do not add up. All of it is of
-the profiled run, in which calls take longer than alone."""
-empty = "No steady steps in a row were found, or they launch nothing; name an NVTX range with --step-range"
+Start with the first rows that have a saved_ns; a kernel with a large total_ns and a small path_ns is not worth making
+faster, and neither is host time hidden behind the GPU. saved_ns much smaller than path_ns: work on what takes over as well.
+Savings of two rows do not add up. All figures are of the profiled run, in which calls take longer than without the profiler."""
+empty = "No consecutive steady steps were found, or they launch nothing; name an NVTX range with --step-range"
+
+[shares]
+path_pct = "the step"
 
 [columns]
 kind = "CPU work, API call, launch latency, kernel, copy, memset, graph, communication, between operations, return of waits"
 name = "The call, the kernel or the copy; NULL for the others"
-nvtx_path = "Of CPU work, the NVTX ranges around it"
+nvtx_path = "For CPU work, the NVTX ranges around it"
 path_ns = "Time on the critical path, per step"
-path_pct = "Share of the step"
-saved_ns = "What the step would be shorter without it; NULL for communication, which is up to other ranks too, and where it is little"
-takes_over = "What then has more of the critical path"
-half_saved_ns = "What the step would be shorter if it took half of its time"
-total_ns = "Its time per step, on the critical path or not; NULL for delays"
+path_pct = "Share of the step time"
+saved_ns = "How much shorter the step would be without it; NULL for communication, which also depends on other ranks, and where it is small"
+takes_over = "What the critical path then runs through instead"
+half_saved_ns = "How much shorter the step would be if it took half the time"
+total_ns = "Its time per step, whether on the critical path or not; NULL for delays"
 
 [notes]
 run = """
-SELECT coalesce('nothing can be said of the critical path: ' || reason, 'the critical path of ' || steps || ' steps from step ' || first_step || ' on, of ' || time_text(measured_ns)
-    || ' each; played again as recorded they take ' || time_text(played_ns)) FROM critical_path_run"""
+SELECT coalesce('the critical path cannot be determined: ' || reason, 'the critical path of ' || steps || ' steps from step ' || first_step || ' on, ' || time_text(measured_ns) || ' each; replayed as recorded, they take ' || time_text(played_ns)) FROM critical_path_run"""
 [agent]
 rows = 6
 columns = ["kind", "name", "nvtx_path", "path_ns", "path_pct", "saved_ns", "takes_over"]

@@ -2,36 +2,37 @@
 title = "The kernels of a fusion candidate"
 topic = "kernels"
 place = 8
-question = "Which kernels are in one of the chains that fusion lists, and how is its gain calculated?"
+question = "Which kernels are in one of the chains that fusion lists, and how is its saving calculated?"
+examples = ["--candidate 1", "--candidate 2 --format markdown"]
 page = false
 main = ["position", "operation", "duration_ns", "gap_ns", "host_ns", "api_ns", "role", "name"]
 description = """
-The kernels of one candidate of the report fusion in their order, with means over the times that the chain comes in the typical
-step, and where the first of them is launched. The notes say how its gain is reckoned."""
+The kernels of one candidate of the report fusion in order, averaged over the occurrences of the chain in the typical step,
+and where the first of them is launched. The notes say how the saving is calculated."""
 reading = """
-Kernels whose gap is longer than they run are waiting for the host: what counts is host_ns. A kernel that takes longer than the
-others reads or writes more, or has a reduction: it bounds the fused kernel from below. Kernels that stay are not touched: the
-fused kernel comes after the last of them."""
-empty = "There is no such candidate: nsys-insight fusion lists them"
+Kernels with a gap longer than their duration wait for the host: host_ns is what counts. A kernel that takes longer than the
+others reads or writes more, or has a reduction: the fused kernel takes at least as long. Kernels that stay are not changed:
+the fused kernel comes after the last of them."""
+empty = "There is no such candidate: nsys-insight fusion lists the candidates"
 
 [params.candidate]
 default = 1
 least = 1
-help = "Which one: its rank in fusion"
+help = "The candidate's number in fusion"
 
 [columns]
 position = "Place in the chain, from 1"
-role = "fused; or stays, for one that the chain goes around"
+role = "fused; or stays, for one that the chain skips"
 operation = "What it computes, by its name"
 name = "The kernel"
-duration_ns = "How long it runs"
-gap_ns = "From the end of the operation before it on its stream to its start"
+duration_ns = "Mean duration"
+gap_ns = "From the end of the previous operation on its stream to its start"
 host_ns = "From its launch call to what the host does next for the GPU; NULL in a graph"
 api_ns = "The launch call itself"
-grid = "Blocks, the first time that the chain comes"
+grid = "Blocks in the grid, in the first occurrence of the chain"
 block = "Threads of a block"
-shapes = "How many different grids and blocks it has in the times that the chain comes"
-nvtx_path = "The NVTX ranges it is launched in, the first time"
+shapes = "How many different grids and blocks it has over the occurrences of the chain"
+nvtx_path = "The NVTX ranges it is launched in, in the first occurrence"
 
 [notes]
 what = """
@@ -39,18 +40,18 @@ SELECT 'candidate ' || candidate || ', ' || coalesce(pattern, 'novel') || ': ' |
     || coalesce(' (' || round(per_layer, 2) || ' × in each of ' || layers || ' layers)', '') || coalesce('; ' || remedy, '')
 FROM fusion_candidates WHERE candidate = $candidate"""
 launches = """
-SELECT 'launch calls: (' || kernel_count || ' - 1) × ' || per_step || ' = ' || kernels_saved || ' kernels fewer, ' || launches_saved || ' launch calls; host time ' || round(host_low_ns / 1e3, 1) || ' to ' || round(host_high_ns / 1e3, 1) || ' µs a step'
+SELECT 'launch calls: (' || kernel_count || ' - 1) × ' || per_step || ' = ' || kernels_saved || ' fewer kernels, ' || launches_saved || ' fewer launch calls; host time ' || time_text(host_low_ns) || ' to ' || time_text(host_high_ns) || ' a step'
 FROM fusion_candidates WHERE candidate = $candidate AND NOT EXISTS (FROM _unrecorded WHERE what = 'calls')
 UNION ALL
-SELECT 'launch calls: they are not in the trace, so what fewer of them save is not known' FROM fusion_candidates
+SELECT 'launch calls: they are not in the trace, so what fewer of them would save is unknown' FROM fusion_candidates
 WHERE candidate = $candidate AND EXISTS (FROM _unrecorded WHERE what = 'calls')"""
 kernels = """
-SELECT 'GPU time: of ' || round(chain_ns / 1e3, 1) || ' µs a step, ' || round(kernel_low_ns / 1e3, 1) || ' to ' || round(kernel_high_ns / 1e3, 1) || ' µs; a kernel costs ' || round(fixed_ns / 1e3, 2) || ' µs at least; '
-    || round(gap_ns / 1e3, 1) || ' µs between them'
+SELECT 'GPU time: of ' || time_text(chain_ns) || ' a step, ' || time_text(kernel_low_ns) || ' to ' || time_text(kernel_high_ns) || ' saved; a kernel costs at least ' || time_text(fixed_ns) || '; '
+    || time_text(gap_ns) || ' between them'
 FROM fusion_candidates, fusion_step WHERE candidate = $candidate"""
 wall = """
-SELECT 'wall: played again with the chain fused, the step lasts ' || round((replayed_ns - saved_low_ns) / 1e3, 1) || ' to ' || round((replayed_ns - saved_high_ns) / 1e3, 1) || ' µs instead of ' || round(replayed_ns / 1e3, 1)
-    || ' µs: ' || round(saved_low_ns / 1e3, 1) || ' to ' || round(saved_high_ns / 1e3, 1) || ' µs saved'
+SELECT 'wall time: replayed with the chain fused, the step takes ' || time_text(replayed_ns - saved_low_ns) || ' to ' || time_text(replayed_ns - saved_high_ns) || ' instead of ' || time_text(replayed_ns)
+    || ': ' || time_text(saved_low_ns) || ' to ' || time_text(saved_high_ns) || ' saved'
 FROM fusion_candidates, fusion_step WHERE candidate = $candidate"""
 */
 SELECT

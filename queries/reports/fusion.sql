@@ -2,78 +2,83 @@
 title = "Which chains of kernels to fuse, and what it would save"
 topic = "kernels"
 place = 2
-question = "Which chains of kernels would be worth fusing, and what would that save?"
+question = "Which chains of kernels are worth fusing, and what would that save?"
+examples = ["", "--explain-candidate 1"]
 main = ["candidate", "pattern", "saved_low_ns", "saved_high_ns", "saved_pct", "per_step", "kernel_count", "verdict", "complexity", "chosen", "chain"]
 description = """
-Finds chains of kernels that come back in order in the typical step (the mean of up to 32 steady steps with the same sequence of
+Finds chains of kernels that repeat in order in the typical step (the mean of up to 32 steady steps with the same sequence of
 operations, from the middle), on one stream and with no wait, copy or communication in between: runs that cannot be longer
-without coming less often, chains that are a known operation in pieces (queries/catalog/fusion_patterns.toml), and the edges of
-matrix products. Layers are found from the repetition alone. What a chain of k kernels saves as one: k - 1 launch calls and
-what the host does between them; k - 1 times the fixed cost of a kernel (the shortest ones of the trace); passes over memory;
-the gaps. What that is worth is found by playing the step again with the chain fused: GPU time is worth nothing while the host
-is late, host time nothing while the queue is deep. saved_low_ns counts the launch calls alone, takes the new kernel's to cost 7 more
-than one of the old in a PyTorch program, as Triton's does (unless an operation of PyTorch does it all), and two of three memory passes saved at a
-joint; saved_high_ns takes all between the launches to go, the launch to be as cheap as any, and the kernel to take a sixth of the
-longest of the chain. Gains of candidates that share kernels do not add up: chosen ones share none. Kernels that different host threads
-launch, that are in different parts of a step by NVTX (forward, backward), that have CPU work of more than 100 µs between them, or that
-Inductor, cuDNN or cuBLAS made are not joined."""
+without occurring less often, chains that are a known operation in pieces (queries/catalog/fusion_patterns.toml), and the
+kernels next to matrix products. Layers are found from the repetition alone. Fusing a chain of k kernels saves k - 1 launch
+calls and what the host does between them; k - 1 times the fixed cost of a kernel (that of the shortest ones in the trace);
+passes over memory; and the gaps. What that is worth is found by replaying the step with the chain fused: GPU time saves
+nothing while the host is late, host time nothing while the queue is deep. saved_low_ns counts the launch calls alone,
+assumes that in a PyTorch program the new kernel's launch call costs 7 more of the old ones, as Triton's does (unless one
+PyTorch operation does it all), and that two of three memory passes are saved at a joint; saved_high_ns assumes that
+everything between the launches goes away, that the launch is as cheap as any, and that the kernel takes a sixth of the
+longest one of the chain. Savings of candidates that share kernels do not add up; chosen ones share none. Kernels are not
+joined if different host threads launch them, if they are in different parts of a step by NVTX (forward, backward), if there
+is CPU work of more than 100 µs between them, or if Inductor, cuDNN or cuBLAS made them."""
 reading = """
-Begin with the chosen ones, from the top; see one with --explain-candidate N. launches_saved counts where the host is late
-(idle: starved), kernel time where the GPU is busy: a CUDA graph saves the launches of all at once, and fusing is worth it after
-that too. A saved_low_ns below 0 is what the fused kernel costs more if Python launches it and nothing else is gained: take an operation of
-the library. Savings are of the profiled run: without the profiler a step that is bound by launches takes about three quarters of the
-time, on some machines a third, and so do its savings. After a change, profile again."""
-empty = "No chain of kernels comes back in the steps: see nsys-insight steps whether steps were found; kernels of CUDA graphs are seen with --cuda-graph-trace=node"
+Start with the chosen ones, from the top; see one with --explain-candidate N. launches_saved matters where the host is late
+(idle: starved), kernel time where the GPU is busy: a CUDA graph saves the launches of all kernels at once, and fusing still
+pays after that. A saved_low_ns below 0 is the extra cost of the fused kernel if Python launches it and nothing else is
+saved: use an operation of the library instead. Savings are of the profiled run: without the profiler a launch-bound step
+takes about three quarters of the time, on some machines a third, and its savings shrink with it. Profile again after a
+change."""
+empty = "No chain of kernels repeats in the steps: nsys-insight steps shows whether steps were found; to record the kernels of CUDA graphs, capture with --cuda-graph-trace=node"
 details = ["token_low_ns", "token_high_ns", "proximity_ratio", "recurrence_ratio", "shapes", "host_low_ns", "host_high_ns", "gap_ns", "kernel_low_ns", "kernel_high_ns", "process_id", "device_id", "stream_id", "remedy"]
 
+[shares]
+saved_pct = "the step"
+
 [columns]
-candidate = "Rank: those that can be fused first, each by what they save"
-pattern = "What the chain is known as; novel where no known pattern fits"
-verdict = "YES, NO or UNKNOWN: whether the kernels can be fused and it pays"
-chosen = "Whether it is one of those that can be fused together"
-saved_low_ns = "Wall time saved in a step, at least; below 0 where it may be lost"
-saved_high_ns = "Wall time saved in a step, at most"
-saved_pct = "The mean of the two as a share of the step's wall"
-kernel_count = "Kernels of the chain that would be one"
-per_layer = "How often it comes in a layer; NULL where no layers repeat"
-per_step = "How often it comes in a step"
-launches_saved = "Launch calls fewer in a step; 0 where a graph launches them"
+candidate = "Number of the candidate: those that can be fused come first, in order of what they save"
+pattern = "The known pattern of the chain; novel where none fits"
+verdict = "YES, NO or UNKNOWN: whether the kernels can be fused and that pays"
+chosen = "Whether it is one of the candidates that can all be fused together"
+saved_low_ns = "Wall time saved per step, at least; below 0 where the step may become slower"
+saved_high_ns = "Wall time saved per step, at most"
+saved_pct = "The mean of saved_low_ns and saved_high_ns as a share of the step time"
+kernel_count = "Kernels of the chain that would become one"
+per_layer = "How often it occurs in a layer; NULL where no layers repeat"
+per_step = "How often it occurs in a step"
+launches_saved = "Launch calls saved per step; 0 where a graph launches them"
 complexity = "How hard the fused kernel is to write: easy, moderate, hard"
-chain = "What its kernels compute, in order; those in brackets stay"
-reason = "Why not, or why nobody knows"
-remedy = "What does it today"
+chain = "What its kernels compute, in order; kernels in brackets stay"
+reason = "Why the verdict is NO or UNKNOWN"
+remedy = "An existing implementation of the fused operation"
 token_low_ns = "saved_low_ns per token"
 token_high_ns = "saved_high_ns per token"
-proximity_ratio = "How often its first kernel is followed by exactly this chain; 1 is always"
-recurrence_ratio = "Share of the steps looked at that have it as often"
-shapes = "Whether all its kernels have the same grid and block (same), each its own whenever it comes (by place), or not (differ)"
-host_low_ns = "Host time saved in a step, at least"
-host_high_ns = "Host time saved in a step, at most"
-gap_ns = "Time between its kernels in a step"
-kernel_low_ns = "GPU time saved in a step, at least"
-kernel_high_ns = "GPU time saved in a step, at most"
+proximity_ratio = "Share of the occurrences of its first kernel that are followed by exactly this chain; 1 means always"
+recurrence_ratio = "Share of the examined steps in which it occurs as often"
+shapes = "same: all its kernels have the same grid and block; by place: each kernel has its own, the same in every occurrence; differ: neither"
+host_low_ns = "Host time saved per step, at least"
+host_high_ns = "Host time saved per step, at most"
+gap_ns = "Time between its kernels, per step"
+kernel_low_ns = "GPU time saved per step, at least"
+kernel_high_ns = "GPU time saved per step, at most"
 process_id = "Operating system's process id"
 device_id = "CUDA device number within the process"
 stream_id = "CUDA stream, numbered by CUPTI"
 
 [notes]
 step = """
-SELECT 'the typical step has ' || kernels || ' kernels in ' || round(wall_ns / 1e6, 3) || ' ms'
-    || coalesce(', with ' || layers || ' layers of ' || layer_period || ' operations', ', with no layers that repeat')
-    || '; ' || typical_steps || ' of the ' || sampled_steps || ' steps looked at are like it'
+SELECT 'the typical step has ' || kernels || ' kernels in ' || time_text(wall_ns)
+    || coalesce(', with ' || layers || ' layers of ' || layer_period || ' operations', ', without repeating layers') || '; ' || typical_steps || ' of the ' || sampled_steps || ' examined steps are like it'
 FROM fusion_step"""
 together = """
-SELECT 'the chosen ' || (SELECT count(*) FROM answer WHERE chosen) || ' together: ' || round(together_low_ns / 1e3, 1) || ' to ' || round(together_high_ns / 1e3, 1)
-    || ' µs of a step (' || round(100 * together_low_ns / wall_ns) || ' to ' || round(100 * together_high_ns / wall_ns) || ' %); gains of candidates that share kernels do not add up'
+SELECT 'the chosen ' || (SELECT count(*) FROM answer WHERE chosen) || ' together: ' || time_text(together_low_ns) || ' to ' || time_text(together_high_ns)
+    || ' of a step (' || round(100 * together_low_ns / wall_ns) || ' to ' || round(100 * together_high_ns / wall_ns) || ' %); savings of candidates that share kernels do not add up'
 FROM fusion_step WHERE EXISTS (FROM answer WHERE chosen)"""
 replay = """
-SELECT 'played again as it is, the step lasts ' || round(replayed_ns / 1e6, 3) || ' ms instead of ' || round(wall_ns / 1e6, 3) || ' ms: take these savings for less certain'
+SELECT 'replayed unchanged, the step takes ' || time_text(replayed_ns) || ' instead of ' || time_text(wall_ns) || ': these savings are less certain'
 FROM fusion_step WHERE abs(replayed_ns / nullif(wall_ns, 0) - 1) > 0.1"""
 profiler = """
-SELECT 'what is saved is of the profiled run: ' || profiler_share_text()
+SELECT 'savings are of the profiled run: ' || profiler_share_text()
 FROM answer WHERE chosen AND host_high_ns > kernel_high_ns + gap_ns LIMIT 1"""
 dear = """
-SELECT 'a saving below 0: launched from Python, as by Triton, the fused kernel may cost more than it saves; a library''s operation or a CUDA graph does not'
+SELECT 'a saving below 0: if launched from Python, as Triton does, the fused kernel may cost more than it saves; a library operation or a CUDA graph does not have that cost'
 FROM answer WHERE chosen AND saved_low_ns < 0 LIMIT 1"""
 processes = """
 SELECT sentence FROM _other_processes WHERE EXISTS (FROM fusion_step)"""

@@ -1,19 +1,20 @@
 /*
-title = "Where in the program the GPU is idle for long"
+title = "Where in the program the GPU is idle longest"
 topic = "idle"
 place = 3
-question = "At which place of the program does the GPU stall: before which operation, in which range, behind which call?"
+question = "Where in the program does the GPU stall: before which operation, in which range, after which call?"
+examples = ["", "--group-by caller --min-gap 10us"]
 main = ["after_name", "total_ns", "wall_pct", "gaps", "med_ns", "host", "nvtx_path"]
 details = ["idle_pct", "steps"]
 description = """
-Groups the gaps of the report gaps by the operation after them, the NVTX ranges that hold most of them (numbers as #), and what
-the host did for most of it. Without --min-gap these are the 1,000 longest gaps. step_count says in how many steady steps (see
-steps) a gap of the group begins."""
+Groups the gaps of the report gaps by the operation after them, the NVTX ranges that hold most of them (numbers as #), and
+what the host did for most of the gap. Without --min-gap, only the 1,000 longest gaps are grouped. step_count is the number
+of steady steps (see steps) in which a gap of the group begins."""
 reading = """
-A place with gaps in nearly all steps is a stall of the loop: do there what host says. cu(da)Module or Library calls: code is
-loaded at first use, so warm up, or set CUDA_MODULE_LOADING=EAGER. CPU work: the program's own, in that range. A place with few
-gaps that are long is what makes outliers."""
-empty = "No gaps: fewer than two GPU operations in this scope, or none as long as --min-gap"
+A place with gaps in nearly all steps is a stall of the loop: host says what to look at there. cu(da)Module or Library calls:
+code is loaded at first use, so warm up, or set CUDA_MODULE_LOADING=EAGER. CPU work: the program's own, in that range. A
+place with a few long gaps causes outlier steps."""
+empty = "No gaps: fewer than two GPU operations in this scope, or no gap as long as --min-gap"
 
 [params.min_gap_ns]
 type = "integer"
@@ -25,15 +26,15 @@ choices = ["operation", "caller", "stack"]
 help = "What after_name is: the operation after the gaps"
 
 [columns]
-after_name = "The operation after the gaps, or what --group-by asks for"
+after_name = "The operation after the gaps, or what --group-by selects"
 host = "What the host did for most of a gap, as in gaps"
-nvtx_path = "The NVTX ranges that hold most of a gap; NULL outside all"
-cause = "What most of the gaps is owed to, in the words of idle"
+nvtx_path = "The NVTX ranges that hold most of a gap; NULL outside all ranges"
+cause = "The cause of most of the gap time, as in idle"
 gaps = "How many"
-step_count = "In how many steady steps they are; NULL where no steps were found"
-steps = "How many steady steps there are; NULL where none were found"
+step_count = "Number of steady steps with such a gap; NULL where no steps were found"
+steps = "Number of steady steps; NULL where no steps were found"
 total_ns = "Sum of the gaps"
-wall_pct = "total_ns as a share of the wall of all GPUs that have gaps"
+wall_pct = "total_ns as a share of the wall time of all GPUs that have gaps"
 idle_pct = "total_ns as a share of the idle time of all gaps in scope"
 med_ns = "Median gap"
 max_ns = "Longest gap"

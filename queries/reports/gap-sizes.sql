@@ -3,26 +3,27 @@ title = "Idle time of each GPU by the length of its gaps"
 topic = "idle"
 place = 4
 question = "How long are the gaps: many short ones or few long ones?"
+examples = ["", "--steady"]
 main = ["gpu_id", "length", "gaps", "total_ns", "idle_pct", "wall_pct", "avg_ns"]
 description = """
 Counts the gaps of each GPU by their length. A gap is the time from the end of all operations so far (kernels, copies,
 memsets, whole graphs) to the start of the next; under --nvtx gaps are cut to the ranges. Gaps and busy time add up to the
-time from the first operation to the last; what of the wall is before and after is no gap. In a scope, what the GPU did
-for others is no gap either."""
+time from the first operation to the last; the wall time before and after is not a gap. In a scope, time in which the GPU
+worked for something outside the scope is not a gap either."""
 reading = """
 Gaps of up to 1 or 2 µs are the GPU's own pace from one kernel to the next of a stream: only fewer kernels (fusion) or CUDA
-graphs shorten them. Much time in gaps of 2 to 20 µs: launch-bound, the host needs longer to launch than the GPU to run; use
-CUDA graphs, fuse, or make the work larger. 20 µs to 1 ms: synchronisation, allocation or CPU work between launches, see gaps
-and syncs. Longer ones: loading, compiling, input; see gaps for each of them."""
+graphs shorten them. Much time in gaps of 2 to 20 µs: launch-bound: the host takes longer to launch than the GPU to run; use
+CUDA graphs, fuse, or make the work larger. 20 µs to 1 ms: synchronization, allocation or CPU work between launches, see gaps
+and syncs. Longer gaps: loading, compiling, input; gaps lists each of them."""
 empty = "No gaps: fewer than two GPU operations in this scope"
 
 [columns]
 gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
-length = "How long the gaps are: the lower bound is included, the upper is not"
+length = "Length of the gaps: the lower bound is included, the upper is not"
 gaps = "How many"
 total_ns = "Sum of their lengths"
 idle_pct = "total_ns as a share of the idle time of all gaps of this GPU"
-wall_pct = "total_ns as a share of the wall"
+wall_pct = "total_ns as a share of the wall time"
 avg_ns = "Mean length"
 max_ns = "Longest"
 

@@ -3,74 +3,80 @@ title = "What a CUDA graph of the step would save"
 topic = "idle"
 place = 6
 question = "What would a CUDA graph of the step save, at least and at most?"
+examples = ["", "--nvtx decode_step"]
 description = """
-Estimates the wall of a steady step (see steps) whose kernels are launched by one CUDA graph in place of one call each. What
-goes is the time in which the GPU starved or waited for a launch call under way (see idle). What stays is, at least, 0.3 µs
-from one kernel of the graph to the next and one launch call of the usual length; at most, 1 µs from kernel to kernel, 0.6 µs
-of the graph's launch call for each, and after each wait for the GPU the CPU work that usually precedes a launch. Busy time,
-blocked time, dependencies and CPU work that is no launching (in gaps of --long-gap or more, before less than half of the
-operations; or more than --launch-apart for each launch) stay as they are. The saving is what goes less what stays, never below 0: saving_low_ns with
-the most that may stay, saving_high_ns with the least. The figures from kernel to kernel are what an H200 shows: 0.36 µs in
-a graph traced as a whole, 0.40 µs traced by node, where the launch call took 0.57 µs for each kernel."""
+Estimates the step time of a steady step (see steps) if one CUDA graph launched its kernels instead of one call each. A graph
+removes the time in which the GPU was starved or waited for a launch call in progress (see idle). What remains is, at least,
+0.3 µs from one kernel of the graph to the next and one launch call of the usual length; at most, 1 µs from kernel to kernel,
+0.6 µs of the graph's launch call for each kernel, and after each wait for the GPU the CPU work that usually precedes a
+launch. Busy time, blocked time, dependencies and CPU work other than launching (in gaps of --long-gap or more, before less
+than half of the operations; or more than --launch-apart for each launch) do not change. The saving is what the graph removes
+minus what remains, never below 0: saving_low_ns with the most that may remain, saving_high_ns with the least. The times from
+kernel to kernel are those of an H200: 0.36 µs in a graph traced as a whole, 0.40 µs traced by node, where the launch call
+took 0.57 µs for each kernel."""
 reading = """
 yes: capture the step (torch.cuda.graph, torch.compile mode reduce-overhead, cudaStreamBeginCapture) before any kernel is
-tuned. obstacles says what must go from the step first: allocations cannot be captured (use a pool, or allocate before), and
-each wait for the GPU inside the step ends a graph, so that several are needed. The saving is of the profiled run: without
-the profiler launches take about a quarter less time, and so does what they cost. no: the GPU hardly waits for launches, or
-they are in graphs already."""
-empty = "No steps found to capture: name an NVTX range with --step-range, or see steps"
+tuned. obstacles says what must first be removed from the step: allocations cannot be captured (use a pool, or allocate
+before), and each wait for the GPU inside the step ends a graph, so that several graphs are needed. The saving is of the
+profiled run: without the profiler, launches take about a quarter less time, and the saving shrinks with them. no: the GPU
+hardly waits for launches, or they are in graphs already."""
+empty = "No steps were found: name an NVTX range with --step-range, or see steps"
 
 [params.kernel_gap_low_ns]
 type = "integer"
 default = 300
 least = 0
-help = "The least time from one kernel of a graph to the next"
+help = "The shortest time from one kernel of a graph to the next"
 
 [params.kernel_gap_high_ns]
 type = "integer"
 default = 1000
 least = 0
-help = "The most time from one kernel of a graph to the next"
+help = "The longest time from one kernel of a graph to the next"
 
 [params.launch_per_kernel_ns]
 type = "integer"
 default = 600
 least = 0
-help = "The most that a kernel adds to the launch call of its graph"
+help = "The most time that a kernel adds to the launch call of its graph"
 
 [params.long_gap_ns]
 type = "integer"
 default = 100_000
 least = 0
-help = "CPU work in a gap of this length is more than launching takes (100 µs: launches from Python are 5 to 50 µs apart)"
+help = "CPU work in a gap of this length is longer than launching takes (100 µs: launches from Python are 5 to 50 µs apart)"
 
 [params.launch_apart_ns]
 type = "integer"
 default = 50_000
 least = 0
-help = "The most CPU work between two launches that is launching (50 µs: launches from Python are 5 to 50 µs apart)"
+help = "The longest CPU work between two launches that counts as launching (50 µs: launches from Python are 5 to 50 µs apart)"
 
 [params.least_pct]
 default = 5.0
 least = 0
-help = "A saving below this share of the wall is not worth a graph"
+help = "A saving below this share of the step time is not worth a graph"
+
+[shares]
+saving_low_pct = "wall"
+saving_high_pct = "wall"
 
 [columns]
-verdict = "yes: saving_low_ns is --least-pct of the wall or more; maybe: only saving_high_ns is; no"
+verdict = "yes: saving_low_ns is at least --least-pct of the step time; maybe: only saving_high_ns is; no"
 reason = "Why"
-obstacles = "What of the step cannot be in one graph"
-wall_ns = "Mean wall of a steady step"
-graph_wall_low_ns = "The step with a graph, at best"
-graph_wall_high_ns = "The step with a graph, at worst"
+obstacles = "What prevents capturing the step in one graph"
+wall_ns = "Mean step time of the steady state"
+graph_wall_low_ns = "Step time with a graph, at best"
+graph_wall_high_ns = "Step time with a graph, at worst"
 saving_low_ns = "Saving per token, at least"
 saving_high_ns = "Saving per token, at most"
-saving_low_pct = "saving_low_ns as a share of the wall of a token"
-saving_high_pct = "saving_high_ns as a share of the wall of a token"
-single_launches = "Launch calls of a step that put one kernel on the GPU"
-graph_launches = "Launches of CUDA graphs in a step"
-waiting_ns = "Idle time of a step in which the GPU starved or waited for a launch call under way"
+saving_low_pct = "saving_low_ns as a share of the wall time per token"
+saving_high_pct = "saving_high_ns as a share of the wall time per token"
+single_launches = "Launch calls per step that put one kernel on the GPU"
+graph_launches = "CUDA graph launches per step"
+waiting_ns = "Idle time per step in which the GPU was starved or waited for a launch call in progress"
 launch_call_ns = "Mean time of a launch call"
-long_gap_ns = "CPU work of waiting_ns that stays, because it is in long gaps or more than launching takes"
+long_gap_ns = "CPU work in waiting_ns that remains with a graph, because it is in long gaps or longer than launching takes"
 
 [notes]
 profiled = """
@@ -135,8 +141,8 @@ SELECT
         WHEN s.single_launches < 1 AND EXISTS (FROM _unrecorded WHERE what = 'calls') THEN 'the launch calls are not in the trace'
         WHEN s.single_launches < 2 THEN 'a step has fewer than two launches'
         ELSE 'the GPU waits for launches ' || round(100 * s.waiting_ns / s.wall_ns, 1) || ' % of the step: '
-            || counted_text(round(s.single_launches), 'call') || ' of ' || round(s.launch_call_ns / 1e3, 1) || ' µs'
-            || CASE WHEN s.long_gap_ns > 0.5 * s.waiting_ns THEN '; most of it is CPU work that is no launching' ELSE '' END
+            || counted_text(round(s.single_launches), 'call') || ' of ' || time_text(s.launch_call_ns)
+            || CASE WHEN s.long_gap_ns > 0.5 * s.waiting_ns THEN '; most of it is CPU work other than launching' ELSE '' END
     END AS reason,
     nullif(concat_ws('; ',
         CASE WHEN s.allocations > 0 THEN counted_text(s.allocations, 'allocation or free', 'allocations and frees') || ' a step cannot be captured' END,

@@ -1,21 +1,23 @@
 /*
-title = "What kernels could give back"
+title = "Time that kernels could save, by ncu"
 topic = "kernels"
 place = 7
-question = "What could kernels give back, by what Nsight Compute measured of them?"
+question = "How much time could kernels save, based on Nsight Compute measurements?"
+examples = ["", "--tokens 128"]
 main = ["name", "recoverable_ns", "total_ns", "kernel_time_pct", "calls", "bound", "ceiling_used_pct", "ceiling"]
 description = """
-Lays what Nsight Compute measured (ncu import) beside the time that the same kernels take in the trace. ceiling_used_pct says
-how near a kernel is to what can be had of the busier of its two roofs: SM throughput of sm_ceiling, DRAM throughput of
-dram_ceiling. recoverable_ns is the time that it would save there, at the same work; no kernel is taken to become shorter
-than the shortest of the trace. Both savings are given only where name, grid and block agree: a larger grid of the same
-kernel uses the GPU otherwise. ncu_saving_ns applies the largest saving that a rule of ncu's own estimates for the launch.
-The two are different guesses about the same time: do not add them. match says what agrees between trace and ncu."""
+Combines what Nsight Compute measured (ncu import) with the time that the same kernels take in the trace. ceiling_used_pct is
+how close a kernel is to what is attainable on the busier of its two roofs: SM throughput of sm_ceiling, DRAM throughput of
+dram_ceiling. recoverable_ns is the time that it would save there with the same work; no kernel is assumed to become shorter
+than the shortest one in the trace. Both savings are given only where name, grid and block agree: a larger grid of the same
+kernel uses the GPU differently. ncu_saving_ns applies the largest saving that one of ncu's own rules estimates for the
+launch. The two are different estimates of the same time: do not add them. match says what agrees between trace and ncu."""
 reading = """
-Begin with the largest recoverable_ns whose match has name, grid and block. Little recoverable at a high ceiling_used_pct: the
-kernel is done, only less work helps. No recoverable_ns: the launch that ncu profiled had another grid, so profile this one
-(ncu plan). Short kernels that nothing fills are better fused than tuned. Then: ncu report."""
-empty = "Nothing that ncu profiled is in this trace: nsys-insight ncu plan writes the command that profiles its hot kernels, ncu import reads the result"
+Start with the largest recoverable_ns whose match has name, grid and block. Little recoverable time at a high
+ceiling_used_pct: the kernel is near its limit, and only less work helps. No recoverable_ns: the launch that ncu profiled had
+another grid, so profile this one (ncu plan). Short kernels that do not fill the GPU should be fused rather than tuned. Next:
+ncu report."""
+empty = "No kernel that ncu profiled is in this trace: nsys-insight ncu plan writes the command that profiles its hot kernels, and ncu import reads the result"
 
 [params.tokens]
 type = "integer"
@@ -24,11 +26,11 @@ help = "Tokens or steps in scope, for the columns per token"
 
 [params.sm_ceiling]
 default = 80.0
-help = "SM throughput at which a kernel counts as done, in % of the peak"
+help = "SM throughput at which a kernel counts as optimized, in % of the peak"
 
 [params.dram_ceiling]
 default = 85.0
-help = "DRAM throughput at which a kernel counts as done, in % of the peak"
+help = "DRAM throughput at which a kernel counts as optimized, in % of the peak"
 
 [columns]
 name = "The kernel"
@@ -37,21 +39,21 @@ block = "Threads in a block, x × y × z"
 calls = "Executions in scope"
 total_ns = "Sum of their durations in the trace"
 kernel_time_pct = "Share of all kernel time in scope"
-bound = "What bounds it by ncu: compute, memory, latency, balanced, unknown; NULL where ncu profiled it with another grid or block"
+bound = "What bounds it, by ncu: compute, memory, latency, balanced, unknown; NULL where ncu profiled it with another grid or block"
 ceiling = "The roof that it is nearer to: SM or DRAM"
-ceiling_used_pct = "How much of what can be had there it uses"
-recoverable_ns = "Time that it would save if it reached it"
-ncu_rule = "The rule of ncu's own that estimates most"
-ncu_saving_pct = "What that estimates could be saved of a launch"
-ncu_saving_ns = "The same of total_ns"
+ceiling_used_pct = "Throughput as a share of that ceiling"
+recoverable_ns = "Time that it would save at that ceiling"
+ncu_rule = "The ncu rule with the largest estimated saving"
+ncu_saving_pct = "The saving that this rule estimates, as a share of a launch"
+ncu_saving_ns = "The same saving applied to total_ns"
 total_per_token_ns = "total_ns per token; NULL without tokens"
 recoverable_per_token_ns = "recoverable_ns per token; NULL without tokens"
-launches_profiled = "Launches of it that ncu profiled"
+launches_profiled = "Launches of the kernel that ncu profiled"
 match = "What agrees between trace and ncu, from best to worst: name, grid, block, order; name, grid, block; function, grid, block; name; function"
 
 [notes]
 coverage = """
-SELECT 'ncu profiled the kernels of ' || round(sum(kernel_time_pct), 1) || ' % of kernel time; the rest is not in this table'
+SELECT 'the kernels that ncu profiled take ' || round(sum(kernel_time_pct), 1) || ' % of kernel time; the others are not in this table'
 FROM answer HAVING sum(kernel_time_pct) < 99.95"""
 [agent]
 rows = 4

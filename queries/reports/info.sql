@@ -3,20 +3,21 @@ title = "What is in the trace"
 topic = "program"
 place = 4
 question = "What is in the trace, what was not captured, and which nsys flag would capture it?"
+examples = ["", "--format json"]
 description = """
-Counts are rows of the trace in scope; what is not in scope is not called unused or missing. wall_ns is from the first to the last CUDA event; gpu_busy_pct is the share of it in
-which the GPU worked: the union of its kernels, copies, memsets and whole graphs. gpu_time_ns adds up a process's GPU
-operations. Environment variables, host and user,
-which the trace holds, are never shown."""
+Counts are rows of the trace in scope; what is out of scope is not reported as unused or missing. wall_ns is the time from
+the first to the last CUDA event; gpu_busy_pct is the share of it in which the GPU was busy: the union of its kernels,
+copies, memsets and whole graphs. gpu_time_ns adds up a process's GPU operations. The environment variables, host and user in
+the trace are never shown."""
 reading = """
-Read the section missing first: what was not captured cannot be answered, and the flag to capture it stands beside it.
-A gpu_busy_pct well under 90: see gaps; else see top. Where graphs ran as a whole, capture with --cuda-graph-trace=node
-before any ranking of kernels. A warning of lost events makes every count a lower bound."""
-empty = "The trace says nothing about itself and holds no events"
+Read the section missing first: it lists what was not captured and cannot be answered, each with the flag that captures it. A
+gpu_busy_pct well under 90: see gaps; else see top. Where graphs ran as a whole, capture with --cuda-graph-trace=node before
+any ranking of kernels. A warning of lost events makes every count a lower bound."""
+empty = "The trace has no description of the capture and no events"
 
 [columns]
 section = "capture, gpu, process, events, graphs, diagnostics, missing"
-metric = "What the row states"
+metric = "What the row is about"
 value = "Its number, in the unit that the metric's name ends in; NULL where it is text, or was not captured"
 detail = "The text, or more about the number; in section missing, how to capture it"
 
@@ -26,15 +27,15 @@ SELECT CASE
     WHEN count(*) FILTER (metric = 'gpu_busy_pct') = 0 THEN NULL
     WHEN max(value) FILTER (metric = 'whole_graph_pct') >= 50 THEN 'next: most of what the GPU runs is hidden in CUDA graphs: capture with --cuda-graph-trace=node'
     WHEN min(value) FILTER (metric = 'gpu_busy_pct') < 90
-        THEN 'next: ' || CASE count(*) FILTER (metric = 'gpu_busy_pct') WHEN 1 THEN 'the' ELSE 'a' END || ' GPU is idle ' || round(100 - min(value) FILTER (metric = 'gpu_busy_pct'), 1) || ' % of the wall: nsys-insight gaps says why'
-    ELSE 'next: the GPU is nearly always busy: nsys-insight top says with what'
+        THEN 'next: ' || CASE count(*) FILTER (metric = 'gpu_busy_pct') WHEN 1 THEN 'the' ELSE 'a' END || ' GPU is idle ' || round(100 - min(value) FILTER (metric = 'gpu_busy_pct'), 1) || ' % of the wall time: nsys-insight gaps shows why'
+    ELSE 'next: the GPU is nearly always busy: nsys-insight top shows with which kernels'
 END || CASE WHEN count(*) FILTER (metric = 'nvtx_ranges' AND section = 'events') > 0
     THEN '; nsys-insight nvtx by range, and --nvtx NAME narrows every report' ELSE '; nsys-insight per-token --tokens N by step' END
 FROM answer"""
 */
 WITH is_whole AS (
     -- That there is nothing in a part of the trace says nothing about the whole, or about the capture.
-    SELECT coalesce(nvtx, from_ns::VARCHAR, to_ns::VARCHAR, device_id::VARCHAR, process_id::VARCHAR, stream_id::VARCHAR) IS NULL
+    SELECT coalesce(nvtx, steps, from_ns::VARCHAR, to_ns::VARCHAR, device_id::VARCHAR, process_id::VARCHAR, stream_id::VARCHAR) IS NULL
     FROM scope
 ),
 walls AS MATERIALIZED (
@@ -107,6 +108,8 @@ found(place, rank, section, metric, value, detail) AS (
     UNION ALL
     SELECT 13, 0, 'capture', 'wall_ns', wall_ns, CASE
         WHEN nvtx IS NOT NULL THEN 'in the ' || range_count || CASE range_count WHEN 1 THEN ' range' ELSE ' ranges' END || ' of ' || if(is_phase, '--phase', '--nvtx')
+        WHEN steps = 'steady' THEN 'the wall time of the steady steps'
+        WHEN steps IS NOT NULL THEN 'the wall time of step ' || steps
         WHEN coalesce(from_ns, to_ns) IS NOT NULL THEN 'in the window of --from and --to'
         ELSE 'from the first to the last CUDA event'
     END

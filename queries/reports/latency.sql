@@ -3,38 +3,39 @@ title = "Time to first token and between tokens"
 topic = "steps"
 place = 7
 question = "How long do requests wait for their first token, and between tokens: min, p50, p90, p95, p99, max?"
+examples = ["", "--group-by all"]
 main = ["request", "metric", "p50_ns", "p90_ns", "p99_ns", "mean_ns", "max_ns", "values_count"]
 description = """
-Follows the requests that NVTX ranges of prefill and decode name (prefill req=3, decode req=1,2,3; or a range request 3 around
-them). A token is there when the step that makes it is done: its range is closed, and so is all that was launched in it. The first
-token is that of the last prefill before the first decode of the request; each decode makes one more. ttft is the time to the first
-token, from where a range or a mark names the request and no phase (its arrival), else from its first prefill, which leaves
-out the time in the queue. itl is the time from a token to the next one, e2e from the begin to the last token. Where no range
-names requests, but one sequence is decoded at a time, each prefill begins a request. Percentiles are values that
-were measured (nearest rank); one is NULL where no value lies above it."""
+Follows the requests that NVTX ranges of prefill and decode name (prefill req=3, decode req=1,2,3; or a range request 3
+around them). A token is complete when the step that makes it is done: its range is closed, and everything launched in it has
+finished. The first token is that of the last prefill before the first decode of the request; each decode makes one more.
+ttft is the time to first token, measured from where a range or a mark names the request without a phase (its arrival), else
+from its first prefill, which excludes the time in the queue. itl is the time from one token to the next, e2e the time from
+the beginning to the last token. Where no range names requests, but one sequence is decoded at a time, each prefill begins a
+request. Percentiles are measured values (nearest rank); a percentile is NULL where no value is above it."""
 reading = """
-A p99 of itl far above its median: steps that also prefill, see phases; or outliers, see steps --phase decode. A ttft far above
-the wall of a prefill is time in the queue, or a prefill in several chunks. Figures are those of the profiled run: a host that is the
-limit is slower under the profiler."""
-empty = "No requests can be told apart: no NVTX range of prefill or decode names any, and several sequences may be decoded at a time. Name them in the ranges, such as decode req=1,2,3, around each prefill and decode; see phases for what is named"
+A p99 of itl far above its median: steps that also prefill, see phases; or outliers, see steps --phase decode. A ttft far
+above the wall time of a prefill is time in the queue, or a prefill in several chunks. Figures are those of the profiled run:
+where the host is the limit, it is slower under the profiler."""
+empty = "Requests cannot be distinguished: no NVTX range of prefill or decode names one, and several sequences may be decoded at a time. Name them in the ranges around each prefill and decode, such as decode req=1,2,3; see phases for the ranges that were found"
 details = ["mean_ns"]
 
 [params.group_by]
 default = "request"
 choices = ["request", "all"]
-help = "All requests together and each of them, or only all together"
+help = "All requests together and each of them, or only all requests together"
 
 [columns]
-request = "The request, as ranges name it, else its number; NULL for all together"
-metric = "ttft: time to first token; itl: inter-token latency; e2e: from the begin to the last token in the trace"
-values_count = "How many values: of ttft and e2e one per request, of itl one per token after the first"
-min_ns = "The least"
-p50_ns = "Half of the values are no greater"
-p90_ns = "Nine tenths are no greater; NULL where none is greater"
-p95_ns = "Likewise"
-p99_ns = "Likewise"
-max_ns = "The greatest"
-mean_ns = "The mean"
+request = "The request, as ranges name it, else its number; NULL for all requests together"
+metric = "ttft: time to first token; itl: inter-token latency; e2e: from the beginning to the last token in the trace"
+values_count = "Number of values: one per request for ttft and e2e, one per token after the first for itl"
+min_ns = "Minimum"
+p50_ns = "Median: half of the values are no greater"
+p90_ns = "90th percentile: 90 % of the values are no greater; NULL where none is greater"
+p95_ns = "95th percentile; NULL where no value is greater"
+p99_ns = "99th percentile; NULL where no value is greater"
+max_ns = "Maximum"
+mean_ns = "Mean"
 
 [notes]
 told = """
@@ -47,7 +48,7 @@ SELECT count(*) || CASE count(*) WHEN 1 THEN ' request, ' ELSE ' requests, ' END
     || round(1e9 * sum(tokens) / (max(last_token_ns) - min(start_ns)), 1) || ' tokens/s'
 FROM requests WHERE reason IS NULL HAVING count(*) > 0 AND max(last_token_ns) > min(start_ns)"""
 left_out = """
-SELECT string_agg(requests || CASE requests WHEN 1 THEN ' request with ' ELSE ' requests with ' END || reason, ', ' ORDER BY reason) || ': not all is said of them'
+SELECT string_agg(requests || CASE requests WHEN 1 THEN ' request with ' ELSE ' requests with ' END || reason, ', ' ORDER BY reason) || ': their figures are incomplete'
 FROM (SELECT CASE reason WHEN 'prefilled again after its first decode' THEN 'a prefill after a decode' ELSE reason END AS reason, count(*) AS requests
     FROM requests WHERE reason IS NOT NULL GROUP BY 1) HAVING count(*) > 0"""
 

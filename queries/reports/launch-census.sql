@@ -2,19 +2,19 @@
 title = "Where the launches of a step come from"
 topic = "steps"
 place = 8
-question = "How many launch calls does a step make for each family of kernels, each kernel, or each caller?"
-example = "--group-by caller"
+question = "How many launch calls does a step make for each kernel family, kernel, or caller?"
+examples = ["--group-by caller", "--step 5"]
 main = ["name", "launch_calls", "launch_pct", "host_ns", "gpu_ns", "kernels", "gpu_pct"]
 details = ["kernels", "gpu_pct"]
 description = """
-Counts the launch calls that begin in a steady step (see steps; in the whole scope where none are found), per token, with what
-they cost the host and what they run on the GPU. By family, by kernel, by caller: the innermost function of Python in the call's
-backtrace, else the operator, else the program's own function; or with the functions around it. A launch of a CUDA graph is one call,
-whatever it runs. Calls inside other calls are not counted. host_ns is the duration of the calls, gpu_ns that of their kernels, which
-may overlap."""
+Counts the launch calls that begin in a steady step (see steps; in the whole scope where no steps were found), per token,
+with what they cost the host and what they run on the GPU. Calls are grouped by family, by kernel, or by caller: the
+innermost Python function in the call's backtrace, else the operator, else the program's own function; or by the caller with
+the functions around it. A CUDA graph launch is one call, however many kernels it runs. Calls inside other calls are not
+counted. host_ns is the duration of the calls, gpu_ns that of their kernels, which may overlap."""
 reading = """
-What makes many launches of little gpu_ns is worth fusing (see fusion) or capturing in a CUDA graph (see graph-candidates): each launch
-costs the host about the same, however little it runs. By caller, a function at the top is where to do it."""
+Rows with many launches and little gpu_ns are worth fusing (see fusion) or capturing in a CUDA graph (see graph-candidates):
+each launch costs the host about the same, however little it runs. By caller, the functions at the top are where to do it."""
 empty = "No launch calls are recorded in the steady steps; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.group_by]
@@ -22,18 +22,22 @@ default = "family"
 choices = ["family", "kernel", "caller", "stack"]
 help = "What one row stands for: the family of the kernel, the kernel"
 
+[shares]
+launch_pct = "launch calls"
+gpu_pct = "GPU time"
+
 [columns]
-name = "What the launches were grouped by; CUDA graph for launches of graphs"
+name = "What the launches were grouped by; CUDA graph for graph launches"
 launch_calls = "Launch calls per token"
 launch_pct = "Share of all launch calls"
 host_ns = "Time of the calls on the host per token"
 gpu_ns = "Time of their kernels on the GPU per token; NULL where the trace does not have them"
 kernels = "Kernels per token"
-gpu_pct = "gpu_ns as a share of that of all rows"
+gpu_pct = "gpu_ns as a share of the gpu_ns of all rows"
 
 [notes]
 whole = """
-SELECT 'no steady steps were found: counts and times are of the whole scope, with its start-up; name an NVTX range with --step-range'
+SELECT 'no steady steps were found: counts and times are of the whole scope, including start-up; name an NVTX range with --step-range'
 FROM answer WHERE NOT EXISTS (FROM steps WHERE phase = 'steady') HAVING count(*) > 0"""
 processes = """
 SELECT sentence FROM _other_processes WHERE EXISTS (FROM answer)"""

@@ -2,19 +2,20 @@
 title = "Launches: call, queue, kernel"
 topic = "idle"
 place = 5
-question = "How long do launch calls take, how long do kernels queue, is the step launch-bound?"
+question = "How long do launch calls take, how long do kernels queue, and is the step launch-bound?"
+examples = ["", "--group-by caller"]
 aliases = ["cuda_kern_exec_sum"]
 main = ["name", "total_avg_ns", "calls", "api_avg_ns", "queue_avg_ns", "kernel_avg_ns", "api_kernel_ratio"]
 description = """
-Follows each kernel from its launch call over the queue to the GPU, by kernel and launching function: total = api + queue +
-kernel. api is the host's time in the call, queue from the call's return to the kernel's start, kernel its time on the
-GPU, total from the call's start until call and kernel are over. A kernel that starts before its call has returned has no
-queue time; queued_count says how many have one. Kernels of a CUDA graph share one call, so they have neither api nor queue
-nor total time of their own. Under the profiler launch calls take longer than without it, often by a third."""
+Follows each kernel from its launch call through the queue to the GPU, by kernel and launching function: total = api + queue
++ kernel. api is the host's time in the call, queue from the call's return to the kernel's start, kernel its time on the GPU,
+total from the call's start until both call and kernel have ended. A kernel that starts before its call has returned has no
+queue time; queued_count is the number of kernels that have one. Kernels of a CUDA graph share one call, so they have no api,
+queue or total time of their own. Under the profiler launch calls take longer than without it, often by a third."""
 reading = """
-A long queue is health: the CPU is ahead and the GPU never waits. A queue of a few microseconds (the launch latency itself)
-with an api_kernel_ratio above 1 is launch-bound: the kernel runs shorter than its launch takes. Launch fewer kernels:
-fuse them, or capture the step in a CUDA graph. Rows are sorted by api_total_ns, what each kernel costs the CPU."""
+A long queue is good: the CPU is ahead and the GPU never waits. A queue of a few microseconds (the launch latency itself)
+with an api_kernel_ratio above 1 is launch-bound: the kernel takes less time than its launch. Launch fewer kernels: fuse
+them, or capture the step in a CUDA graph. Rows are sorted by api_total_ns, what each kernel costs the CPU."""
 empty = "No kernels are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.group_by]
@@ -23,31 +24,31 @@ choices = ["kernel", "caller", "stack"]
 help = "What one row stands for: the kernel"
 
 [columns]
-name = "The kernel, or what --group-by asks for"
+name = "The kernel, or what --group-by selects"
 calls = "Executions on the GPU"
 api_total_ns = "Sum of the durations of the launch calls"
 api_avg_ns = "Mean duration of the launch call"
 api_med_ns = "Median duration of the launch call"
-queue_avg_ns = "Mean queue time, of the kernels that have one"
-queue_med_ns = "Median queue time, of the kernels that have one"
+queue_avg_ns = "Mean queue time of the kernels that have one"
+queue_med_ns = "Median queue time of the kernels that have one"
 queue_max_ns = "Longest queue time"
 queued_count = "Kernels that started after their launch call had returned"
 kernel_total_ns = "Sum of the kernel's durations on the GPU"
 kernel_avg_ns = "Mean duration of the kernel"
 kernel_med_ns = "Median duration of the kernel"
-total_avg_ns = "Mean time from the start of the launch call until call and kernel are over"
+total_avg_ns = "Mean time from the start of the launch call until both call and kernel have ended"
 api_kernel_ratio = "api_total_ns / kernel_total_ns: above 1, launching takes longer than running"
 api_name = "The launching function; NULL where the trace does not have the call"
 
 [notes]
 coverage = """
 SELECT coalesce(sum(calls) FILTER (WHERE api_name IS NOT NULL), 0) || ' of ' || sum(calls) || ' kernels have their launch call in the '
-    || CASE WHEN any_value(scope.from_ns) IS NULL THEN 'trace' ELSE 'scope' END || '; of the others only the kernel is measured'
+    || CASE WHEN any_value(scope.from_ns) IS NULL THEN 'trace' ELSE 'scope' END || '; for the others, only the kernel is measured'
 FROM answer, scope HAVING count(*) > count(api_name)"""
 graphs = """
 SELECT any_value(answer.kernels) || ' kernels ran in ' || count(*) || ' launches of CUDA graphs, '
-    || round(sum(g.duration_ns) / count(*) / 1e3, 1) || ' µs of host time each ('
-    || round(sum(g.duration_ns) / any_value(answer.kernels) / 1e3, 2) || ' µs a kernel)'
+    || time_text(sum(g.duration_ns) / count(*)) || ' of host time each ('
+    || time_text(sum(g.duration_ns) / any_value(answer.kernels)) || ' a kernel)'
 FROM api_calls AS g
 JOIN (SELECT api_name, (SELECT sum(calls) FROM answer WHERE api_name IS NOT NULL AND queued_count IS NULL) AS kernels FROM answer WHERE api_name IS NOT NULL AND queued_count IS NULL GROUP BY ALL) AS answer
     ON answer.api_name = g.name

@@ -1,23 +1,24 @@
 /*
 title = "Allocating and freeing memory"
-topic = "waits"
+topic = "memory"
 place = 3
 question = "What is allocated and freed in the loop, and what does it stall?"
+examples = ["", "--steady"]
 aliases = ["allocations"]
 main = ["name", "total_ns", "calls", "steady_count", "avg_ns", "gpu_idle_ns", "size_bytes", "memory"]
 description = """
-Adds up the calls that allocate and free memory, of the runtime and the driver, by function; calls inside other calls are not
-counted. steady_count are those that began in a steady step (see steps), startup_count those that began before the first one.
-Sizes are those of nsys's memory usage events. gpu_idle_ns is the idle time of GPUs in which the
-thread that launched the next operation was in such a call, as idle, classify and host count it; steady_idle_ns is that in
-the wall of a steady step. Whether a call makes the host and the GPU wait for each other follows from its name, as CUDA
-documents it. Calls served from a framework's own pool are not CUDA calls."""
+Adds up the runtime and driver calls that allocate and free memory, by function; calls inside other calls are not counted.
+steady_count is the number of calls that began in a steady step (see steps), startup_count that of calls that began before
+the first one. Sizes are those of nsys's memory usage events. gpu_idle_ns is the GPU idle time in which the thread that
+launched the next operation was in such a call, as idle, classify and host count it; steady_idle_ns is the part of it in the
+wall time of a steady step. Whether a call makes the host and the GPU wait for each other follows from its name, as CUDA
+documents it. Allocations served from a framework's own pool are not CUDA calls."""
 reading = """
 steady_count should be 0. Hundreds per step are a framework's allocator at work: PyTorch's caching allocator keeps what is
 freed, unless memory is short, empty_cache is called or shapes grow from step to step. Allocate before the loop, reuse
-buffers, or use a pool (cudaMallocAsync, cudaFreeAsync), whose calls do not synchronise. Pinned host memory is slow to
+buffers, or use a pool (cudaMallocAsync, cudaFreeAsync), whose calls do not synchronize. Pinned host memory is slow to
 allocate: do it once. A first call of milliseconds creates the context; it is not the allocation."""
-empty = "No calls that allocate or free memory are recorded in this scope: if all calls are, the program had what it needs before, or took it from its own pool"
+empty = "No calls that allocate or free memory are recorded in this scope: if all calls are recorded, the program allocated its memory before, or took it from its own pool"
 
 [params.group_by]
 default = "call"
@@ -25,18 +26,18 @@ choices = ["call", "caller", "stack"]
 help = "What one row stands for: the function"
 
 [columns]
-name = "The function, without its version suffix, or what --group-by asks for"
+name = "The function, without its version suffix, or what --group-by selects"
 memory = "What it allocates or frees, by its name: device (cudaFree also frees managed memory), stream-ordered, pinned host, managed, array, virtual"
 calls = "Calls in scope"
-startup_count = "Those before the first steady step; NULL where no steps were found"
-steady_count = "Those in steady steps; NULL where no steps were found"
+startup_count = "Calls before the first steady step; calls in neither count came between or after steady steps; NULL where no steps were found"
+steady_count = "Calls in steady steps; NULL where no steps were found"
 calls_per_range = "Calls per range of --nvtx, NULL without it"
 total_ns = "Sum of the calls' durations"
 avg_ns = "Mean duration"
 max_ns = "Longest"
-wall_pct = "total_ns as a share of the wall"
-gpu_idle_ns = "GPU idle time that the calls caused"
-steady_idle_ns = "Of it, that in steady steps; NULL where no steps were found"
+wall_pct = "total_ns as a share of the wall time"
+gpu_idle_ns = "GPU idle time that the calls cause"
+steady_idle_ns = "The part of gpu_idle_ns in steady steps; NULL where no steps were found"
 size_bytes = "Bytes allocated or freed; NULL if not captured"
 max_size_bytes = "The largest allocation or deallocation of one call; NULL if not captured"
 failed_count = "Calls that returned an error"
@@ -47,7 +48,7 @@ call_group = "alloc or free"
 sizes = """
 SELECT 'sizes are unknown; capture with --cuda-memory-usage=true' FROM answer HAVING count(*) > 0 AND count(size_bytes) = 0"""
 peak = """
-SELECT 'peak of the device memory that nsys saw allocated: ' || string_agg(format_bytes(peak_bytes) || ' on device ' || device_id
+SELECT 'peak device memory that nsys saw allocated: ' || string_agg(format_bytes(peak_bytes) || ' on device ' || device_id
     || CASE WHEN process_count > 1 THEN ' of process ' || process_id ELSE '' END, ', ' ORDER BY process_id, device_id)
 FROM (
     SELECT process_id, device_id, max(live_bytes) AS peak_bytes, (SELECT count(DISTINCT process_id) FROM memory_events) AS process_count
@@ -63,7 +64,7 @@ device = """
 SELECT 'API calls belong to no device or stream: all calls of the scope are counted' FROM scope
 WHERE coalesce(device_id, stream_id) IS NOT NULL AND EXISTS (FROM answer)"""
 steps = """
-SELECT 'no steady steps were found, so startup_count, steady_count and steady_idle_ns are not known; name an NVTX range with --step-range'
+SELECT 'no steady steps were found, so startup_count, steady_count and steady_idle_ns are unknown; name an NVTX range with --step-range'
 FROM answer WHERE NOT EXISTS (FROM steps WHERE phase = 'steady') HAVING count(*) > 0"""
 [agent]
 rows = 4

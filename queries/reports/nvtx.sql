@@ -2,23 +2,24 @@
 title = "NVTX ranges: host time, and the GPU work launched inside"
 topic = "program"
 place = 1
-question = "How much host and GPU time does each NVTX range take, nested and its own?"
+question = "How much host and GPU time does each NVTX range take, with and without nested ranges?"
+examples = ["", "--by path"]
 aliases = ["nvtx_sum", "nvtx-sum"]
 main = ["name", "host_ns", "wall_pct", "calls", "gpu_ns", "own_host_ns", "kernels", "avg_ns"]
 description = """
-Host time is from opening to closing a range on its thread, own_host_ns the part of it in no range further inside. GPU work
-belongs to the ranges that are open on the launching thread when its launch call begins, however late it runs: gpu_ns adds
-up the kernels, copies, memsets and whole graphs launched inside, nested ranges included, each once per name; own_gpu_ns
-is of those launched in no range further inside. projected_ns is, for each range, from the start of its first GPU
-operation to the end of its last, idle time between them included. A range that was still open at the end of the capture
-is counted, with its GPU work; its host time is not known. start/end ranges have no nesting, so nothing of their own.
-Names that differ in their numbers alone are one: step #."""
+Host time is the time from opening to closing a range on its thread, own_host_ns the part of it outside nested ranges. GPU
+work belongs to the ranges that are open on the launching thread when its launch call begins, no matter when it runs: gpu_ns
+adds up the kernels, copies, memsets and whole graphs launched inside, nested ranges included, each once per name; own_gpu_ns
+counts only those launched outside nested ranges. projected_ns is, for each range, from the start of its first GPU operation
+to the end of its last, idle time between them included. A range that was still open at the end of the capture is counted,
+with its GPU work; its host time is unknown. start/end ranges do not nest, so they have no own time. Names that differ only
+in their numbers count as one: step #."""
 reading = """
 Start with the range that repeats once per step, and compare its host_ns with its gpu_ns: a gpu_ns far below host_ns means
-that the host is the limit, so see gaps and syncs with --nvtx NAME; about equal means that the GPU is, so see top with
---nvtx NAME. own_host_ns that is large in an outer range is work that no range names yet. Hundreds of kernels per call that
-take little time are candidates for fusion or a CUDA graph. Work that another thread launches, as PyTorch's backward pass
-does, is in that thread's ranges."""
+that the host is the limit, so see gaps and syncs with --nvtx NAME; about equal means that the GPU is, so see top with --nvtx
+NAME. A large own_host_ns of an outer range is work that no range names yet. Hundreds of kernels per call that take little
+time are candidates for fusion or a CUDA graph. Work that another thread launches, as PyTorch's backward pass does, is in
+that thread's ranges."""
 empty = "No NVTX ranges in this scope: capture with nsys profile -t cuda,nvtx, and mark ranges in the program (torch.cuda.nvtx.range_push, nvtx.annotate, nvtxRangePush)"
 
 details = ["gpu_wall_pct", "med_ns", "min_ns", "max_ns", "stddev_ns"]
@@ -26,22 +27,22 @@ details = ["gpu_wall_pct", "med_ns", "min_ns", "max_ns", "stddev_ns"]
 [params.by]
 default = "name"
 choices = ["name", "path"]
-help = "What one row stands for: all ranges of a name, or only those at the same place of the nesting"
+help = "What one row stands for: all ranges of a name, or only those at the same place in the nesting"
 
 [params.fold]
 default = true
-help = "Count ranges whose names differ in their numbers alone as one, such as step #"
+help = "Count ranges whose names differ only in their numbers as one, such as step #"
 
 [columns]
 name = "The range's text, after its domain if it has one; or the names from the outermost range down to it"
 style = "push/pop: nested on one thread; start/end: free"
 calls = "How many ranges"
 host_ns = "Sum of their host times"
-wall_pct = "host_ns as a share of the wall; threads and nested ranges of one name may add up to more than 100 %"
-own_host_ns = "Host time in no range further inside"
+wall_pct = "host_ns as a share of the wall time; threads and nested ranges of one name may add up to more than 100 %"
+own_host_ns = "Host time outside nested ranges"
 gpu_ns = "Sum of the durations of the GPU operations launched inside"
-gpu_wall_pct = "gpu_ns as a share of the wall; operations that overlap may add up to more than 100 %"
-own_gpu_ns = "The part of gpu_ns that was launched in no range further inside"
+gpu_wall_pct = "gpu_ns as a share of the wall time; operations that overlap may add up to more than 100 %"
+own_gpu_ns = "The part of gpu_ns that was launched outside nested ranges"
 projected_ns = "From first start to last end of the GPU operations launched inside, summed over the ranges"
 kernels = "Kernels launched inside, each once"
 kernels_per_call = "kernels / calls"
@@ -73,9 +74,8 @@ min = ["min_ns"]
 max = ["max_ns"]
 ratio = { kernels_per_call = ["kernels", "calls"], avg_ns = ["host_ns", "calls"] }
 */
--- Each thread's time is cut wherever a range opens or closes, and its GPU work summed up by piece: a piece lies wholly
--- inside or wholly outside of every range. So what is in one is the difference of two running sums, and its first and last
--- operation are those of a window, however many ranges overlap.
+-- The GPU work of each thread is summed up by pieces that lie wholly inside or wholly outside of every range. So what is in one is
+-- the difference of two running sums, and its first and last operation are those of a window, however many ranges overlap.
 WITH texts AS MATERIALIZED (
     SELECT path AS name, 'push/pop' AS style, range_id, thread_of(thread_id, process_id) AS thread, start_ns, end_ns, duration_ns
     FROM nvtx_nesting
@@ -103,29 +103,8 @@ ranges AS MATERIALIZED (
         dense_rank() OVER (ORDER BY name, style) AS group_id
     FROM (SELECT t.* REPLACE (f.folded AS name) FROM texts AS t JOIN folded AS f USING (name))
 ),
-pieces AS (
-    SELECT thread, start_ns FROM ranges UNION SELECT thread, close_ns FROM ranges WHERE end_ns IS NOT NULL
-),
-launched AS (
-    SELECT o.start_ns, o.end_ns, o.duration_ns, o.is_kernel, a.thread, a.start_ns AS api_start_ns
-    FROM (SELECT start_ns, end_ns, duration_ns, kind = 'kernel' AS is_kernel, process_id, correlation_id FROM gpu_ops) AS o
-    JOIN (
-        SELECT thread_of(thread_id, process_id) AS thread, start_ns, process_id, correlation_id
-        FROM api_calls
-        WHERE call_group IN ('launch', 'graph launch', 'copy', 'memset')
-    ) AS a ON a.process_id = o.process_id AND a.correlation_id = o.correlation_id
-),
-work AS MATERIALIZED (
-    SELECT
-        p.thread,
-        p.start_ns,
-        sum(l.duration_ns)::BIGINT AS gpu_ns,
-        count(*) FILTER (WHERE l.is_kernel) AS kernels,
-        min(l.start_ns) AS first_ns,
-        max(l.end_ns) AS last_ns
-    FROM launched AS l
-    ASOF JOIN pieces AS p ON p.thread = l.thread AND p.start_ns <= l.api_start_ns
-    GROUP BY p.thread, p.start_ns
+work AS (
+    FROM _nvtx_work
 ),
 running AS (
     SELECT thread, start_ns, sum(gpu_ns) OVER along AS gpu_ns, sum(kernels) OVER along AS kernels

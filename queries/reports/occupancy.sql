@@ -2,20 +2,21 @@
 title = "Theoretical occupancy of kernels, and what limits it"
 topic = "kernels"
 place = 5
-question = "How many warps fit on an SM, what limits them, what would one more block need?"
+question = "How many warps fit on an SM, what limits them, and what would one more block need?"
+examples = ["", "--block 256 --registers 64 --arch 9.0"]
 main = ["name", "total_ns", "kernel_time_pct", "grid", "block", "occupancy_pct", "limited_by", "waves_per_sm"]
 details = ["ncu_occupancy_pct"]
 description = """
-For each kernel and launch configuration, how many of its blocks an SM can hold at once: the least that its warps, its block
-slots, its registers (given out to warps in units of 256, a quarter of them to each quarter of the SM) and its shared memory
-(as the driver divided it from L1; static and dynamic, and 1 KiB of each block for the driver since compute capability 8.0)
-allow. Occupancy is the warps of these blocks as a share of the most that an SM can hold. The limits are the trace's own,
-else those of the compute capability. Clusters and barriers are not counted."""
+For each kernel and launch configuration, how many of its blocks an SM can hold at once: the minimum of what its warps, its
+block slots, its registers (allocated to warps in units of 256, a quarter of them to each quarter of the SM) and its shared
+memory (as the driver split it from L1; static and dynamic, plus 1 KiB of each block for the driver since compute capability
+8.0) allow. Occupancy is the warps of these blocks as a share of the maximum that an SM can hold. The limits are the trace's
+own, else those of the compute capability. Clusters and barriers are not counted."""
 reading = """
-Low occupancy is no fault in itself: matrix products run best at 10 to 20 %, with many registers. It matters where classify
-says latency, or memory below 60 % of its peak. limited_by registers: __launch_bounds__ or smaller tiles; shared memory:
-fewer stages; warps: a block size that divides the SM's; blocks: larger blocks. next_step says what one more block would
-need. wave_fill far below 100: the last wave leaves SMs empty (tail effect)."""
+Low occupancy is not a problem in itself: matrix products run best at 10 to 20 %, with many registers. It matters where
+classify says latency, or memory below 60 % of its peak. limited_by registers: __launch_bounds__ or smaller tiles; shared
+memory: fewer stages; warps: a block size that divides the SM's; blocks: larger blocks. next_step says what one more block
+would need. wave_fill far below 100: the last wave leaves SMs empty (tail effect)."""
 empty = "No kernels are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [columns]
@@ -28,24 +29,24 @@ avg_ns = "Mean duration"
 kernel_time_pct = "Share of all kernel time in scope"
 occupancy_pct = "Theoretical occupancy: resident warps as a share of the most that an SM can hold"
 ncu_occupancy_pct = "The same by ncu, where it was imported"
-limited_by = "What allows no more blocks: warps, blocks, registers, shared memory; several if they tie"
+limited_by = "What limits the number of blocks: warps, blocks, registers, shared memory; several if they tie"
 blocks_per_sm = "Most such blocks that an SM holds at once"
 next_step = "What one more block per SM would need, where its warps and block slots allow one"
 waves_per_sm = "How often the grid fills the GPU: blocks / (SMs * blocks_per_sm)"
-wave_fill_pct = "How full these waves are: waves_per_sm / waves_per_sm rounded up; 100 is no tail"
+wave_fill_pct = "How full these waves are: waves_per_sm / waves_per_sm rounded up; 100 means no tail"
 registers_per_thread = "Registers per thread"
 shared_bytes = "Static and dynamic shared memory per block"
 blocks_by_warps = "Blocks that the SM's warps allow"
-blocks_by_slots = "Blocks that the SM has room for, whatever they need"
+blocks_by_slots = "Blocks that the SM has slots for"
 blocks_by_registers = "Blocks that the SM's registers allow"
 blocks_by_shared = "Blocks that the SM's shared memory allows"
-shared_cliff_bytes = "Shared memory that a block may add before one block fewer fits"
+shared_cliff_bytes = "Shared memory that a block can add before one block fewer fits"
 flags = "What stands out: fewer blocks than SMs, last wave mostly empty, block not a multiple of a warp"
 gpu = "The GPU model that it ran on; NULL if the trace does not describe it"
 
 [notes]
 ncu = """
-SELECT 'ncu says the same for ' || count(*) FILTER (abs(occupancy_pct - ncu_occupancy_pct) < 0.1) || ' of the ' || count(*) || ' kernels that it profiled'
+SELECT 'ncu agrees for ' || count(*) FILTER (abs(occupancy_pct - ncu_occupancy_pct) < 0.1) || ' of the ' || count(*) || ' kernels that it profiled'
 FROM answer WHERE ncu_occupancy_pct IS NOT NULL HAVING count(*) > 0"""
 unknown = """
 SELECT 'the trace does not say what the GPU''s SMs can hold, and its compute capability is not in the catalog: occupancy is unknown'

@@ -1,19 +1,21 @@
 /*
-title = "How kernels or ranges behave from step to step"
+title = "Kernels or ranges over the steps"
 topic = "steps"
 place = 4
 question = "How does a kernel's or a range's time change from step to step?"
+examples = ["", "--by range"]
 main = ["name", "pace", "median_ns", "first_ns", "last_ns", "slope_ns", "max_ns", "max_step"]
 description = """
-Adds up, for each step of the steady state, the time of each kernel that was launched in it, or with --by range the host time of
-each NVTX range that began in it on any thread, and follows that over the steps. The steps are those of the report steps. A
-step in which something did not happen counts as 0. slope_ns is the slope of the straight line through all steps (least
-squares). pace draws the steps, or means of equally many neighbours where there are more than 40, from 0 to the largest."""
+Adds up, for each step of the steady state, the time of each kernel that was launched in it, or with --by range the host time
+of each NVTX range that began in it on any thread, and tracks it over the steps. The steps are those of the report steps. A
+step in which a kernel or range did not run counts as 0. slope_ns is the slope of the straight line through all steps (least
+squares). pace plots the steps, or means over equal groups of consecutive steps where there are more than 40, on a scale from
+0 to the largest."""
 reading = """
-A kernel whose time grows from step to step works on data that grows: attention over a KV cache, a list that is never cleared.
-A single peak at max_step: see that step in steps, and its time with --from and --to in gaps. All kernels slower together, with
-no more work: the GPU's clock fell. A saw-tooth: every so many steps something else is done."""
-empty = "No steps found, or nothing that was launched in them: see nsys-insight steps"
+A kernel whose time grows from step to step works on data that grows: attention over a KV cache, a list that is never
+cleared. A single peak at max_step: see that step in steps, and its time with --from and --to in gaps. All kernels slower
+together, without more work: the GPU's clock dropped. A sawtooth: something else is done every N steps."""
+empty = "No steps were found, or nothing was launched in them: see nsys-insight steps"
 
 [params.by]
 default = "kernel"
@@ -22,17 +24,17 @@ help = "What to follow: kernels by name, or NVTX ranges by name"
 
 [params.name]
 type = "text"
-help = "Only kernels or ranges of this name; * and ? match anything"
+help = "Only kernels or ranges of this name; * and ? are wildcards"
 
 [columns]
 name = "The kernel or the NVTX range"
-pace = "Its time in each step, drawn from 0 to the largest"
+pace = "Its time in each step, plotted from 0 to the largest"
 median_ns = "Median of its time in a step"
 first_ns = "Its time in the first step"
 last_ns = "Its time in the last step"
-slope_ns = "How much its time grows from one step to the next"
-max_ns = "Its time in the step where it was longest"
-max_step = "Which step that is"
+slope_ns = "How much its time grows per step: the slope of the line"
+max_ns = "Its time in the slowest step"
+max_step = "Number of that step"
 calls_per_step = "Executions, or ranges, per step"
 total_ns = "Sum over the steps"
 steps = "Steps of the steady state"

@@ -1,28 +1,29 @@
 /*
-title = "Cost of a step, one column a phase"
+title = "Cost of a step, one column per phase"
 topic = "steps"
 place = 9
-question = "What does a prefill cost, what a decode step, and what a step that does both?"
+question = "What does a prefill cost, a decode step, and a step that does both?"
+examples = ["", "--format markdown -o phases.md"]
 description = """
-The budget of per-token for the steps of each phase apart, as means over its steps: what they hold, where their time goes, and
-why the GPU was idle in them. The steps are those of the report phases, which says how phases are told. gpu_busy_ns + gpu_idle_ns
-is wall_ns, and the idle_ rows add up to gpu_idle_ns. This is also per-token --by-phase; other phases, or batch sizes
-apart, are in phases."""
+The budget of per-token for each phase separately, as means over its steps: what they contain, where their time goes, and why
+the GPU was idle. The steps are those of the report phases, which says how phases are found. gpu_busy_ns + gpu_idle_ns is
+wall_ns, and the idle_ rows add up to gpu_idle_ns. per-token --by-phase gives the same table; for other phases, or for each
+batch size, see phases."""
 reading = """
-Prefill works on many tokens at once, so the GPU should be its limit; decode is bound by memory or by launches. A change that
-helps one and costs the other is seen here, and told by diff. More launch calls in mixed than in decode: the prefill runs
-eagerly, beside a graph for decode."""
-empty = "No NVTX range names prefill or decode; see phases for how they are told, and per-token for steps that are told in other ways"
+Prefill works on many tokens at once, so the GPU should be its limit; decode is bound by memory or by launches. This table
+and diff show a change that helps one and slows the other. More launch calls in mixed than in decode: the prefill runs
+eagerly, next to a graph for decode."""
+empty = "No NVTX range names prefill or decode; see phases for how they are found, and per-token for steps found in other ways"
 
 [columns]
-metric = "What was counted or measured; steps is how many there are"
+metric = "What was counted or measured; steps is the number of steps"
 prefill = "Mean over the steps that only prefill"
 mixed = "Mean over the steps that prefill and decode"
 decode = "Mean over the steps that only decode"
 
 [notes]
 classes = """
-SELECT 'decode steps are of several batch sizes: ' || string_agg(batch_size, ', ' ORDER BY batch_size) || '; see phases for each'
+SELECT 'decode steps have several batch sizes: ' || string_agg(batch_size, ', ' ORDER BY batch_size) || '; see phases for each'
 FROM (SELECT DISTINCT batch_size FROM phase_steps WHERE phase = 'decode' AND batch_size IS NOT NULL) HAVING count(*) > 1"""
 
 [agent]

@@ -2,26 +2,27 @@
 title = "Cost per token or step"
 topic = "steps"
 place = 1
-question = "What does one token (or training step) cost: launches, kernels, busy, idle, syncs, copies?"
+question = "What does one token (or training step) cost: launches, kernels, busy time, idle time, syncs, copies?"
+examples = ["", "--by-phase"]
 aliases = ["per-step"]
 main = ["metric", "per_token", "wall_pct", "median", "p5", "p95", "stddev"]
 description = """
-The budget of a step of the steady state: what each step holds, as statistics over the steps, and per token. The steps are
-those of the report steps, which says how they are found, what their wall is, and what belongs to one; warm-up, prefill and
-the last step, whose end nobody sees, are left out. A step makes one token unless --tokens-per-step, --batch or --tokens (all
-tokens, divided by the steps) say otherwise. Where no steps can be told, the whole scope is divided by --tokens. launch_calls
-are the calls that put kernels on the GPU, graph launches among them: one graph launch runs many kernels. Calls inside other
-calls are not counted, nor their time added to api_ns. gpu_busy_ns + gpu_idle_ns is wall_ns, and the idle_ rows, whose names
-are the causes of the report idle, add up to gpu_idle_ns. tokens_per_s is that of the mean
-wall, under the profiler. With --model-bytes, memory_floor_ns is how long the GPU's memory takes to deliver them; the bandwidth
-is the trace's for its GPU, or --bandwidth."""
+The budget of a steady step: what each step contains, as statistics over the steps, and per token. The steps are those of the
+report steps, which says how they are found, what their wall time is, and what belongs to a step; warm-up, prefill and the
+last step, whose end is not recorded, are left out. A step makes one token unless --tokens-per-step, --batch or --tokens (all
+tokens, divided by the steps) say otherwise. Where no steps were found, the whole scope is divided by --tokens. launch_calls
+are the calls that put kernels on the GPU, including graph launches: one graph launch runs many kernels. Calls inside other
+calls are not counted, and their time is not added to api_ns. gpu_busy_ns + gpu_idle_ns is wall_ns, and the idle_ rows, named
+after the causes of the report idle, add up to gpu_idle_ns. tokens_per_s is that of the mean wall time, under the profiler.
+With --model-bytes, memory_floor_ns is how long the GPU's memory takes to deliver them; the bandwidth is that of the GPU in
+the trace, or --bandwidth."""
 reading = """
-gpu_idle_ns is what can be won without making a kernel faster: see gaps and syncs. Hundreds of launch calls per token at
-a kernel_avg_ns of a few microseconds are launch-bound: use a CUDA graph (torch.compile mode reduce-overhead) or fuse.
-Allocations per token should be 0: see mallocs. More than one sync point or D2H copy per token: the host reads back more
-than the sampled token, see syncs. A p95 far above the median: see the outliers in steps. Decoding one sequence is bound by
-memory: bandwidth_pct says how far that is reached, headroom_ns what is left."""
-empty = "No steps found: no repetition holds most of the GPU time. Name an NVTX range with --step-range, or divide all there is with --tokens N; if there are no CUDA events, capture with: nsys profile -t cuda"
+gpu_idle_ns is what can be saved without making a kernel faster: see gaps and syncs. Hundreds of launch calls per token at a
+kernel_avg_ns of a few microseconds are launch-bound: use a CUDA graph (torch.compile mode reduce-overhead) or fuse.
+Allocations per token should be 0: see mallocs. More than one sync point or D2H copy per token: the host reads back more than
+the sampled token, see syncs. A p95 far above the median: see the outliers in steps. Decoding one sequence is memory-bound:
+bandwidth_pct says how close it is to that limit, headroom_ns how much time it could still save."""
+empty = "No steps found: no repetition holds most of the GPU time. Name an NVTX range with --step-range, or divide the whole scope with --tokens N; if there are no CUDA events, capture with: nsys profile -t cuda"
 
 [params.model_bytes]
 type = "integer"
@@ -31,34 +32,34 @@ help = "What a step must read at least (weights, KV cache, activations), such as
 [params.bandwidth_bytes_per_s]
 type = "integer"
 least = 1
-help = "The memory bandwidth of the GPU, such as 4.8TB/s, if the trace does not say it"
+help = "The memory bandwidth of the GPU, such as 4.8TB/s, if the trace does not give it"
 
 [columns]
 metric = "What was counted or measured"
-per_token = "mean / tokens of a step; for times of one kernel, rates and shares the mean itself"
-wall_pct = "Share of the mean wall, for times: kernels that overlap, and calls of several threads, may add up to more than 100 %"
+per_token = "mean / tokens of a step; for times of one kernel, rates and shares, the mean itself"
+wall_pct = "For times, the share of the mean wall time: kernels that overlap, and calls of several threads, may add up to more than 100 %"
 median = "Median over the steps"
 p5 = "5th percentile over the steps; NULL for a single step"
-p95 = "95th percentile, likewise"
+p95 = "95th percentile over the steps; NULL for a single step"
 mean = "Mean over the steps"
 stddev = "Sample standard deviation; NULL for a single step"
 total = "Sum over the steps; NULL for times of one kernel, rates and shares"
 
 [notes]
 method = """
-SELECT coalesce(steps_are, 'no steps were told') || of_process_because FROM _step_sentences WHERE method IS NOT NULL"""
+SELECT coalesce(steps_are, 'no steps were found') || of_process_because FROM _step_sentences WHERE method IS NOT NULL"""
 steady = """
 SELECT 'of ' || step_count || ' steps, ' || steady_count || ' are the steady state' || CASE WHEN outlier_count > 0 THEN
-        ', ' || outlier_count || ' of them unlike the others' ELSE '' END
+        ', ' || outlier_count || ' of them outliers' ELSE '' END
     || coalesce('; left out: ' || nullif(concat_ws(', ', CASE WHEN warm_up_count > 0 THEN warm_up_count || ' warm-up' END,
         CASE WHEN tail_count > 0 THEN tail_count || ' at the end' END), ''), '') || ' (see steps)'
 FROM step_method WHERE method <> 'count'"""
 prefill = """
-SELECT 'prefill, not in these figures: ' || CASE count(*) WHEN 1 THEN '' ELSE count(*) || ' of a mean ' END || round(avg(duration_ns) / 1e6, 3)
-    || ' ms, ' || round(avg(gpu_busy_ns) / 1e6, 3) || ' ms of it busy' || coalesce(', ' || round(avg(kernels))::BIGINT || ' kernels', '')
+SELECT 'prefill, not in these figures: ' || CASE count(*) WHEN 1 THEN '' ELSE count(*) || ' of a mean ' END || time_text(avg(duration_ns))
+    || ', ' || time_text(avg(gpu_busy_ns)) || ' of it busy' || coalesce(', ' || round(avg(kernels))::BIGINT || ' kernels', '')
 FROM steps WHERE phase = 'prefill' HAVING count(*) > 0"""
 phases = """
-SELECT 'ranges name ' || string_agg(step_phase, ', ' ORDER BY step_phase) || ': one column for each with --by-phase, one of them alone with --phase NAME'
+SELECT 'ranges name ' || string_agg(step_phase, ', ' ORDER BY step_phase) || ': --by-phase gives a column for each, --phase NAME one of them alone'
 FROM (SELECT DISTINCT step_phase FROM _phase_ranges WHERE phase IN ('prefill', 'decode', 'mixed') AND NOT EXISTS (FROM scope WHERE nvtx IS NOT NULL))
 HAVING count(*) > 1"""
 tokens = """
@@ -69,10 +70,10 @@ SELECT sentence FROM _other_processes WHERE EXISTS (FROM answer)"""
 gpus = """
 SELECT 'gpu_busy_ns and gpu_idle_ns are means over the ' || count(DISTINCT gpu_id) || ' GPUs that were used' FROM step_gpus HAVING count(DISTINCT gpu_id) > 1"""
 graphs = """
-SELECT 'CUDA graphs ran as a whole: gpu_busy_ns includes them, but nobody knows their kernels; capture with --cuda-graph-trace=node to see them'
+SELECT 'CUDA graphs ran as a whole: gpu_busy_ns includes them, but their kernels are not in the trace; capture with --cuda-graph-trace=node to see them'
 FROM steps WHERE phase = 'steady' AND kernels IS NULL HAVING count(*) > 0"""
 bandwidth = """
-SELECT 'the trace does not say the memory bandwidth of its GPU: give it with --bandwidth'
+SELECT 'the trace does not give the memory bandwidth of its GPU: give it with --bandwidth'
 FROM answer WHERE $model_bytes IS NOT NULL AND $bandwidth_bytes_per_s IS NULL AND metric = 'wall_ns'
     AND NOT EXISTS (FROM answer WHERE metric = 'memory_floor_ns')"""
 [agent]

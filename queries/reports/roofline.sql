@@ -1,29 +1,30 @@
 /*
-title = "How near kernels come to the roof"
+title = "How close kernels come to the roofline"
 topic = "kernels"
 place = 6
-question = "How near the peak of the GPU does a kernel come?"
-example = "--gemm 8192,8192,8192"
+question = "How close does a kernel come to the peak of the GPU?"
+examples = ["--gemm 8192,8192,8192", "--ncu decode.ncu.duckdb --plot"]
 main = ["name", "total_ns", "calls", "precision", "tflop_per_s", "bytes_per_s", "roof_pct", "roof"]
 details = ["traffic_ratio", "work_ratio", "ncu_ns", "other_flop_count", "l2_bytes", "l1_bytes", "l2_intensity_ratio", "l1_intensity_ratio"]
 description = """
-Places kernels under the roofline: operations per byte of memory traffic against operations per second. Bytes are those of
-DRAM: measured by ncu, else the sampled share of the peak times the mean duration, else the least that the size needs.
-Operations are those that ncu counted in the precision that most of them are in (ncu import of its raw page, launches with the
-same name, grid and block); they include those on what fills up tiles. Else they come from the size: a matrix product of M x K by K x N does 2 M N K; attention over B batches, H heads, S
-positions and D per head does 4 B H S S D, half of it if causal; an element-wise kernel is counted as one operation an
-element. A size that is given applies to the kernels of its family (gemm, attention, elementwise and activation) that could
-have done it in their time, or to those that --kernel names. Else the sizes are those that PyTorch's own NVTX ranges say
-(torch.autograd.profiler.emit_nvtx(record_shapes=True)): of the one kernel of the family that the innermost such range of a
-matrix product or of attention launched; several kernels in a range share its work in a way that nobody knows, and are left
-out. The roof is the lower of the peak (see peaks) and bandwidth x intensity."""
+Places kernels under the roofline: operations per byte of memory traffic against operations per second. Bytes are DRAM bytes:
+measured by ncu, else the sampled share of the peak times the mean duration, else the minimum for the size. Operations are
+those that ncu counted in the most common precision (ncu import of its raw page, launches with the same name, grid and
+block); they include operations on tile padding. Otherwise they follow from the size: a matrix product of M x K by K x N does
+2 M N K; attention over B batches, H heads, S positions and D per head does 4 B H S S D, half of it if causal; an
+element-wise kernel counts as one operation per element. A given size applies to the kernels of its family (gemm, attention,
+elementwise and activation) that could have done it in their time, or to those that --kernel names. Otherwise sizes are taken
+from PyTorch's own NVTX ranges (torch.autograd.profiler.emit_nvtx(record_shapes=True)), for the one kernel of the family that
+the innermost such range of a matrix product or of attention launched; several kernels in one range share its work in an
+unknown way and are left out. The roof is the lower of the peak (see peaks) and bandwidth x intensity."""
 reading = """
-roof memory: fewer bytes, or more use of each, move the kernel to the right. roof compute: lower precision or tensor cores
-raise the roof. l2_intensity and l1_intensity say the same of the caches: where they are much lower than intensity, the caches
-serve what would else be DRAM traffic, and may be what limits. roof_pct above 80: near the ceiling, leave it. Far below both roofs: latency, occupancy or caches; see
-classify-kernels. traffic_ratio well above 1: what is read is read again (tile, swizzle for L2, fuse what follows into the
-epilogue). Bandwidth alone (no operations known) still says how near DRAM's peak a kernel runs."""
-empty = "Neither bytes nor operations of any kernel are known: profile them (nsys-insight ncu plan, ncu import), give --gemm M,N,K, --attention B,H,S,D or --elements N, capture with --gpu-metrics-devices=all, or have PyTorch write sizes into its ranges: emit_nvtx(record_shapes=True)"
+roof memory: fewer bytes, or more use of each byte, move the kernel to the right. roof compute: lower precision or tensor
+cores raise the roof. l2_intensity and l1_intensity are the same for the caches: where they are much lower than intensity,
+the caches serve what would otherwise be DRAM traffic, and may be the limit. roof_pct above 80: near the ceiling, leave it.
+Far below both roofs: latency, occupancy or caches; see classify-kernels. traffic_ratio well above 1: data is read more than
+once (tile, swizzle for L2, fuse what follows into the epilogue). Bandwidth alone (operations unknown) still shows how close
+to DRAM's peak a kernel runs."""
+empty = "Neither bytes nor operations are known for any kernel: profile them (nsys-insight ncu plan, ncu import), give --gemm M,N,K, --attention B,H,S,D or --elements N, capture with --gpu-metrics-devices=all, or have PyTorch write sizes into its ranges: emit_nvtx(record_shapes=True)"
 
 [params.gemm]
 type = "text"
@@ -46,12 +47,17 @@ help = "Elements that element-wise kernels read and write"
 
 [params.kernel]
 type = "text"
-help = "Only kernels whose name contains this text, whatever their family"
+help = "Only kernels whose name contains this text, of any family"
 
 [params.precision]
 default = "auto"
 choices = ["auto", "fp64", "fp64_tensor", "fp32", "tf32", "fp16", "fp8", "fp4", "int8"]
-help = "Whose peak to compare with; auto tells it from the name"
+help = "The precision whose peak to compare with; auto takes it from the kernel's name"
+
+[shares]
+compute_pct = "peak"
+bandwidth_pct = "peak"
+roof_pct = "the roof"
 
 [columns]
 name = "The kernel"
@@ -60,21 +66,21 @@ calls = "Executions on the GPU"
 total_ns = "Sum of their durations"
 avg_ns = "Mean duration"
 ncu_ns = "Duration under ncu, which runs kernels one by one and at other clocks"
-precision = "Whose peak is compared with; NULL where the name does not tell"
-flop_count = "Operations of one call: as ncu counted them in this precision, else by its size; a mean over the calls whose size NVTX says"
+precision = "The precision whose peak is compared with; NULL where the name does not say"
+flop_count = "Operations per call: as ncu counted them in this precision, else by its size; a mean over the calls whose size NVTX gives"
 other_flop_count = "Operations in other precisions, where ncu counted them"
-work_ratio = "Operations that ncu counted as a multiple of what the size needs: above 1, tiles are filled up"
-bytes = "Bytes of memory traffic of one call"
-l2_bytes = "Bytes between L1 and L2 of one call, by ncu"
-l1_bytes = "Bytes of global and local access at L1 of one call, by ncu"
-traffic_ratio = "Measured bytes as a multiple of what the size needs at least; below 1, caches already held some of it"
+work_ratio = "Operations that ncu counted as a multiple of what the size needs; above 1, tiles are padded"
+bytes = "Bytes of memory traffic per call"
+l2_bytes = "Bytes between L1 and L2 per call, by ncu"
+l1_bytes = "Bytes of global and local access at L1 per call, by ncu"
+traffic_ratio = "Measured bytes as a multiple of the minimum for the size; below 1, caches already held some of the data"
 intensity_ratio = "Operations per byte"
 l2_intensity_ratio = "Operations per byte between L1 and L2"
 l1_intensity_ratio = "Operations per byte at L1"
 tflop_per_s = "Attained, in 10^12 operations per second"
-compute_pct = "Of the peak of the precision"
+compute_pct = "Share of the peak of the precision"
 bytes_per_s = "Attained bandwidth"
-bandwidth_pct = "Of the peak of the device's memory"
+bandwidth_pct = "Share of the peak memory bandwidth"
 roof = "The lower roof at this intensity: memory or compute"
 roof_pct = "Attained share of that roof"
 flop_from = "Where the operations come from: ncu, size (given), nvtx"
@@ -83,9 +89,9 @@ gpu = "The GPU model that it ran on"
 
 [notes]
 clock = """
-SELECT 'compute peaks are those of the maximum clock; clocks fall under load' FROM answer HAVING count(compute_pct) > 0"""
+SELECT 'compute peaks are those of the maximum clock; clocks drop under load' FROM answer HAVING count(compute_pct) > 0"""
 above = """
-SELECT count(*) FILTER (compute_pct > 100 OR bandwidth_pct > 105) || ' kernels come out above the peak: is the size, the precision or the kernel another one?'
+SELECT count(*) FILTER (compute_pct > 100 OR bandwidth_pct > 105) || ' kernels come out above the peak: check the size, the precision and the kernel'
 FROM answer HAVING bool_or(compute_pct > 100 OR bandwidth_pct > 105)"""
 */
 WITH sizes AS (

@@ -1,64 +1,65 @@
 /*
 title = "Where the host waits for the GPU"
-topic = "waits"
-place = 1
-question = "Where does the host wait for the GPU, and how much idle does that cause?"
+topic = "idle"
+place = 2
+question = "Where does the host wait for the GPU, and how much idle time does that cause?"
+examples = ["", "--group-by caller"]
 aliases = ["cuda_api_sync"]
 main = ["kind", "gpu_idle_ns", "steady_idle_ns", "calls", "host_wait_ns", "avg_ns", "name", "nvtx_path"]
 details = ["copy_kind", "is_copy"]
 description = """
 Counts the calls in which the host waits, by place: what it waits for, the NVTX path on the waiting thread, the call, and the
-thread. 'D2H copy' is a blocking device-to-host copy, or one into pageable memory, which blocks whatever its name says;
+thread. 'D2H copy' is a blocking device-to-host copy, or one into pageable memory, which blocks even if its name says Async;
 'D2H copy + wait' is a wait for a stream, event or device that completes asynchronous device-to-host copies of its thread.
-Both are D2H sync points. 'H2D copy + wait' (D2D …) is a wait at whose end such a copy was the last thing that the GPU had
-done; 'H2D copy' is a blocking one; 'wait' is any other. A copy into pageable memory and the wait that follows count as
-one. Where the trace does not say what a call waits for, it is taken to wait for everything that its thread began.
-gpu_idle_ns is the idle time of GPUs that waits cause, as classify and host count it: that in which the thread that launched the
-next operation was in the wait, and what the GPU then starved in the same gap, at most as long as the wait held the host up
-besides; without it the host would have been that much ahead. So a wait costs each GPU at most its own time, no idle time is
-charged twice, and a wait that ended while the GPU was busy costs none. steady_count and steady_idle_ns are those of the
-steady steps: waits that began in one, and idle time in the wall of one, which may be the next."""
+Both are D2H sync points. 'H2D copy + wait' (D2D …) is a wait at whose end such a copy was the last operation that the GPU
+had finished; 'H2D copy' is a blocking one; 'wait' is any other. A copy into pageable memory and the wait that follows count
+as one. Where the trace does not say what a call waits for, it is assumed to wait for everything that its thread began.
+gpu_idle_ns is the GPU idle time that waits cause, as classify and host count it: time in which the thread that launched the
+next operation was in the wait, and the starved time after it in the same gap, up to the rest of the time that the wait
+blocked the host; without the wait, the host would have been that far ahead. So a wait costs each GPU at most its own time,
+no idle time is counted twice, and a wait that ended while the GPU was busy costs none. steady_count and steady_idle_ns cover
+the steady steps: waits that began in one, and idle time in the wall time of one, which may be the next step."""
 reading = """
-Removing D2H sync points is often the largest single win: .item(), .cpu(), .numpy(), printing a loss, a comparison of a
-tensor in an if. Few bytes mean a scalar is read back: keep it on the GPU, read back every N steps, or copy to pinned memory
-asynchronously and look later. H2D copy + wait: a tensor made from a Python value (torch.tensor(…, device='cuda')): make it
-on the GPU, or once. wait: torch.cuda.synchronize, or a library's own. Removing a wait wins at most gpu_idle_ns. Much more
-gpu_idle_ns than steady_idle_ns: most of it is start-up, or between the steps."""
+Removing D2H sync points often saves the most: .item(), .cpu(), .numpy(), printing a loss, a comparison of a tensor in an if.
+Few bytes mean a scalar is read back: keep it on the GPU, read back every N steps, or copy to pinned memory asynchronously
+and look later. H2D copy + wait: a tensor made from a Python value (torch.tensor(…, device='cuda')): make it on the GPU, or
+once. wait: torch.cuda.synchronize, or a library's own. Removing a wait saves at most gpu_idle_ns. gpu_idle_ns much larger
+than steady_idle_ns: most of it is in start-up, or between the steps."""
 empty = "No call that makes the host wait is recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.group_by]
 default = "call"
 choices = ["call", "caller", "stack"]
-help = "What one row stands for: the call, with the place"
+help = "What one row stands for: the call with its place"
 
 [columns]
 kind = "What the host waited for: D2H copy, D2H copy + wait, H2D copy, H2D copy + wait, …, or wait for anything else"
-nvtx_path = "The NVTX ranges around the call on its thread; NULL outside all"
-name = "The call that waited, or what --group-by asks for"
+nvtx_path = "The NVTX ranges around the call on its thread; NULL outside all ranges"
+name = "The call that waited, or what --group-by selects"
 calls = "Waits"
 per_range = "Waits per range of --nvtx; NULL without it"
-host_wait_ns = "Sum of the time that the host was blocked"
-avg_ns = "Mean of it"
-max_ns = "Longest"
+host_wait_ns = "Time that the host was blocked, summed"
+avg_ns = "Mean time that the host was blocked"
+max_ns = "Longest wait"
 gpu_idle_ns = "GPU idle time that these waits caused"
-gpu_idle_wall_pct = "gpu_idle_ns as a share of the wall"
+gpu_idle_wall_pct = "gpu_idle_ns as a share of the wall time"
 steady_count = "Waits in steady steps; NULL where no steps were found"
-steady_idle_ns = "gpu_idle_ns in steady steps; NULL where no steps were found"
-avg_bytes = "Mean size of what was copied per wait; NULL for wait"
+steady_idle_ns = "The part of gpu_idle_ns in steady steps; NULL where no steps were found"
+avg_bytes = "Mean bytes copied per wait; NULL for wait"
 process_id = "Operating system's process id"
 thread_id = "Thread that waited"
-copy_kind = "Which copy kind is about: D2H, H2D, D2D …; NULL for wait"
-is_copy = "Whether the call that waited is that copy itself"
+copy_kind = "The copy that kind names: D2H, H2D, D2D …; NULL for wait"
+is_copy = "Whether the call that waited is the copy itself"
 
 [notes]
 d2h = """
 SELECT 'D2H sync points: ' || sum(calls) || CASE WHEN max(s.range_count) > 0 THEN
     ', ' || round(sum(calls) / max(s.range_count), 2) || ' per range' ELSE '' END
-    || '; they cause ' || round(sum(gpu_idle_ns) / 1e6, 3) || ' ms of GPU idle time ('
-    || round(sum(gpu_idle_wall_pct), 2) || ' % of the wall)'
+    || '; they cause ' || time_text(sum(gpu_idle_ns)) || ' of GPU idle time ('
+    || round(sum(gpu_idle_wall_pct), 2) || ' % of the wall time)'
 FROM answer CROSS JOIN scope AS s WHERE copy_kind = 'D2H' HAVING count(*) > 0"""
 steps = """
-SELECT 'no steady steps were found, so steady_count and steady_idle_ns are not known; name an NVTX range with --step-range'
+SELECT 'no steady steps were found, so steady_count and steady_idle_ns are unknown; name an NVTX range with --step-range'
 FROM answer WHERE NOT EXISTS (FROM steps WHERE phase = 'steady') HAVING count(*) > 0"""
 [agent]
 rows = 4

@@ -3,16 +3,17 @@ title = "Kernels by GPU time"
 topic = "kernels"
 place = 1
 question = "Which kernels take the time? By name, family, provenance, device, stream or NVTX range."
+examples = ["", "--steady --group-by family"]
 aliases = ["cuda_gpu_kern_sum"]
 main = ["name", "total_ns", "kernel_time_pct", "calls", "avg_ns", "med_ns", "max_ns", "family"]
 description = """
 Adds up the GPU time of every kernel execution by name. kernel_time_pct is the share of all kernel time in scope, wall_pct
-the share of the wall. That may be more than 100 %: kernels overlap on several streams, and a scope counts a kernel that
-begins (--from, --to) or is launched (--nvtx) in it whole, however long it runs; streams cuts to the scope. Durations are
-end - start as CUPTI measured them on the GPU."""
+the share of the wall time. That may be more than 100 %: kernels overlap on several streams, and a scope counts a kernel that
+begins (--from, --to) or is launched (--nvtx) in it with its full duration; streams cuts to the scope. Durations are end -
+start as CUPTI measured them on the GPU."""
 reading = """
 Look at the top three by time and the top by calls. Many calls with a moderate average: a per-layer kernel, so a candidate
-for fusion. Few calls with a high average: optimise inside the kernel. A small wall_pct all over: the GPU waits, see gaps."""
+for fusion. Few calls with a high average: optimize the kernel itself. A small wall_pct in all rows: the GPU waits, see gaps."""
 empty = "No kernels are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.group_by]
@@ -29,9 +30,9 @@ med_ns = "Median duration"
 min_ns = "Shortest"
 max_ns = "Longest"
 stddev_ns = "Sample standard deviation of the durations; NULL for a single call"
-p95_ns = "95 % were at most this long"
+p95_ns = "95th percentile of the durations"
 kernel_time_pct = "Share of all kernel time in scope"
-wall_pct = "total_ns as a share of the wall; not cut to the scope"
+wall_pct = "total_ns as a share of the wall time; not cut to the scope"
 family = "What the kernel does, by its name"
 provenance = "Where the kernel comes from, by its name"
 

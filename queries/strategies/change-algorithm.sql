@@ -3,7 +3,7 @@ title = "Change the algorithm: implicit GEMM, split-Q"
 effort = "high"
 rules = ["change-algorithm"]
 gain = """
-Until arithmetic is busy all the time: how far a change comes is not known before it is made."""
+Until arithmetic is busy all the time: how much a change saves is unknown in advance."""
 */
 SELECT
     launch,

@@ -3,7 +3,7 @@ title = "Coalesce global access"
 effort = "medium"
 rules = ["uncoalesced-loads", "uncoalesced-stores"]
 gain = """
-Bytes of sectors that nobody uses no longer pass L2, and each request passes L1 once, until the next unit is busy all the time."""
+Unused bytes of sectors no longer pass L2, and each request passes L1 once, until the next unit is busy all the time."""
 */
 SELECT
     launch,

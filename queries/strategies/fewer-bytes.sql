@@ -3,7 +3,7 @@ title = "Move fewer bytes: fuse with its neighbors, or half the precision"
 effort = "high"
 rules = ["dram-ceiling", "l2-misses"]
 gain = """
-At half the bytes DRAM needs half the time, if nothing else is busy. What fusing saves says nsys-insight fusion."""
+At half the bytes, DRAM needs half the time, if nothing else is busy. nsys-insight fusion says what fusing saves."""
 */
 SELECT
     launch,

@@ -3,8 +3,7 @@ title = "Use fewer registers per thread, so that more blocks fit"
 effort = "low"
 rules = ["occupancy-registers", "eight-warps", "warps-and-registers", "few-active-warps"]
 gain = """
-As many blocks as everything else allows share the waiting, until the next unit is busy all the time; nothing is gained where
-other warps hide it already. One block more is taken as needed."""
+As many blocks as everything else allows share the waiting, until the next unit is busy all the time; nothing is saved where other warps already hide it. Assumes one more block."""
 */
 SELECT
     launch,

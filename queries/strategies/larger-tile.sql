@@ -3,7 +3,7 @@ title = "Reuse more of a tile: a larger one, or more of it per warp"
 effort = "high"
 rules = ["compute-hmma", "cutlass-compute-bound", "small-tile"]
 gain = """
-Tensor cores compute all the time. Half as many registers again are taken as needed."""
+Tensor cores compute all the time. Assumes half as many registers again."""
 */
 SELECT
     launch,

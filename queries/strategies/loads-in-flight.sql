@@ -1,9 +1,9 @@
 /*
-title = "Keep several independent loads per thread under way"
+title = "Keep several independent loads per thread in flight"
 effort = "low"
 rules = ["stall-long-scoreboard"]
 gain = """
-Waiting for memory goes, until DRAM, L2 or the SM is busy all the time. Four values of 32 bits are taken as needed."""
+Waiting for memory goes away, until DRAM, L2 or the SM is busy all the time. Assumes four values of 32 bits."""
 */
 SELECT
     launch,

@@ -3,7 +3,7 @@ title = "Pad or swizzle rows of shared memory"
 effort = "low"
 rules = ["bank-conflicts"]
 gain = """
-The passes of shared memory that are conflicts go, until the next unit is busy all the time."""
+The shared memory passes due to conflicts go away, until the next unit is busy all the time."""
 */
 SELECT
     launch,

@@ -3,7 +3,7 @@ title = "Copy asynchronously (cp.async, TMA) into a second buffer"
 effort = "medium"
 rules = ["pipeline-loads", "stall-long-scoreboard"]
 gain = """
-At most the waiting for memory goes. It takes as much shared memory again, and pays where there are less than 20 multiply-adds per
+At most the waiting for memory goes away. It doubles the shared memory, and pays off where there are fewer than 20 multiply-adds per
 load: common practice."""
 */
 SELECT

@@ -1,10 +1,9 @@
 /*
-title = "Let a thread have the registers that it needs, or keep less alive"
+title = "Give a thread the registers that it needs, or keep fewer values live"
 effort = "low"
 rules = ["spills"]
 gain = """
-Traffic of local memory goes, and the waiting for it, until the next unit is busy all the time. Twice the registers are taken
-as needed."""
+Local memory traffic and the waiting for it go away, until the next unit is busy all the time. Assumes twice the registers."""
 */
 SELECT
     launch,

@@ -3,8 +3,7 @@ title = "Compute several results per thread"
 effort = "high"
 rules = ["shared-passes"]
 gain = """
-Values of shared memory are used several times from registers: waiting for it goes, until arithmetic or DRAM is busy all the
-time. 8 x 8 results a thread are taken as needed."""
+Values of shared memory are used several times from registers: waiting for it goes away, until arithmetic or DRAM is busy all the time. Assumes 8 x 8 results per thread."""
 */
 SELECT
     launch,

@@ -10,9 +10,10 @@ import edits
 import pytest
 from bases import BASES, written
 from judge import Commands, Outcome, judged
+from sweeps import sweep
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.json"))
-FEW = 12
+FEW = 4
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def test_what_broke_something_once(commands, base, entry):
     assert not fault
 
 
-@pytest.mark.parametrize("seed", range(FEW))
+@pytest.mark.parametrize("seed", [*range(FEW), *sweep(range(FEW, 3 * FEW))])
 def test_something_new(commands, base, seed):
     chance = random.Random(seed)  # noqa: S311 - not for secrets
     name = chance.choice(list(BASES))

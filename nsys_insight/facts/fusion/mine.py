@@ -140,7 +140,7 @@ def _across(stream: OpStream, segments: Sequence[tuple[int, int]]) -> list[Chain
 def _parts(stream: OpStream, at: int) -> str | None:
     kernel, op = stream.kernels[at], stream.ops[at]
     if kernel is None:
-        return f"a {op.label or op.kind} is in between"
+        return f"a {op.label or op.kind} is between them"
     if kernel.family == "comm":
-        return "communication is in between"
+        return "communication is between them"
     return None

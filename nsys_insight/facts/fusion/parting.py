@@ -26,11 +26,13 @@ def parted(line: Sequence[Op], waits: Sequence[Wait]) -> dict[int, str]:
             continue
         following = bisect_left(begins, one.call_ns)
         if following < len(waits) and begins[following] < other.call_ns:
-            found[at] = f"the host waits in between ({waits[following].name})"
+            found[at] = f"the host waits between them ({waits[following].name})"
         elif one.thread != other.thread:
             found[at] = "different host threads launch them"
         elif one.part and other.part and one.part != other.part:
             found[at] = f"they are in different NVTX ranges ({one.part}, {other.part})"
         elif other.call_ns - (one.returned_ns or one.call_ns) > WORK_NS:
-            found[at] = f"{(other.call_ns - (one.returned_ns or one.call_ns)) / 1e6:.1f} ms of CPU time are in between"
+            found[at] = (
+                f"{(other.call_ns - (one.returned_ns or one.call_ns)) / 1e6:.1f} ms of CPU time are between them"
+            )
     return found

@@ -30,7 +30,7 @@ def verdict(chain: Chain, wall_ns: float, saved_ns: tuple[float, float], recurre
         return NO, reason
     doubt = _edge_doubt(chain) if chain.edge else _doubt(chain)
     if doubt is None and sum(saved_ns) <= 0:
-        doubt = "launched from Python, it costs more than it saves: it pays as a library's operation or in a CUDA graph"
+        doubt = "launched from Python, it costs more than it saves: it pays as a library operation or in a CUDA graph"
     return (UNKNOWN, doubt) if doubt else (YES, None)
 
 
@@ -39,9 +39,9 @@ def _refusal(chain: Chain, recurrence: float) -> str | None:
     if recurrence < RECURS:
         return f"only {100 * recurrence:.0f} % of the steps have the kernels in this order"
     if others := other_orders(chain):
-        return f"the kernels come in another order too, {others} times a step"
+        return f"the kernels also occur in another order, {others} times a step"
     if crossing := _crosses_blocks(chain):
-        return f"{crossing} reduces across blocks, and what follows needs all of its result"
+        return f"{crossing} reduces across blocks, and what follows needs its complete result"
     return None
 
 
@@ -106,7 +106,7 @@ def _crosses_blocks(chain: Chain) -> str | None:
 
 def _edge_doubt(chain: Chain) -> str | None:
     if chain.edge == "prologue":
-        return "few libraries compute anything on a product's input"
+        return "few libraries fuse computation into a product's input"
     if chain.words[-1] not in EPILOGUES:
         return "whether it reads the product's result is not in the trace"
     return None
@@ -116,7 +116,7 @@ def _doubt(chain: Chain) -> str | None:
     """Why nobody knows whether a chain can be fused."""
     unnamed = next((kernel for kernel in chain.kernels if kernel.family == "other"), None)
     if unnamed:
-        return f"what {unnamed.name[:60]} computes is not known from its name"
+        return f"what {unnamed.name[:60]} computes is not clear from its name"
     if chain.pattern:
         return None
     for at, kernel in zip(chain.places[0][:-1], chain.kernels, strict=False):

@@ -7,6 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.facts.statements import runner
+from nsys_insight.sql.rows import insert
 from nsys_insight.text.kernel_names import fit, readable
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None]) 
     chosen = _window(steps)
     if not chosen:
         if steps:
-            _say(connection, "no two steady steps of moderate size follow each other without an outlier")
+            _say(connection, "there are no two consecutive steady steps of moderate size without an outlier")
         return
     first, last = chosen[0], chosen[-1]
     count = len(chosen) - 1
@@ -54,7 +55,7 @@ def fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None]) 
     if model.overlap(calls) > MOST_OVERLAP:
         _say(
             connection,
-            "several threads make CUDA calls at the same time: what one waits for in another is not recorded",
+            "several threads make CUDA calls at the same time: waits between threads are not recorded",
         )
         return
     events = model.events(calls, operations, waits, first.host_start_ns, last.host_start_ns)
@@ -64,7 +65,7 @@ def fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None]) 
     if abs(played - measured) > MOST_ERROR * measured:
         _say(
             connection,
-            "played again by what each call and operation waited for, the step does not take as long as it did",
+            "replayed by what each call and operation waited for, the step does not take as long as recorded",
             steps=count, first_step=first.step, measured_ns=measured, played_ns=played,
         )  # fmt: skip
         return
@@ -77,21 +78,22 @@ def fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None]) 
             "kind": element[0], "name": element[1] or None, "nvtx_path": element[2],
             "path_ns": base.path_ns[element] / count,
             "total_ns": totals[element] / count if element in totals else None,
+            "saved_ns": None, "half_saved_ns": None, "takes_over": None,
         }  # fmt: skip
         is_worth = base.path_ns[element] >= LEAST_SHARE * base.period_ns and at < MOST_ELEMENTS
         # How long communication takes is also up to the other ranks.
         if is_worth and element[0] != "communication":
-            without, half = play(events, element), play(events, element, 0.5)
+            without = play(events, element)
             # What is not on the path saves nothing.
             most = base.path_ns[element]
-            saved, half_saved = (min(base.period_ns - each.period_ns, most) for each in (without, half))
+            saved = min(base.period_ns - without.period_ns, most)
+            # The longest way is convex in how long one element takes: where all of it is saved, half of it saves half.
+            is_all = saved >= most * (1 - 1e-9)
+            half_saved = most / 2 if is_all else min(base.period_ns - play(events, element, 0.5).period_ns, most)
             row["saved_ns"], row["half_saved_ns"] = max(0.0, saved) / count, max(0.0, half_saved) / count
             row["takes_over"] = _takes_over(base.path_ns, without.path_ns, 0.01 * base.period_ns)
         rows.append(row)
-    for row in rows:
-        connection.execute(
-            f"INSERT INTO facts.critical_path ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", [*row.values()]
-        )
+    insert(connection, "facts.critical_path", rows)
 
 
 def _window(steps: Sequence[Any]) -> Sequence[Any]:

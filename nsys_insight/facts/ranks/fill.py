@@ -67,7 +67,8 @@ def fill(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], labels: Se
         _columns([getattr(one, name) for one in spent]) for name in ("wall", "busy", "waiting", "transfer", "idle")
     )
     stages = pipeline.rows(sent, ranks, {at: _edges(found, at, windows) for at in members}) if len(wall) else None
-    by_itself = pipeline.matter(ranks, members, wall) and (stages is not None or not sent.matched)
+    is_uneven = stages is not None or not sent.matched or not pipeline.is_even(sent, members)
+    by_itself = is_uneven and pipeline.matter(ranks, members, wall)
     verdict = (pipeline.judge_by_itself if by_itself else judge.judge)(wall, waiting, transfer, found.error)
     writer.collectives(found, windows)
     writer.messages(found, sent)
@@ -86,7 +87,7 @@ def fill(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], labels: Se
         bubble_pct=100 * pipeline.bubble(wall, waiting, verdict.late_ns) if stages else None,
         unit=windows.unit, steps=len(windows.step), ranks=len(members), error_ns=round(found.error),
         numbered_by=told.by, clock=clock_said(found, began), missing=missing_said(told),
-        unmatched=unmatched_said(found, told, has_messages=by_itself and not sent.matched),
+        unmatched=unmatched_said(found, told, windows.counted_by, has_messages=by_itself and not sent.matched),
         pipeline=pipeline_said(stages, told, members, (wall, busy, waiting, verdict.late_ns)),
         doubled=doubled_said(told, alike),
     )  # fmt: skip
@@ -113,11 +114,11 @@ def _windows(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], found:
             inside = (at >= 0) & (begun < ends[at])
             names = np.array([step.step for step in known], dtype=np.int64)
             step_of = np.where(inside, names[at], -1)
-            return _cut("step", main.whole, rows, step_of)
+            return _cut("step", main.whole, rows, step_of, number)
     return _cut("collective", main.whole, rows, np.arange(len(rows)))
 
 
-def _cut(unit: str, whole: Any, rows: Ints, step_of: Ints) -> Windows:
+def _cut(unit: str, whole: Any, rows: Ints, step_of: Ints, counted_by: int | None = None) -> Windows:
     import numpy as np
 
     begins = np.flatnonzero(np.diff(step_of, prepend=-2))
@@ -126,7 +127,7 @@ def _cut(unit: str, whole: Any, rows: Ints, step_of: Ints) -> Windows:
     kept = (step_of[begins] >= 0) & (begins > 0)
     of_all = np.full(len(whole), -1, dtype=np.int64)
     of_all[rows] = step_of
-    return Windows(unit, step_of[begins][kept], rows[begins[kept] - 1], rows[ends[kept]], of_all)
+    return Windows(unit, step_of[begins][kept], rows[begins[kept] - 1], rows[ends[kept]], of_all, counted_by)
 
 
 def _spent(  # noqa: PLR0913, PLR0917 - a rank, its trace, and its windows

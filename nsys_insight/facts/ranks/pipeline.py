@@ -39,20 +39,30 @@ _USUAL = 0.25
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Stages in a row, as many as the longest row has; `messages` go from one to the next in a step."""
+    """Ranks in a row, as many as the longest row has; `messages` go from one to the next in a step.
 
-    stages: int
+    Each has one stage, or where the last one sends on to the first, `chunks`: then stages are interleaved.
+    """
+
+    ranks: int
     messages: int
+    chunks: int = 1
+
+    @property
+    def stages(self) -> int:
+        """How many stages a microbatch goes through."""
+        return self.ranks * self.chunks
 
     @property
     def ideal(self) -> float | None:
-        """The share of a step that a stage waits if messages are microbatches, and all stages take equally long.
+        """The share of a step that a rank waits if messages are microbatches, and all stages take equally long.
 
-        (p - 1) / (m + p - 1) for p stages and m microbatches (Huang et al., GPipe, 2019). None with fewer messages than
+        (p - 1) / (m + p - 1) for p ranks and m microbatches (Huang et al., GPipe, 2019), and v m of them with v stages
+        a rank (Narayanan et al., Megatron-LM, 2021): as many as there are messages. None with fewer messages than
         stages: a pipeline is not run so.
         """
         fits = self.messages >= self.stages
-        return (self.stages - 1) / (self.messages + self.stages - 1) if fits else None
+        return (self.ranks - 1) / (self.messages + self.ranks - 1) if fits else None
 
 
 def bubble(wall: Table, waiting: Table, late: Table) -> float:
@@ -78,6 +88,9 @@ def matter(ranks: Sequence[Rank], members: Sequence[int], wall: Table) -> bool:
 
 def rows(messages: Messages, ranks: Sequence[Rank], edges: Mapping[int, tuple[Ints, Ints]]) -> Pipeline | None:
     """Tell whether the ranks send along rows, each step from the first one on; None where they do anything else.
+
+    A circle is a row that is gone through several times, if one of its ranks sends on so many messages less as there
+    are microbatches, for these are through. Else it is a ring, in which no rank is the first one.
 
     Args:
         messages: The matched messages.
@@ -114,12 +127,38 @@ def rows(messages: Messages, ranks: Sequence[Rank], edges: Mapping[int, tuple[In
         if often < _ALIKE * len(steps) or way[0] in following or way[1] in following.values():
             return None
         following[way[0]] = way[1]
-    heads = following.keys() - set(following.values())
-    lengths = {head: _length(head, following) for head in heads}
+    per_step: dict[int, list[int]] = defaultdict(list)
+    for (sender, receiver, _), count in counts.items():
+        if following.get(sender) == receiver:
+            per_step[sender].append(count)
+    return _of_row(following, {sender: int(np.median(each)) for sender, each in per_step.items()})
+
+
+def _of_row(following: Mapping[int, int], messages: Mapping[int, int]) -> Pipeline | None:
+    """Tell what ranks are that send so many messages a step to those that follow; None if they go around in a ring."""
+    most = max(messages.values(), default=0)
+    # Where a round ends; replicas side by side have an end each.
+    fewer = {sender: most - count for sender, count in messages.items() if count < most}
+    is_closed = following.keys() == set(following.values())
+    row = {one: other for one, other in following.items() if not (is_closed and one in fewer)}
+    heads = row.keys() - set(row.values())
+    lengths = {head: _length(head, row) for head in heads}
     if not lengths or sum(lengths.values()) != len({*following, *following.values()}):
         return None  # nothing, or a ring
-    per_step = [count for (sender, receiver, _), count in counts.items() if following.get(sender) == receiver]
-    return Pipeline(max(lengths.values()), int(np.median(per_step)))
+    longest = max(lengths.values())
+    if not is_closed:
+        return Pipeline(longest, sorted(messages.values())[len(messages) // 2])
+    microbatches = max(fewer.values())
+    is_alike = len(set(fewer.values())) == len(set(lengths.values())) == 1
+    return Pipeline(longest, most, most // microbatches) if is_alike and most % microbatches == 0 else None
+
+
+def is_even(messages: Messages, members: Sequence[int]) -> bool:
+    """Tell whether each rank sends about as many messages as every other one, so that none has to wait for longer."""
+    sent = Counter(one.sender for one in messages.matched)
+    received = Counter(one.receiver for one in messages.matched)
+    counts = [[of[at] for at in members] for of in (sent, received)]
+    return all(min(each) >= _ALIKE * max(each) for each in counts)
 
 
 def _length(head: int, following: Mapping[int, int]) -> int:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _APART_NS, _DRIFT = 1_000_000, 1e-6
 _NAMED = 8
 ONLY_MESSAGES = (
-    "these ranks run nothing but messages from rank to rank (SendRecv): who waits for whom is told where they reduce or"
-    " gather as well"
+    "these ranks only exchange messages (SendRecv): which rank waits for which can be determined only where "
+    "they also reduce or gather"
 )
 # A stage sets the pace that works longer than the others by this share of a step.
 _PACE = 0.05
@@ -31,7 +31,7 @@ def clock_said(found: Run, began: Sequence[int | None]) -> str:
     """Say how well the clocks of several traces are known to agree; of one trace, how well its GPUs' clocks do."""
     error = f"the ends of collectives agree within {_time(found.error)}"
     if len(found.clocks) == 1:
-        return f"{error}, so nothing finer is said of who came first"
+        return f"{error}, so the order of arrivals closer than that is unknown"
     first = next(iter(found.clocks))
     most, drift = 0.0, 0.0
     for trace, clock in found.clocks.items():
@@ -44,7 +44,7 @@ def clock_said(found: Run, began: Sequence[int | None]) -> str:
     before = " and ".join(filter(None, [were, drifted]))
     said = f"the traces' clocks {before} and are aligned" if before else "the traces' clocks are aligned"
     ends = f"by the ends of collectives, which then agree within {_time(found.error)}"
-    return f"{said} {ends}: nothing finer is said of who came first"
+    return f"{said} {ends}: the order of arrivals closer than that is unknown"
 
 
 def missing_said(told: Numbered) -> str | None:
@@ -54,39 +54,41 @@ def missing_said(told: Numbered) -> str | None:
     if told.missing:
         said.append(f"{_listed(told.missing)} {'is' if len(told.missing) == 1 else 'are'} not in these traces")
     if silent:
-        said.append(f"{_listed(silent)} ran no kernels of NCCL")
+        said.append(f"{_listed(silent)} ran no NCCL kernels")
     return "; ".join(said) or None
 
 
 def doubled_said(told: Numbered, alike: Sequence[tuple[str, str]]) -> str | None:
     """Say which traces hold what others do, and which say that they are one rank."""
-    said = [f"{one} holds the same kernels at the same times as {other}, and is left out" for one, other in alike]
+    said = [f"{one} has the same kernels at the same times as {other}, and is left out" for one, other in alike]
     if told.doubled:
         number, labels = told.doubled
         names = f"{', '.join(labels[:_NAMED])}{' and others' if len(labels) > _NAMED else ''}"
         said.append(
-            f"{names} each say that they are rank {number}, so the ranks are numbered in order: are these several runs?"
+            f"{names} each claim to be rank {number}, so the ranks are numbered in order; they may be from several runs"
         )
     return "; ".join(said) or None
 
 
-def unmatched_said(found: Run, told: Numbered, *, has_messages: bool = False) -> str | None:
-    """Say which ranks, collectives and messages are not matched with others."""
+def unmatched_said(
+    found: Run, told: Numbered, counted_by: int | None = None, *, has_messages: bool = False
+) -> str | None:
+    """Say which ranks, collectives and messages are not matched with others, and by whose capture steps are counted."""
     members = {at for of in found.collectives for at in of.group.ranks}
     outside = [told.numbers[at] for at in range(len(found.ranks)) if at not in members]
     partial = sum(len(of.whole) - int(of.whole.sum()) for of in found.collectives)
     total = sum(len(of.whole) for of in found.collectives)
     said = []
     if outside:
-        said.append(f"the collectives of {_listed(outside)} are matched with nobody's")
+        said.append(f"the collectives of {_listed(outside)} cannot be matched with those of other ranks")
     main = found.main.group.ranks
     if len(main) < len(members):
         of = _listed([told.numbers[at] for at in main])
-        said.append(f"who is late is told of the largest communicator, that of {of}")
+        said.append(f"lateness is judged in the largest communicator, that of {of}")
     if partial:
-        said.append(
-            f"{partial:,} of {total:,} collectives are not in the capture of every rank, and count for nothing here"
-        )
+        said.append(f"{partial:,} of {total:,} collectives are not in the capture of every rank, and are not counted")
+        if counted_by is not None:
+            said.append(f"steps are counted as in the capture of rank {told.numbers[counted_by]}")
     if has_messages:
         said.append("messages from rank to rank (SendRecv) are not matched, and count as transfer")
     return "; ".join(said) or None
@@ -104,12 +106,19 @@ def pipeline_said(
     wall, busy, waiting, late = parts
     if stages is None:
         return None
+    of = f"{stages.stages} stages" if stages.chunks == 1 else f"{stages.ranks} ranks with {stages.chunks} stages each"
+    if stages.ranks == 2:  # messages do not tell whether each has several stages
+        of = "2 ranks"
     said = (
-        f"the ranks are a pipeline of {stages.stages} stages, {stages.messages} messages a step from one to the next:"
+        f"the ranks are a pipeline of {of}, {stages.messages} messages a step from one to the next:"
         f" in the usual step a rank waits {bubble(wall, waiting, late):.0%} of the time for the others"
     )
     if stages.ideal is not None:
-        said += f"; with so many equal microbatches and stages that take equally long, {stages.ideal:.0%}"
+        once = ", each through both ranks once," if stages.ranks == 2 else ""
+        many = "this number of" if stages.chunks == 1 else f"{stages.messages // stages.chunks}"
+        said += (
+            f"; with {many} equal microbatches{once} and stages that take equally long, it would be {stages.ideal:.0%}"
+        )
     usual = np.median(busy[~late.any(axis=1)], axis=0)
     longest = int(usual.argmax())
     others = float(np.median(np.delete(usual, longest)))

@@ -29,6 +29,7 @@ class Windows:
     """Steps of a run: `step` are their numbers, from the end of the last collective before to that of their own last.
 
     `first` and `last` are rows of the collectives of the main group. `step_of` has the step of each row, -1 for none.
+    `counted_by` is the rank in whose capture the steps are counted.
     """
 
     unit: str
@@ -36,6 +37,7 @@ class Windows:
     first: Ints
     last: Ints
     step_of: Ints
+    counted_by: int | None = None
 
 
 class Writer:

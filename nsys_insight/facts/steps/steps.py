@@ -56,13 +56,21 @@ def fill(connection: duckdb.DuckDBPyConnection, options: StepOptions, prepare: C
         UsageError: No NVTX range has the name that the user gave.
     """
     run = runner(connection, "steps", prepare)
+    (scope,) = run("scope_name")
+    if scope.is_of_steps_alone and options.step_method != "count":
+        run("chosen")
+    else:
+        _find_all(connection, run, options)
+    (steady,) = run("steady")
+    if not steady.count:
+        run("whole_scope")
+
+
+def _find_all(connection: duckdb.DuckDBPyConnection, run: Run, options: StepOptions) -> None:
     run("no_pieces")
     busiest = run("busiest")
     if busiest:
         _find(run, BusiestStream.of(busiest[0]), options)
-    (steady,) = run("steady")
-    if not steady.count:
-        run("whole_scope")
     for kind, names in (
         ("VIEW", "named ops owned"),
         ("TABLE", "launched stream cut units pieces ranges line slots counted calls waits work busy totals numbered"),
@@ -98,11 +106,11 @@ def _method(run: Run, stream: BusiestStream, options: StepOptions) -> Method:
         scoped = bool(scope.nvtx) and not options.step_range
         ranges = step_ranges(run, stream.process, wanted=wanted, scoped=scoped)
         if ranges and (ranges.inside or wanted) and _held(run):
-            reason = f"{100 * ranges.inside:.1f} % of the GPU time from the first to the last is launched in them"
+            reason = f"{100 * ranges.inside:.1f} % of the GPU time between the first and the last is launched in them"
             return Method("nvtx", ranges.pattern, reason, ranges.inside, named=wanted is not None)
         if options.step_range:
             raise UsageError(
-                f"no NVTX range of process {stream.process} is called {options.step_range!r}",
+                f"no NVTX range of process {stream.process} is named {options.step_range!r}",
                 "nsys-insight nvtx lists them; * matches anything",
             )
     seen = ""
@@ -120,7 +128,7 @@ def _method(run: Run, stream: BusiestStream, options: StepOptions) -> Method:
         return Method(
             "count",
             None,
-            "the whole scope is divided by the number of tokens, with what it holds of warm-up and prefill",
+            "the whole scope is divided by the number of tokens, including warm-up and prefill",
         )
     return Method(None, None, f"no repetition was found that holds half of the GPU time{seen}")
 

@@ -99,7 +99,7 @@ def parse(text: str, name: str) -> list[Launch]:
         pages += 1
         merge(launches, found)
     if not pages:
-        raise TraceError(f"{name} is no CSV page of ncu: no line has the columns ID, Kernel Name and metrics", _HINT)
+        raise TraceError(f"{name} is not a CSV page of ncu: no line has the columns ID, Kernel Name and metrics", _HINT)
     return list(launches.values())
 
 

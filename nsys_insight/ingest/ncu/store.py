@@ -43,7 +43,7 @@ def read_all(files: list[Path]) -> list[Launch]:
         else:
             launches = read(file)
         if not launches:
-            raise TraceError(f"{file} holds no launch: ncu profiled none", "see what it printed: was a kernel matched?")
+            raise TraceError(f"{file} holds no launch: ncu profiled none", "check its output: did a kernel match?")
         merge(found, launches)
     return list(found.values())
 
@@ -148,7 +148,7 @@ def attach(connection: duckdb.DuckDBPyConnection, store: Path, source: Source) -
         ) from None
     columns = {table: found.get(table, set()) for table in TABLES}
     if not all(columns.values()) or not database.has_tables_only(connection, "ncu"):
-        raise TraceError(f"{store} is no file that ncu import wrote", "nsys-insight ncu import FILE.ncu-rep")
+        raise TraceError(f"{store} is not a file that ncu import wrote", "nsys-insight ncu import FILE.ncu-rep")
     relations = {table: f"ncu.main.{identifier(table)}" for table in TABLES}
     return Source(source.relations | relations, source.columns | columns, source.extents)
 

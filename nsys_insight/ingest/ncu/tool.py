@@ -40,7 +40,9 @@ def newest_ncu() -> Path:
         path = path / _EXECUTABLE if path.is_dir() else path
         if os.access(path, os.X_OK):
             return path
-        raise ToolError(f"${NCU_VARIABLE} is {chosen}, which is no ncu", "set it to the ncu executable or its folder")
+        raise ToolError(
+            f"${NCU_VARIABLE} is {chosen}, which is not an ncu", "set it to the ncu executable or its folder"
+        )
     on_path = shutil.which("ncu")
     if on_path:
         return Path(on_path)
@@ -94,7 +96,7 @@ def run(command: list[str]) -> None:
     if "No kernels were profiled" in output:
         raise ToolError(
             "ncu profiled no kernel: none of the launches matched",
-            "the program may not repeat what the trace shows: look at its names with --set basic and no filter",
+            "the program may not run the same kernels as in the trace: list them with --set basic and no filter",
         )
 
 
@@ -102,8 +104,9 @@ def permission() -> ToolError:
     """The error of a user who may not read the GPU's counters, with the two known remedies."""
     return ToolError(
         f"this user may not read the GPU's performance counters ({_PERMISSION})",
-        "run the command as root (sudo, or docker run --cap-add=SYS_ADMIN); or let an administrator allow everybody: "
-        "write 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' to a file in /etc/modprobe.d, and reboot",
+        "run the command as root (sudo, or docker run --cap-add=SYS_ADMIN); or have an administrator allow "
+        "all users: write 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' "
+        "to a file in /etc/modprobe.d, and reboot",
     )
 
 

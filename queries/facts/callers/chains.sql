@@ -17,17 +17,21 @@ WITH ranked AS (
             ELSE 8
         END AS turn,
         kind IN ('native', 'entry') AS is_outermost
-    FROM facts.frames
+    FROM facts.api_frames
     WHERE kind NOT IN ('profiler', 'driver', 'runtime', 'unknown')
 ),
-firsts AS (
-    SELECT c.chain_id, min((r.turn * 65536 + CASE WHEN r.is_outermost THEN 65535 - c.depth ELSE c.depth END) * 4294967296 + c.frame_id) AS first
-    FROM facts.chain_frames AS c
+numbered AS (
+    SELECT c.chain_id, (r.turn * 65536 + CASE WHEN r.is_outermost THEN 65535 - c.depth ELSE c.depth END) * 4294967296 + c.frame_id AS number
+    FROM _api_chains AS c
     JOIN ranked AS r USING (frame_id)
-    WHERE c.of = 'api'
-    GROUP BY c.chain_id
+),
+firsts AS (
+    SELECT chain_id, min(number) AS first, bit_xor(hash(number)) AS signature, count(*) AS frames
+    FROM numbered
+    GROUP BY chain_id
 )
 SELECT
     chain_id, (first & 4294967295)::INTEGER AS frame_id,
-    CASE WHEN (first >> 48) IN (2, 3) THEN 65535 - (first >> 32 & 65535) ELSE first >> 32 & 65535 END::USMALLINT AS depth
+    CASE WHEN (first >> 48) IN (2, 3) THEN 65535 - (first >> 32 & 65535) ELSE first >> 32 & 65535 END::USMALLINT AS depth,
+    hash(signature, frames) AS signature
 FROM firsts;

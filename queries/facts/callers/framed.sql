@@ -1,7 +1,7 @@
 -- Frames of one name are one place. nsys 2022 has the chain of a call in a row of its own (event class 67) with the call's id. Where Python itself gave a backtrace of a call, that counts.
 INSERT INTO facts.call_places BY NAME
 SELECT min(frame_id)::INTEGER AS place_id, name
-FROM facts.frames SEMI JOIN facts.callers USING (frame_id)
+FROM facts.api_frames SEMI JOIN facts.callers USING (frame_id)
 GROUP BY name;
 
 INSERT INTO facts.called_from BY NAME
@@ -22,5 +22,5 @@ SELECT o.process_id, o.correlation_id, o.chain_id, p.place_id
 FROM once AS o
 JOIN facts.callers AS c USING (chain_id)
 JOIN (
-    SELECT f.frame_id, p.place_id FROM facts.frames AS f JOIN facts.call_places AS p USING (name)
+    SELECT f.frame_id, p.place_id FROM facts.api_frames AS f JOIN facts.call_places AS p USING (name)
 ) AS p USING (frame_id);

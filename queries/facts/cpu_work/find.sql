@@ -31,8 +31,8 @@ sampled AS (
 ),
 frames AS MATERIALIZED (
     SELECT c.chain_id AS sample_id, c.depth, f.name, f.function, f.module, f.kind, f.activity
-    FROM facts.chain_frames AS c
-    JOIN facts.frames AS f USING (frame_id)
+    FROM facts.cpu_chains AS c
+    JOIN facts.cpu_frames AS f USING (frame_id)
     WHERE c.of = 'sample' AND c.chain_id IN (SELECT sample_id FROM sampled)
 ),
 told AS (

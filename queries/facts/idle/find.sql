@@ -40,12 +40,12 @@ DELETE FROM internal.idle_found AS g USING internal.idle_near AS n WHERE g.host 
 
 INSERT INTO internal.idle_found BY NAME
 SELECT * EXCLUDE (turn_end_ns, is_held) REPLACE (
-    least(end_ns, turn_end_ns) AS end_ns, CASE WHEN is_held THEN 'profiler' ELSE host END AS host
+    least(end_ns, turn_end_ns) AS end_ns, CASE WHEN is_held THEN idle_host('profiler') ELSE host END AS host
 )
 FROM internal.idle_near
 UNION ALL BY NAME
 SELECT g.* EXCLUDE (turn_end_ns, is_held, slice) REPLACE (
-    t.start_ns AS start_ns, least(g.end_ns, t.end_ns) AS end_ns, CASE WHEN t.is_held THEN 'profiler' ELSE g.host END AS host
+    t.start_ns AS start_ns, least(g.end_ns, t.end_ns) AS end_ns, CASE WHEN t.is_held THEN idle_host('profiler') ELSE g.host END AS host
 )
 FROM (
     SELECT *, unnest(range(turn_end_ns // 1000000, end_ns // 1000000 + 1)) AS slice FROM internal.idle_near WHERE end_ns > turn_end_ns

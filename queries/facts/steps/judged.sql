@@ -84,10 +84,10 @@ phased AS (
 SELECT
     step, phase, phase = 'steady' AND is_unlike AS is_outlier,
     CASE
-        WHEN is_called_warm_up THEN 'in a range that is called warm-up'
-        WHEN phase = 'prefill' THEN 'about as many operations as a step, but other ones that take longer'
+        WHEN is_called_warm_up THEN 'in a range named warm-up'
+        WHEN phase = 'prefill' THEN 'about as many operations as a step, but different ones that take longer'
         WHEN phase = 'other' THEN 'not the operations of a step'
-        WHEN phase = 'tail' THEN 'no step follows, so its end is that of its last operation'
+        WHEN phase = 'tail' THEN 'no step follows, so it ends with its last operation'
         WHEN phase = 'warm-up' OR is_unlike THEN nullif(differs, '')
     END AS reason,
     CASE WHEN host_start_ns > -9223372036854775807 THEN host_start_ns ELSE (SELECT min(start_ns) FROM wall) END AS host_start_ns,
@@ -117,18 +117,19 @@ GROUP BY ALL;
 INSERT INTO facts.step_launches BY NAME
 SELECT
     s.step,
-    count(*) AS launch_calls,
-    count(*) FILTER (l.is_graph) AS graph_launches,
-    sum(l.start_ns - l.call_ns)::BIGINT AS launch_queue_ns,
-    coalesce(sum(l.start_ns - l.returned_ns) FILTER (l.start_ns > l.returned_ns), 0)::BIGINT AS queue_ns
+    sum(l.launch_calls)::BIGINT AS launch_calls,
+    sum(l.graph_launches)::BIGINT AS graph_launches,
+    sum(l.launch_queue_ns)::BIGINT AS launch_queue_ns,
+    coalesce(sum(l.queue_ns), 0)::BIGINT AS queue_ns
 FROM (
-    SELECT piece, call_ns, returned_ns, start_ns, false AS is_graph
-    FROM internal.step_owned WHERE kind = 'kernel' AND call_group = 'launch'
+    SELECT piece, launches AS launch_calls, 0 AS graph_launches, launch_queue_ns, queue_ns
+    FROM internal.step_work WHERE launches > 0
     UNION ALL
-    SELECT piece, min(call_ns), min(returned_ns), min(start_ns), true
+    SELECT piece, 1, 1, min(start_ns) - min(call_ns), greatest(min(start_ns) - min(returned_ns), 0)
     FROM internal.step_owned WHERE kind IN ('kernel', 'graph') AND call_group = 'graph launch'
     GROUP BY piece, correlation_id
+    HAVING min(start_ns) >= min(call_ns)
 ) AS l
 JOIN internal.step_numbered AS s USING (piece)
-WHERE s.phase = 'steady' AND l.start_ns >= l.call_ns
+WHERE s.phase = 'steady'
 GROUP BY s.step;

@@ -27,7 +27,7 @@ SELECT
         WHEN step_count >= $medium_steps AND share >= $medium THEN 'medium'
         ELSE 'low'
     END AS confidence,
-    coalesce($reason, step_count || ' repetitions hold ' || round(100 * share, 1) || ' % of the stream''s GPU time from the first to the last') AS reason,
+    coalesce($reason, step_count || ' repetitions hold ' || round(100 * share, 1) || ' % of the stream''s GPU time between the first and the last') AS reason,
     $process::BIGINT AS process_id,
     found.*,
     coalesce($tokens / nullif(step_count, 0), $tokens_per_step)::DOUBLE AS tokens_per_step,

@@ -1,7 +1,12 @@
 -- The GPU time of what is launched inside the ranges, from the first to the last of them, and in all.
+WITH launched AS NOT MATERIALIZED (
+    SELECT call_ns AS start_ns, call_ns AS end_ns, end_ns - start_ns AS gpu_ns FROM internal.step_launched
+),
+ranges AS (
+    FROM internal.step_ranges
+)
 SELECT
-    coalesce(sum(o.end_ns - o.start_ns) FILTER (o.call_ns < r.end_ns), 0)::BIGINT AS inside_ns,
-    coalesce(sum(o.end_ns - o.start_ns) FILTER (o.call_ns < (SELECT max(end_ns) FROM internal.step_ranges)), 0)::BIGINT AS around_ns,
-    (SELECT coalesce(sum(end_ns - start_ns), 0)::BIGINT FROM internal.step_launched) AS all_ns
-FROM internal.step_launched AS o
-ASOF JOIN internal.step_ranges AS r ON r.start_ns <= o.call_ns
+    (SELECT coalesce(sum(gpu_ns), 0)::BIGINT FROM whole_in('launched', 'ranges')) AS inside_ns,
+    coalesce(sum(gpu_ns) FILTER (start_ns >= first_ns AND start_ns < last_ns), 0)::BIGINT AS around_ns,
+    coalesce(sum(gpu_ns), 0)::BIGINT AS all_ns
+FROM launched, (SELECT min(start_ns) AS first_ns, max(end_ns) AS last_ns FROM ranges)

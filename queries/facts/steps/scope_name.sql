@@ -1,1 +1,1 @@
-SELECT nvtx FROM scope
+SELECT nvtx, is_of_steps_alone FROM scope

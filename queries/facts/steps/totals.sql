@@ -81,8 +81,12 @@ SELECT
     count(*) FILTER (kind = 'H2D') AS h2d_copies,
     coalesce(sum(size_bytes) FILTER (kind = 'H2D'), 0)::BIGINT AS h2d_bytes,
     count(*) FILTER (kind = 'D2H') AS d2h_copies,
-    coalesce(sum(size_bytes) FILTER (kind = 'D2H'), 0)::BIGINT AS d2h_bytes
-FROM internal.step_owned
+    coalesce(sum(size_bytes) FILTER (kind = 'D2H'), 0)::BIGINT AS d2h_bytes,
+    -- Kernels by launch calls of their own, for `facts.step_launches`.
+    count(*) FILTER (is_launched) AS launches,
+    sum(start_ns - call_ns) FILTER (is_launched) AS launch_queue_ns,
+    sum(start_ns - returned_ns) FILTER (is_launched AND start_ns > returned_ns) AS queue_ns
+FROM (SELECT *, kind = 'kernel' AND call_group = 'launch' AND start_ns >= call_ns AS is_launched FROM internal.step_owned)
 GROUP BY piece;
 
 CREATE OR REPLACE TABLE internal.step_busy AS

@@ -29,12 +29,12 @@ SELECT
             || ' late in ' || c.text
             || CASE c.cause
                 WHEN 'host' THEN ': ' || coalesce(c.host, 'its host') || coalesce(' in ' || c.place, '')
-                WHEN 'gpu' THEN ': its GPU works ' || format('{:.2g}', c.busy_ratio) || ' times as long'
+                WHEN 'gpu' THEN ': its GPU is busy ' || format('{:.2g}', c.busy_ratio) || ' times as long'
                 ELSE ''
             END || '; ' || (SELECT text FROM _others_wait)
-        WHEN 'moving' THEN 'now this one is late and now that; a rank waits ' || time_text(o.waiting_ns) || ' a ' || r.unit || ' in the mean'
-        ELSE CASE WHEN r.stages IS NULL THEN 'none makes the others wait by enough to be named'
-            ELSE 'stages of a pipeline, none of which is later than usual by enough to be named' END
+        WHEN 'moving' THEN 'a different rank is late from step to step; a rank waits ' || time_text(o.waiting_ns) || ' per ' || r.unit || ' on average'
+        ELSE CASE WHEN r.stages IS NULL THEN 'none makes the others wait long enough to report'
+            ELSE 'stages of a pipeline, none of which is later than usual by enough to report' END
     END AS sentence,
     [said FOR said IN [r.pipeline, r.clock, r.doubled, r.missing, r.unmatched] IF said IS NOT NULL] AS notes
 FROM rank_run AS r, chosen AS c, late AS l, others AS o

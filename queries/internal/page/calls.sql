@@ -1,6 +1,9 @@
--- What the threads that launch do in a window: their CUDA calls, the longest if there are too many to draw.
-SELECT process_id, thread_id, start_ns, end_ns, call_group, name
-FROM outer_api_calls
-WHERE start_ns < $to_ns AND end_ns > $from_ns
-ORDER BY duration_ns DESC, start_ns, process_id, thread_id, name
+-- What the threads that launch do in windows of time: their CUDA calls, the longest if there are too many to draw.
+WITH windows AS (
+    SELECT unnest($starts)::BIGINT AS from_ns, unnest($ends)::BIGINT AS to_ns
+)
+SELECT c.process_id, c.thread_id, c.start_ns, c.end_ns, c.call_group, c.name
+FROM outer_api_calls AS c
+JOIN windows AS w ON c.start_ns < w.to_ns AND c.end_ns > w.from_ns
+ORDER BY c.duration_ns DESC, c.start_ns, c.process_id, c.thread_id, c.name, w.from_ns
 LIMIT $most + 1

@@ -1,9 +1,12 @@
--- What runs on the GPUs in a window, the first ones first; one more than can be drawn tells that there are more.
+-- What runs on the GPUs in windows of time, the first ones first; one more than can be drawn tells that there are more.
+WITH windows AS (
+    SELECT unnest($starts)::BIGINT AS from_ns, unnest($ends)::BIGINT AS to_ns
+)
 SELECT
-    o.process_id, o.device_id, o.stream_id, o.start_ns, greatest(o.start_ns, o.end_ns) AS end_ns, o.kind,
+    o.process_id, o.device_id, o.stream_id, o.start_ns, greatest(o.start_ns, o.end_ns) AS end_ns, o.kind, o.name_id,
     coalesce(n.family, o.kind) AS family, coalesce(n.name, o.label, '(no name)') AS name, o.size_bytes
 FROM gpu_ops AS o
+JOIN windows AS w ON o.start_ns < w.to_ns AND o.end_ns > w.from_ns
 LEFT JOIN kernel_names AS n USING (name_id)
-WHERE o.start_ns < $to_ns AND o.end_ns > $from_ns
-ORDER BY o.start_ns, end_ns, o.process_id, o.device_id, o.stream_id, name
+ORDER BY o.start_ns, end_ns, o.process_id, o.device_id, o.stream_id, name, w.from_ns
 LIMIT $most + 1

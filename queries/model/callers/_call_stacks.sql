@@ -2,29 +2,27 @@
 -- Python's or a library's; each list of frames gets its text once.
 CREATE MACRO _call_stacks(most) AS TABLE
 WITH kept AS (
-    SELECT frame_id, name FROM facts.frames WHERE kind IN ('python', 'operator', 'native', 'entry', 'program', 'library')
+    SELECT frame_id FROM facts.api_frames WHERE kind IN ('python', 'operator', 'native', 'entry', 'program', 'library')
 ),
-chains AS MATERIALIZED (
-    SELECT chain_id, list_slice(stack, 1, most) AS stack
-    FROM (
-        SELECT c.chain_id, list(f.frame_id ORDER BY f.depth) AS stack
-        FROM facts.callers AS c
-        JOIN facts.chain_frames AS f ON f.of = 'api' AND f.chain_id = c.chain_id AND f.depth >= c.depth
-        WHERE f.depth = c.depth OR f.frame_id IN (SELECT frame_id FROM kept)
-        GROUP BY c.chain_id
-    )
+-- nsys writes a chain for each call; few differ.
+alike AS MATERIALIZED (
+    SELECT signature, min(chain_id) AS chain_id FROM facts.callers GROUP BY signature
 ),
-stacks AS MATERIALIZED (
-    SELECT stack, row_number() OVER () AS stack_id FROM (SELECT DISTINCT stack FROM chains)
+stacks AS (
+    SELECT s.signature, list(f.frame_id ORDER BY f.depth) AS frames
+    FROM alike AS s
+    JOIN facts.callers AS c USING (chain_id)
+    JOIN _api_chains AS f ON f.chain_id = c.chain_id AND f.depth >= c.depth
+    WHERE f.depth = c.depth OR f.frame_id IN (FROM kept)
+    GROUP BY s.signature
 ),
-texts AS (
-    SELECT s.stack_id, string_agg(f.name, ' < ' ORDER BY s.number) AS name
-    FROM (SELECT stack_id, unnest(stack) AS frame_id, unnest(range(len(stack))) AS number FROM stacks) AS s
-    JOIN facts.frames AS f USING (frame_id)
-    GROUP BY s.stack_id
+texts AS MATERIALIZED (
+    SELECT s.signature, string_agg(f.name, ' < ' ORDER BY s.number) AS name
+    FROM (SELECT signature, unnest(frames[1:most]) AS frame_id, unnest(range(least(len(frames), most))) AS number FROM stacks) AS s
+    JOIN facts.api_frames AS f USING (frame_id)
+    GROUP BY s.signature
 )
 SELECT p.process_id, p.correlation_id, coalesce(t.name, p.name) AS name
 FROM call_places AS p
-LEFT JOIN chains AS c USING (chain_id)
-LEFT JOIN stacks AS s USING (stack)
-LEFT JOIN texts AS t USING (stack_id);
+LEFT JOIN facts.callers AS c USING (chain_id)
+LEFT JOIN texts AS t USING (signature);

@@ -6,7 +6,7 @@ CREATE MACRO _frame_kind(function, module) AS CASE
     WHEN regexp_matches(module, '(?i)^libToolsInjection|^libcupti|^libInterceptorInjection|^libnvperf|nsight|^libnsys') THEN 'profiler'
     WHEN regexp_matches(module, '(?i)^libcuda\.so|^libcuda\.dylib|^nvcuda|^libnvidia-') THEN 'driver'
     WHEN regexp_matches(module, '(?i)^libcudart|^cudart') OR regexp_matches(function, '^(static )?(cudaError(_t|_enum)? )?cuda[A-Z]\w*\s*(<|\(|$)|^libcudart_static|^cu[A-Z]\w+$|^__device_stub__|^__cuda\w+$') THEN 'runtime'
-    WHEN regexp_matches(module, '^\[.*\]$|^$') AND function IS NULL THEN 'unknown'
+    WHEN regexp_matches(coalesce(module, ''), '^\[.*\]$|^$') AND function IS NULL THEN 'unknown'
     WHEN regexp_matches(function, '^at::_ops::') THEN 'operator'
     WHEN regexp_matches(function, '^(\w[\w:<>,&* ]* )?at::native::') THEN 'native'
     WHEN regexp_matches(function, '^(cublas(Lt|Xt)?|cudnn|cufft|cusolver|cusparse(Lt)?|curand|cutensor|nccl|nvjpeg|npp)[A-Z]\w*$') THEN 'entry'

@@ -1,7 +1,7 @@
 CREATE VIEW _gpu_reach AS
 FROM facts.gpu_reach;
 
-COMMENT ON VIEW _gpu_reach IS 'The operations of `_gpu_work`, each with the latest end of those before it: from this follow busy time and gaps in one pass.';
+COMMENT ON VIEW _gpu_reach IS 'The operations of `_gpu_work`, each with the latest end of those before it: busy time and gaps follow from this in one pass.';
 COMMENT ON COLUMN _gpu_reach.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
 COMMENT ON COLUMN _gpu_reach.start_ns IS 'When the operation started on the GPU';
 COMMENT ON COLUMN _gpu_reach.end_ns IS 'When it ended; never before its start';

@@ -25,12 +25,12 @@ SELECT
 FROM ops
 WHERE is_gpu_in_scope(gpu_id);
 
-COMMENT ON VIEW _gpu_work IS 'All that kept the GPUs in scope busy, also what a scope leaves out (other NVTX ranges, processes, streams, times): from this follows when a GPU was idle.';
+COMMENT ON VIEW _gpu_work IS 'Everything that kept the GPUs in scope busy, including what a scope leaves out (other NVTX ranges, processes, streams, times): when a GPU was idle follows from this.';
 COMMENT ON COLUMN _gpu_work.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
 COMMENT ON COLUMN _gpu_work.start_ns IS 'When the operation started on the GPU';
 COMMENT ON COLUMN _gpu_work.end_ns IS 'When it ended; never before its start';
 COMMENT ON COLUMN _gpu_work.name_id IS 'A kernel''s name, in `strings` and `kernel_names`; NULL for the others';
-COMMENT ON COLUMN _gpu_work.label IS 'What the others are called: H2D copy, memset, graph 4';
+COMMENT ON COLUMN _gpu_work.label IS 'The name of other operations: H2D copy, memset, graph 4';
 COMMENT ON COLUMN _gpu_work.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN _gpu_work.correlation_id IS 'Joins with `_host_activity`, together with process_id';
 COMMENT ON COLUMN _gpu_work.copy_kind IS 'H2D, D2H, D2D, …: the direction of a copy; NULL for the others';

@@ -7,7 +7,7 @@ COMMENT ON COLUMN _operation_counts.process_id IS 'Operating system''s process i
 COMMENT ON COLUMN _operation_counts.device_id IS 'CUDA device number';
 COMMENT ON COLUMN _operation_counts.stream_id IS 'CUDA stream id';
 COMMENT ON COLUMN _operation_counts.name_id IS 'A kernel''s name, in `strings` and `kernel_names`';
-COMMENT ON COLUMN _operation_counts.label IS 'What else than a kernel it is, as in `gpu_ops`';
+COMMENT ON COLUMN _operation_counts.label IS 'What it is, if not a kernel, as in `gpu_ops`';
 COMMENT ON COLUMN _operation_counts.operations IS 'Operations';
 COMMENT ON COLUMN _operation_counts.called IS 'Kernels among them whose launch call is in the trace';
 COMMENT ON COLUMN _operation_counts.gpu_ns IS 'Sum of their durations';

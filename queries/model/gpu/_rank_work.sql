@@ -1,7 +1,7 @@
 CREATE VIEW _rank_work AS
 FROM facts.rank_work;
 
-COMMENT ON VIEW _rank_work IS 'What a process that communicates ran on its GPU beside the kernels of NCCL.';
+COMMENT ON VIEW _rank_work IS 'What a process that communicates ran on its GPU other than NCCL kernels.';
 COMMENT ON COLUMN _rank_work.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN _rank_work.gpu_id IS 'The GPU';
 COMMENT ON COLUMN _rank_work.start_ns IS 'When it began on the GPU';

@@ -27,9 +27,9 @@ SELECT
     * EXCLUDE (gpu_id)
 FROM filled;
 
-COMMENT ON VIEW gpu_limits IS 'What an SM of each of the machine''s GPUs can hold at once: as the trace says, else as the catalog says of its compute capability.';
+COMMENT ON VIEW gpu_limits IS 'What an SM of each of the machine''s GPUs can hold at once: from the trace, else from the catalog by compute capability.';
 COMMENT ON COLUMN gpu_limits.gpu_id IS 'The machine''s number of the GPU';
-COMMENT ON COLUMN gpu_limits.model_id IS 'The first GPU of the same model: alike ones share it';
+COMMENT ON COLUMN gpu_limits.model_id IS 'The first GPU of the same model: GPUs of one model share it';
 COMMENT ON COLUMN gpu_limits.gpu IS 'Product name';
 COMMENT ON COLUMN gpu_limits.compute_capability IS 'Compute capability, major.minor';
 COMMENT ON COLUMN gpu_limits.sm_count IS 'Streaming multiprocessors';

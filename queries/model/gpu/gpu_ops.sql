@@ -15,13 +15,13 @@ SELECT 'graph', start_ns, end_ns, duration_ns, NULL, 'graph ' || graph_id, NULL,
     device_id, stream_id, process_id, correlation_id
 FROM graph_launches;
 
-COMMENT ON VIEW gpu_ops IS 'All that keeps a GPU busy: kernels, copies, memsets and whole-graph launches, one row each.';
+COMMENT ON VIEW gpu_ops IS 'Everything that keeps a GPU busy: kernels, copies, memsets and whole-graph launches, one row each.';
 COMMENT ON COLUMN gpu_ops.kind IS 'kernel, copy, memset or graph';
 COMMENT ON COLUMN gpu_ops.start_ns IS 'When it started on the GPU';
 COMMENT ON COLUMN gpu_ops.end_ns IS 'When it ended on the GPU';
 COMMENT ON COLUMN gpu_ops.duration_ns IS 'end_ns - start_ns';
 COMMENT ON COLUMN gpu_ops.name_id IS 'A kernel''s name, in `strings` and `kernel_names`; NULL for the others';
-COMMENT ON COLUMN gpu_ops.label IS 'What the others are called: H2D copy, memset, graph 4';
+COMMENT ON COLUMN gpu_ops.label IS 'The name of other operations: H2D copy, memset, graph 4';
 COMMENT ON COLUMN gpu_ops.size_bytes IS 'Bytes copied or set';
 COMMENT ON COLUMN gpu_ops.device_id IS 'CUDA device number within the process';
 COMMENT ON COLUMN gpu_ops.stream_id IS 'CUDA stream, numbered by CUPTI';

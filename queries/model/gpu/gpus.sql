@@ -18,7 +18,7 @@ SELECT DISTINCT
     computeCapabilityMajor || '.' || computeCapabilityMinor
 FROM raw.TARGET_INFO_CUDA_GPU;
 
-COMMENT ON VIEW gpus IS 'The machine''s GPUs, also those that the program did not use.';
+COMMENT ON VIEW gpus IS 'The machine''s GPUs, including those that the program did not use.';
 COMMENT ON COLUMN gpus.gpu_id IS 'The machine''s number of the GPU';
 COMMENT ON COLUMN gpus.name IS 'Product name';
 COMMENT ON COLUMN gpus.chip IS 'Chip name';

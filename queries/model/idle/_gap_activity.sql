@@ -1,8 +1,8 @@
 CREATE VIEW _gap_activity AS
 FROM facts.listed_activity;
 
-COMMENT ON VIEW _gap_activity IS 'Of `_host_activity` all that overlaps one of the `longest_gaps` and all calls that launched `_gap_operations`; and more, but not all.';
-COMMENT ON COLUMN _gap_activity.kind IS 'api: a CUDA API call; os: a call of the operating system; profiler: the profiler held the thread up';
+COMMENT ON VIEW _gap_activity IS 'All rows of `_host_activity` that overlap one of the `longest_gaps`, and all calls that launched `_gap_operations`; may contain more.';
+COMMENT ON COLUMN _gap_activity.kind IS 'api: a CUDA API call; os: an operating system call; profiler: the profiler blocked the thread';
 COMMENT ON COLUMN _gap_activity.start_ns IS 'When it began';
 COMMENT ON COLUMN _gap_activity.end_ns IS 'When it was over';
 COMMENT ON COLUMN _gap_activity.name_id IS 'What was called: in `_api_names` and `strings`';

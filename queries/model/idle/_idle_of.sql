@@ -1,6 +1,7 @@
--- The causes of idle time: of gaps of `_idle_time`, each with the window_ns that it lies in, and of those that were cut to it
--- once more on their own. One row per GPU, window, cause and host; `gpu_idle` says what the words mean. Of a late gap, what is
--- before the launch call is CPU work but for the calls in it; of one that was cut these are looked up.
+-- The causes of idle time: of gaps of `_idle_time`, each with the window_ns that it lies in, and of the parts of others that were
+-- cut to theirs. One row per GPU, window, cause and host; `gpu_idle` says what the words mean. Of a late gap, what is before the
+-- launch call is CPU work but for the calls in it; of one that was cut these are looked up. A list of gaps is one row to DuckDB,
+-- which would else take the few gaps for many, and hash all calls.
 CREATE MACRO _idle_of(gaps, cut) AS TABLE
 WITH summed AS (
     SELECT
@@ -9,11 +10,14 @@ WITH summed AS (
         sum(greatest(0, least(call_ns, end_ns) - start_ns)) AS before_ns,
         sum(greatest(0, least(returned_ns, end_ns) - greatest(call_ns, start_ns))) AS call_ns,
         sum(greatest(0, end_ns - greatest(call_ns, returned_ns, start_ns))) AS latency_ns,
-        sum(sync_ns) FILTER (start_ns = gap_ns AND end_ns = gap_end_ns) AS sync_ns,
-        sum(copy_ns) FILTER (start_ns = gap_ns AND end_ns = gap_end_ns) AS copy_ns,
-        sum(alloc_ns) FILTER (start_ns = gap_ns AND end_ns = gap_end_ns) AS alloc_ns,
-        sum(api_ns) FILTER (start_ns = gap_ns AND end_ns = gap_end_ns) AS api_ns
-    FROM query_table(gaps)
+        sum(sync_ns) AS sync_ns, sum(copy_ns) AS copy_ns, sum(alloc_ns) AS alloc_ns, sum(api_ns) AS api_ns
+    FROM (
+        SELECT gpu_id, window_ns, host, is_copy, start_ns, end_ns, call_ns, returned_ns, sync_ns, copy_ns, alloc_ns, api_ns
+        FROM query_table(gaps)
+        UNION ALL
+        SELECT gpu_id, window_ns, host, is_copy, start_ns, end_ns, call_ns, returned_ns, 0, 0, 0, 0
+        FROM query_table(cut)
+    )
     GROUP BY ALL
 ),
 calls AS (
@@ -24,7 +28,7 @@ calls AS (
     UNION ALL
     SELECT p.gpu_id, p.window_ns, c.host::VARCHAR, greatest(0, least(c.end_ns, p.end_ns) - greatest(c.start_ns, p.start_ns))
     FROM query_table(cut) AS p
-    JOIN (FROM facts.idle_calls WHERE gap_ns IN (SELECT gap_ns FROM query_table(cut))) AS c ON c.gpu_id = p.gpu_id AND c.gap_ns = p.gap_ns
+    JOIN (FROM facts.idle_calls WHERE gap_ns IN (SELECT unnest(list(DISTINCT gap_ns)) FROM query_table(cut))) AS c ON c.gpu_id = p.gpu_id AND c.gap_ns = p.gap_ns
 ),
 classed AS (
     SELECT gpu_id, window_ns, host::VARCHAR AS host, idle_ns

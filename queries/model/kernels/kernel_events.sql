@@ -30,7 +30,7 @@ SELECT
     ) AS shape_id
 FROM raw.CUPTI_ACTIVITY_KIND_KERNEL;
 
-COMMENT ON VIEW kernel_events IS 'One row per kernel execution, names as ids: what a query that counts millions of kernels groups by before it joins `strings`.';
+COMMENT ON VIEW kernel_events IS 'One row per kernel execution, with names as ids: for queries that group millions of kernels before they join `strings`.';
 COMMENT ON COLUMN kernel_events.start_ns IS 'When the kernel started on the GPU, in the trace''s time';
 COMMENT ON COLUMN kernel_events.end_ns IS 'When the kernel ended on the GPU';
 COMMENT ON COLUMN kernel_events.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';

@@ -1,7 +1,7 @@
 CREATE VIEW kernel_names AS
 FROM facts.kernel_names;
 
-COMMENT ON VIEW kernel_names IS 'One row per distinct kernel name, with what it does and where it comes from, by the name by queries/catalog.';
+COMMENT ON VIEW kernel_names IS 'One row per distinct kernel name, with what it does and where it comes from, by its name (queries/catalog).';
 COMMENT ON COLUMN kernel_names.name_id IS 'Id of the name, as in `kernels`';
 COMMENT ON COLUMN kernel_names.name IS 'The demangled name';
 COMMENT ON COLUMN kernel_names.family IS 'gemm, attention, norm, rope, activation, elementwise, reduction, copy/cast, gather/scatter, sort/topk, softmax, embedding, comm, quantise, memory, other';

@@ -95,7 +95,7 @@ COMMENT ON COLUMN launch_shapes.max_ns IS 'Longest';
 COMMENT ON COLUMN launch_shapes.blocks_count IS 'Blocks in the grid';
 COMMENT ON COLUMN launch_shapes.threads_per_block IS 'Threads in a block';
 COMMENT ON COLUMN launch_shapes.warps_per_block IS 'Warps in a block';
-COMMENT ON COLUMN launch_shapes.block_slots IS 'Blocks that an SM has room for, whatever they need';
+COMMENT ON COLUMN launch_shapes.block_slots IS 'Blocks that an SM has slots for';
 COMMENT ON COLUMN launch_shapes.blocks_by_warps IS 'Blocks that an SM''s warps allow';
 COMMENT ON COLUMN launch_shapes.blocks_by_registers IS 'Blocks that an SM''s registers allow';
 COMMENT ON COLUMN launch_shapes.blocks_by_shared IS 'Blocks that an SM''s shared memory allows, as the driver divided it from L1 for these launches';

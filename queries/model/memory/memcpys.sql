@@ -23,7 +23,7 @@ LEFT JOIN _enum_words AS s ON s.enum = 'memory' AND s.id = m.srcKind
 LEFT JOIN _enum_words AS d ON d.enum = 'memory' AND d.id = m.dstKind
 LEFT JOIN _enum_words AS u ON u.enum = 'migration' AND u.id = m.migrationCause;
 
-COMMENT ON VIEW memcpys IS 'One row per memory copy that the GPU carried out.';
+COMMENT ON VIEW memcpys IS 'One row per memory copy that the GPU executed.';
 COMMENT ON COLUMN memcpys.start_ns IS 'When the copy started on the GPU';
 COMMENT ON COLUMN memcpys.end_ns IS 'When the copy ended on the GPU';
 COMMENT ON COLUMN memcpys.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
@@ -38,6 +38,6 @@ COMMENT ON COLUMN memcpys.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN memcpys.correlation_id IS 'Joins with `api_calls`, together with process_id';
 COMMENT ON COLUMN memcpys.source_device_id IS 'Device that was read';
 COMMENT ON COLUMN memcpys.target_device_id IS 'Device that was written';
-COMMENT ON COLUMN memcpys.migration_cause IS 'Why unified memory moved: page fault, prefetch (the program asked for it), speculative (the driver did), eviction, access counters, unknown; NULL for all other copies';
+COMMENT ON COLUMN memcpys.migration_cause IS 'Why unified memory moved: page fault, prefetch (requested by the program), speculative (by the driver), eviction, access counters, unknown; NULL for all other copies';
 COMMENT ON COLUMN memcpys.graph_node_id IS 'CUDA graph node that ran the copy; NULL or 0 outside graphs';
 COMMENT ON COLUMN memcpys.copy_count IS 'Copies in this row: more than 1 for batched copies';

@@ -15,7 +15,7 @@ SELECT
 FROM raw.CUPTI_ACTIVITY_KIND_MEMSET AS m
 LEFT JOIN _enum_words AS k ON k.enum = 'memory' AND k.id = m.memKind;
 
-COMMENT ON VIEW memsets IS 'One row per memset that the GPU carried out.';
+COMMENT ON VIEW memsets IS 'One row per memset that the GPU executed.';
 COMMENT ON COLUMN memsets.start_ns IS 'When the memset started on the GPU';
 COMMENT ON COLUMN memsets.end_ns IS 'When the memset ended on the GPU';
 COMMENT ON COLUMN memsets.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';

@@ -7,12 +7,12 @@ UNION ALL
 SELECT 'CPU', start, NULL, NULL, 1, address, NULL, pid_of(globalPid)
 FROM raw.CUDA_UM_CPU_PAGE_FAULT_EVENTS;
 
-COMMENT ON VIEW page_faults IS 'Page faults of unified memory: one row per group of faults of a GPU, or fault of the CPU. Recorded with --cuda-um-gpu-page-faults=true and --cuda-um-cpu-page-faults=true.';
-COMMENT ON COLUMN page_faults.side IS 'Who touched memory that was not there: GPU or CPU';
+COMMENT ON VIEW page_faults IS 'Page faults of unified memory: one row per group of GPU page faults, or per CPU page fault. Recorded with --cuda-um-gpu-page-faults=true and --cuda-um-cpu-page-faults=true.';
+COMMENT ON COLUMN page_faults.side IS 'What touched memory that was not there: GPU or CPU';
 COMMENT ON COLUMN page_faults.start_ns IS 'When the fault happened';
-COMMENT ON COLUMN page_faults.end_ns IS 'When the GPU''s faults were dealt with; NULL for those of the CPU';
+COMMENT ON COLUMN page_faults.end_ns IS 'When the GPU''s faults were handled; NULL for CPU page faults';
 COMMENT ON COLUMN page_faults.duration_ns IS 'end_ns - start_ns';
 COMMENT ON COLUMN page_faults.faults IS 'How many';
 COMMENT ON COLUMN page_faults.address IS 'Where in memory';
-COMMENT ON COLUMN page_faults.device_id IS 'CUDA device number within the process; NULL for those of the CPU';
+COMMENT ON COLUMN page_faults.device_id IS 'CUDA device number within the process; NULL for CPU page faults';
 COMMENT ON COLUMN page_faults.process_id IS 'Operating system''s process id';

@@ -45,11 +45,11 @@ FROM steps AS s
 JOIN periods AS p ON p.gpu_id = s.gpu_id
 WHERE s.step_ns > 0 AND p.period_ns > 0;
 
-COMMENT ON VIEW gpu_samples IS 'One row per GPU and sampling interval, with the metrics that tell what a kernel waits for; only with --gpu-metrics-devices.';
+COMMENT ON VIEW gpu_samples IS 'One row per GPU and sampling interval, with the metrics that show what a kernel waits for; only with --gpu-metrics-devices.';
 COMMENT ON COLUMN gpu_samples.gpu_id IS 'The machine''s GPU, as in `gpus`';
 COMMENT ON COLUMN gpu_samples.start_ns IS 'When the interval began';
 COMMENT ON COLUMN gpu_samples.end_ns IS 'When it ended';
 COMMENT ON COLUMN gpu_samples.sms_active_pct IS 'Share of SMs that had a warp, averaged over the interval';
 COMMENT ON COLUMN gpu_samples.issue_pct IS 'Share of the cycles in which the SMs'' schedulers issued an instruction';
-COMMENT ON COLUMN gpu_samples.tensor_pct IS 'Share of the cycles in which tensor cores worked';
+COMMENT ON COLUMN gpu_samples.tensor_pct IS 'Share of the cycles in which tensor cores were active';
 COMMENT ON COLUMN gpu_samples.dram_pct IS 'Bytes read from and written to the device''s memory, as a share of its peak';

@@ -57,7 +57,7 @@ COMMENT ON COLUMN _ncu_shapes.dram_pct IS 'DRAM throughput, of its peak';
 COMMENT ON COLUMN _ncu_shapes.l2_pct IS 'L2 throughput, of its peak';
 COMMENT ON COLUMN _ncu_shapes.l1_pct IS 'L1 throughput, of its peak';
 COMMENT ON COLUMN _ncu_shapes.bound IS 'What bounds it, as in `ncu_kernels`';
-COMMENT ON COLUMN _ncu_shapes.memory_level IS 'Which part of memory it uses most, as in `ncu_kernels`; says something of kernels that memory bounds';
+COMMENT ON COLUMN _ncu_shapes.memory_level IS 'Which part of memory it uses most, as in `ncu_kernels`; meaningful for memory-bound kernels';
 COMMENT ON COLUMN _ncu_shapes.dram_bytes IS 'Bytes read from DRAM and written to it, of one launch';
 COMMENT ON COLUMN _ncu_shapes.launches IS 'The launches profiled, in `ncu_launches`';
 COMMENT ON COLUMN _ncu_shapes.theoretical_occupancy_pct IS 'Theoretical occupancy by ncu';

@@ -87,7 +87,7 @@ SELECT
     CASE
         WHEN regexp_matches(kernel, '(?i)warpspecialized_?cooperative|ws_?coop|_coop') THEN 'cooperative'
         WHEN regexp_matches(kernel, '(?i)warpspecialized_?pingpong|pingpong') THEN 'pingpong'
-        WHEN regexp_matches(kernel, '(?i)warpspecialized') THEN 'warp-specialised'
+        WHEN regexp_matches(kernel, '(?i)warpspecialized') THEN 'warp-specialized'
         WHEN regexp_matches(kernel, '(?i)stream_?k') THEN 'stream-K'
         WHEN regexp_matches(kernel, '(?i)split_?k') THEN 'split-K'
     END AS name_schedule,
@@ -100,7 +100,7 @@ FROM derived
 -- What bounds a kernel is said of all its launches that are alike, by their means: as in `_ncu_shapes`, which others read.
 WINDOW alike AS (PARTITION BY kernel_key(kernel), grid_x, grid_y, grid_z, block_x, block_y, block_z);
 
-COMMENT ON VIEW ncu_kernels IS 'One row per launch that ncu profiled, with the metrics that matter as columns and what they say: what bounds it, what limits occupancy, why warps wait.';
+COMMENT ON VIEW ncu_kernels IS 'One row per launch that ncu profiled, with the important metrics as columns and what they mean: what bounds it, what limits occupancy, why warps wait.';
 COMMENT ON COLUMN ncu_kernels.launch IS 'The launch, in `ncu_launches`';
 COMMENT ON COLUMN ncu_kernels.report IS 'The file that it comes from';
 COMMENT ON COLUMN ncu_kernels.ncu_id IS 'ncu''s number of it in that report';
@@ -122,8 +122,8 @@ COMMENT ON COLUMN ncu_kernels.block_z IS 'Threads in a block, z';
 COMMENT ON COLUMN ncu_kernels.blocks_count IS 'Blocks in the grid';
 COMMENT ON COLUMN ncu_kernels.threads_per_block IS 'Threads in a block';
 COMMENT ON COLUMN ncu_kernels.warps_per_block_ratio IS 'Warps in a block';
-COMMENT ON COLUMN ncu_kernels.duration_ns IS 'How long it ran under ncu, which serialises kernels and may set other clocks: `gpu__time_duration.sum`';
-COMMENT ON COLUMN ncu_kernels.bound IS 'Of all launches of the kernel with this grid and block, by their means. compute: SM more than 20 points above memory; memory: the reverse; latency: both below 40 %; balanced: both above 60 %, near the peak; else unknown: `sm__throughput.avg.pct_of_peak_sustained_elapsed`, `gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed`';
+COMMENT ON COLUMN ncu_kernels.duration_ns IS 'How long it ran under ncu, which serializes kernels and may set other clocks: `gpu__time_duration.sum`';
+COMMENT ON COLUMN ncu_kernels.bound IS 'For all launches of the kernel with this grid and block, by their means. compute: SM more than 20 points above memory; memory: the reverse; latency: both below 40 %; balanced: both above 60 %, near the peak; else unknown: `sm__throughput.avg.pct_of_peak_sustained_elapsed`, `gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed`';
 COMMENT ON COLUMN ncu_kernels.memory_level IS 'Which part of the memory system bounds a memory-bound kernel: DRAM (above 70 %), L2 misses (hits below 50 % and DRAM above 40 %), L2 (L1 hits below 20 %, L2 hits of 50 % or more), L1';
 COMMENT ON COLUMN ncu_kernels.sm_pct IS 'SM throughput, share of its peak: `sm__throughput.avg.pct_of_peak_sustained_elapsed`';
 COMMENT ON COLUMN ncu_kernels.memory_pct IS 'Throughput of the busiest part of the memory system, share of its peak: `gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed`';
@@ -137,13 +137,13 @@ COMMENT ON COLUMN ncu_kernels.dram_bytes_per_s IS 'DRAM traffic: `dram__bytes.su
 COMMENT ON COLUMN ncu_kernels.fp32_flop_per_s IS 'fp32 operations outside the tensor cores, a multiply-add as two: `smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed`, `smsp__sass_thread_inst_executed_op_fadd_pred_on.sum.per_cycle_elapsed`, `smsp__sass_thread_inst_executed_op_fmul_pred_on.sum.per_cycle_elapsed`';
 COMMENT ON COLUMN ncu_kernels.fp32_pct IS 'The same as a share of what the SMs can do in a cycle: `smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed`';
 COMMENT ON COLUMN ncu_kernels.fp32_flop_per_byte_ratio IS 'Arithmetic intensity: fp32 operations outside the tensor cores per byte of DRAM traffic';
-COMMENT ON COLUMN ncu_kernels.load_sectors_per_request_ratio IS 'Sectors of 32 bytes per request of a warp for global loads: 4 where 32 threads load neighbouring 4-byte values, 16 with 16-byte values: `l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum`, `l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum`';
+COMMENT ON COLUMN ncu_kernels.load_sectors_per_request_ratio IS 'Sectors of 32 bytes per request of a warp for global loads: 4 where 32 threads load neighboring 4-byte values, 16 with 16-byte values: `l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum`, `l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum`';
 COMMENT ON COLUMN ncu_kernels.load_bytes_per_sector_ratio IS 'Bytes that threads use of the 32 of a loaded sector; NULL without loads: `smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio`';
 COMMENT ON COLUMN ncu_kernels.load_bytes_per_thread_ratio IS 'Bytes that a thread loads at once: 4 is a scalar float, 16 a 128-bit vector';
 COMMENT ON COLUMN ncu_kernels.store_sectors_per_request_ratio IS 'The same for global stores: `l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum`, `l1tex__t_requests_pipe_lsu_mem_global_op_st.sum`';
 COMMENT ON COLUMN ncu_kernels.store_bytes_per_sector_ratio IS 'Bytes that threads write of the 32 of a stored sector; NULL without stores: `smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio`';
 COMMENT ON COLUMN ncu_kernels.reread_ratio IS 'Bytes of the sectors that loads looked up in L1 as a multiple of what was read from DRAM: `dram__bytes_read.sum`';
-COMMENT ON COLUMN ncu_kernels.l1_passes_pct IS 'Passes of the data stage that L1 and shared memory have in common, share of its peak: `l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed`';
+COMMENT ON COLUMN ncu_kernels.l1_passes_pct IS 'Passes of the data stage that L1 and shared memory share, share of its peak: `l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed`';
 COMMENT ON COLUMN ncu_kernels.bank_conflicts_count IS 'Bank conflicts in shared memory: `l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum`';
 COMMENT ON COLUMN ncu_kernels.shared_wavefronts_count IS 'Passes that shared memory needed for all its requests: `l1tex__data_pipe_lsu_wavefronts_mem_shared.sum`';
 COMMENT ON COLUMN ncu_kernels.spill_sectors_count IS 'Sectors of local memory traffic: `l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum`, `l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum`';
@@ -154,7 +154,7 @@ COMMENT ON COLUMN ncu_kernels.sm_count IS 'Streaming multiprocessors: `launch__s
 COMMENT ON COLUMN ncu_kernels.waves_per_sm_ratio IS 'How often the grid fills the GPU: `launch__waves_per_multiprocessor`';
 COMMENT ON COLUMN ncu_kernels.theoretical_occupancy_pct IS 'Warps that fit on an SM at once, share of the most: `sm__maximum_warps_per_active_cycle_pct`';
 COMMENT ON COLUMN ncu_kernels.occupancy_pct IS 'Warps that were on an SM, share of the most: `sm__warps_active.avg.pct_of_peak_sustained_active`';
-COMMENT ON COLUMN ncu_kernels.occupancy_limit IS 'What limits blocks per SM: warps (no room for more, whatever else), registers, shared memory, blocks: `launch__occupancy_limit_registers`, `launch__occupancy_limit_shared_mem`, `launch__occupancy_limit_warps`, `launch__occupancy_limit_blocks`';
+COMMENT ON COLUMN ncu_kernels.occupancy_limit IS 'What limits blocks per SM: warps (no room for more), registers, shared memory, blocks: `launch__occupancy_limit_registers`, `launch__occupancy_limit_shared_mem`, `launch__occupancy_limit_warps`, `launch__occupancy_limit_blocks`';
 COMMENT ON COLUMN ncu_kernels.blocks_per_sm IS 'Blocks that fit on an SM at once';
 COMMENT ON COLUMN ncu_kernels.active_warps_ratio IS 'Warps on an SM, on average: `sm__warps_active.avg.per_cycle_active`';
 COMMENT ON COLUMN ncu_kernels.eligible_warps_ratio IS 'Warps of a scheduler that could issue, on average: `smsp__warps_eligible.avg.per_cycle_active`';
@@ -174,9 +174,9 @@ COMMENT ON COLUMN ncu_kernels.stall_barrier_pct IS 'Share of a warp''s time in w
 COMMENT ON COLUMN ncu_kernels.stall_wait_pct IS 'Share of a warp''s time in which it waited for a fixed latency: `smsp__average_warps_issue_stalled_wait_per_issue_active.ratio`';
 COMMENT ON COLUMN ncu_kernels.stall_math_pipe_pct IS 'Share of a warp''s time in which it waited for a busy pipe: `smsp__average_warps_issue_stalled_math_pipe_throttle_per_issue_active.ratio`';
 COMMENT ON COLUMN ncu_kernels.stall_memory_pct IS 'Share of a warp''s time in which it waited for global or local memory, or a place in its queue: long_scoreboard, lg_throttle, drain, tex_throttle: `smsp__average_warps_issue_stalled_lg_throttle_per_issue_active.ratio`';
-COMMENT ON COLUMN ncu_kernels.stall_shared_pct IS 'The same of shared memory: short_scoreboard, mio_throttle: `smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio`';
-COMMENT ON COLUMN ncu_kernels.stall_exchange_pct IS 'The same of shared memory and barriers: what threads wait for that exchange values';
-COMMENT ON COLUMN ncu_kernels.top_stall IS 'The reason for which warps waited longest';
+COMMENT ON COLUMN ncu_kernels.stall_shared_pct IS 'The same for shared memory: short_scoreboard, mio_throttle: `smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio`';
+COMMENT ON COLUMN ncu_kernels.stall_exchange_pct IS 'The same for shared memory and barriers: the waits of threads that exchange values';
+COMMENT ON COLUMN ncu_kernels.top_stall IS 'The reason that warps waited for longest';
 COMMENT ON COLUMN ncu_kernels.top_stall_pct IS 'Its share of a warp''s time';
 COMMENT ON COLUMN ncu_kernels.divergence_pct IS 'Threads of a warp that do not take part in an instruction, on average: `smsp__thread_inst_executed_per_inst_executed.ratio`';
 COMMENT ON COLUMN ncu_kernels.branch_uniform_pct IS 'Branches on which a warp agreed: `smsp__sass_average_branch_targets_threads_uniform.pct`';
@@ -187,5 +187,5 @@ COMMENT ON COLUMN ncu_kernels.name_arch IS 'Architecture in the name of a librar
 COMMENT ON COLUMN ncu_kernels.name_tile IS 'Tile in the name, M x N (x K)';
 COMMENT ON COLUMN ncu_kernels.name_stages IS 'Pipeline stages in the name';
 COMMENT ON COLUMN ncu_kernels.name_alignment IS 'Alignment in elements in the name';
-COMMENT ON COLUMN ncu_kernels.name_schedule IS 'cooperative, pingpong, warp-specialised, split-K, stream-K, if the name says so';
+COMMENT ON COLUMN ncu_kernels.name_schedule IS 'cooperative, pingpong, warp-specialized, split-K, stream-K, if the name says so';
 COMMENT ON COLUMN ncu_kernels.name_math IS 'tensorop or simt, if the name says so';

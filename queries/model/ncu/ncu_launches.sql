@@ -24,7 +24,7 @@ SELECT
 FROM raw.ncu_launches
 LEFT JOIN told USING (kernel);
 
-COMMENT ON VIEW ncu_launches IS 'One row per launch that ncu profiled and `nsys-insight ncu import` read; empty without.';
+COMMENT ON VIEW ncu_launches IS 'One row per launch that ncu profiled and `nsys-insight ncu import` read; empty without an import.';
 COMMENT ON COLUMN ncu_launches.launch IS 'Number of the launch among all that were imported, from 0';
 COMMENT ON COLUMN ncu_launches.report IS 'The file that it comes from, without suffixes';
 COMMENT ON COLUMN ncu_launches.ncu_id IS 'ncu''s number of it in that report';

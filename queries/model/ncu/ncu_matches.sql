@@ -79,4 +79,4 @@ COMMENT ON COLUMN ncu_matches.grid IS 'Its grid in the trace, x × y × z';
 COMMENT ON COLUMN ncu_matches.block IS 'Its block in the trace, x × y × z';
 COMMENT ON COLUMN ncu_matches.launch IS 'The launch, in `ncu_kernels`';
 COMMENT ON COLUMN ncu_matches.match IS 'What agrees, from best to worst: name, grid, block, order (the report''s launches are in the trace in that order); name, grid, block; function, grid, block (another template instance); name; function';
-COMMENT ON COLUMN ncu_matches.order_places IS 'At how many places of the trace the report''s launches follow each other in that order; 0: nowhere';
+COMMENT ON COLUMN ncu_matches.order_places IS 'At how many places of the trace the report''s launches follow each other in that order; 0 means none';

@@ -40,5 +40,5 @@ GROUP BY ALL;
 COMMENT ON VIEW ncu_operations IS 'One row per launch and precision: the operations that ncu counted, a multiply-add as two.';
 COMMENT ON COLUMN ncu_operations.launch IS 'The launch, in `ncu_launches`';
 COMMENT ON COLUMN ncu_operations.precision IS 'fp64, fp32, fp16_vector: ordinary arithmetic; fp64_tensor, tf32, fp16 (bf16 too), fp8, int8: tensor cores';
-COMMENT ON COLUMN ncu_operations.may_be_moves IS 'Whether they may be no arithmetic: compilers fill registers by HFMA2 on zeros, which counts as multiply-add';
-COMMENT ON COLUMN ncu_operations.flop_count IS 'Operations that were executed, with those on what fills up tiles';
+COMMENT ON COLUMN ncu_operations.may_be_moves IS 'Whether they may not be arithmetic: compilers fill registers by HFMA2 on zeros, which counts as a multiply-add';
+COMMENT ON COLUMN ncu_operations.flop_count IS 'Operations that were executed, including those on tile padding';

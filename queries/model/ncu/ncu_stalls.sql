@@ -32,6 +32,6 @@ WHERE source = best;
 
 COMMENT ON VIEW ncu_stalls IS 'One row per launch and reason for which its warps waited.';
 COMMENT ON COLUMN ncu_stalls.launch IS 'The launch, in `ncu_launches`';
-COMMENT ON COLUMN ncu_stalls.reason IS 'long_scoreboard, barrier, wait … ; selected is issuing, no stall';
+COMMENT ON COLUMN ncu_stalls.reason IS 'long_scoreboard, barrier, wait … ; selected means issuing, not a stall';
 COMMENT ON COLUMN ncu_stalls.stall_pct IS 'Share of a warp''s time';
-COMMENT ON COLUMN ncu_stalls.stall_cycles IS 'Cycles a warp spent so per instruction that was issued';
+COMMENT ON COLUMN ncu_stalls.stall_cycles IS 'Cycles that a warp spent on it per issued instruction';

@@ -26,4 +26,4 @@ COMMENT ON COLUMN gpu_ops_in_nvtx.process_id IS 'Operating system''s process id'
 COMMENT ON COLUMN gpu_ops_in_nvtx.correlation_id IS 'Joins with `api_calls`, together with process_id';
 COMMENT ON COLUMN gpu_ops_in_nvtx.thread_id IS 'Thread that launched it';
 COMMENT ON COLUMN gpu_ops_in_nvtx.api_start_ns IS 'When the launch call began';
-COMMENT ON COLUMN gpu_ops_in_nvtx.range_id IS 'The innermost range, as in `nvtx_nesting`; NULL outside all';
+COMMENT ON COLUMN gpu_ops_in_nvtx.range_id IS 'The innermost range, as in `nvtx_nesting`; NULL outside all ranges';

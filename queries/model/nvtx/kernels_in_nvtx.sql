@@ -18,7 +18,7 @@ COMMENT ON COLUMN kernels_in_nvtx.stream_id IS 'CUDA stream, numbered by CUPTI';
 COMMENT ON COLUMN kernels_in_nvtx.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN kernels_in_nvtx.thread_id IS 'Thread that launched it';
 COMMENT ON COLUMN kernels_in_nvtx.correlation_id IS 'Joins with `api_calls`, together with process_id';
-COMMENT ON COLUMN kernels_in_nvtx.range_id IS 'The innermost range, as in `nvtx_nesting`; NULL outside all';
+COMMENT ON COLUMN kernels_in_nvtx.range_id IS 'The innermost range, as in `nvtx_nesting`; NULL outside all ranges';
 COMMENT ON COLUMN kernels_in_nvtx.range_name IS 'Its name';
 COMMENT ON COLUMN kernels_in_nvtx.nvtx_path IS 'The names of the ranges around it, from the top down, joined by /';
 COMMENT ON COLUMN kernels_in_nvtx.depth IS 'How many ranges are around the kernel';

@@ -66,12 +66,12 @@ SELECT
 FROM split
 WHERE has_prefill OR has_decode OR says_step OR len(ids) > 0 OR training IS NOT NULL;
 
-COMMENT ON VIEW _phase_names IS 'What the names of NVTX ranges say of phases, steps and requests: one row per name that says any of it.';
+COMMENT ON VIEW _phase_names IS 'What the names of NVTX ranges say about phases, steps and requests: one row per name that says any of it.';
 COMMENT ON COLUMN _phase_names.name IS 'The text of the ranges';
 COMMENT ON COLUMN _phase_names.lead IS 'What it begins with, up to the first number: the same for ranges of one kind';
 COMMENT ON COLUMN _phase_names.phase IS 'prefill, decode, mixed (both in one), forward, backward, optimizer; NULL where it names none';
 COMMENT ON COLUMN _phase_names.is_serving IS 'Whether that is prefill, decode or both';
-COMMENT ON COLUMN _phase_names.is_step IS 'Whether it is called a step, an iteration and so on, and nothing else';
+COMMENT ON COLUMN _phase_names.is_step IS 'Whether it is named step, iteration and so on, and nothing else';
 COMMENT ON COLUMN _phase_names.is_request IS 'Whether it names requests, and no phase';
 COMMENT ON COLUMN _phase_names.is_exact IS 'Whether it names a step, a batch, a request or a number, and not only a phase';
 COMMENT ON COLUMN _phase_names.batch_size IS 'Sequences that it decodes, or prompts of a prefill; NULL where the name does not say';

@@ -15,5 +15,5 @@ COMMENT ON COLUMN diagnostics.start_ns IS 'When it was said';
 COMMENT ON COLUMN diagnostics.severity IS 'info, warning, error, verbose';
 COMMENT ON COLUMN diagnostics.source IS 'injection, daemon, analysis';
 COMMENT ON COLUMN diagnostics.message IS 'The message';
-COMMENT ON COLUMN diagnostics.is_cuda_loss IS 'Whether, by the message, calls or GPU activity of CUDA were lost, so that counts and times are lower bounds; false for what only other data lack';
+COMMENT ON COLUMN diagnostics.is_cuda_loss IS 'Whether, by the message, calls or GPU activity of CUDA were lost, so that counts and times are lower bounds; false where only other data are incomplete';
 COMMENT ON COLUMN diagnostics.process_id IS 'Operating system''s process id';

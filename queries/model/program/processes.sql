@@ -2,6 +2,6 @@ CREATE VIEW processes AS
 SELECT DISTINCT coalesce(pid, pid_of(globalPid)) AS process_id, name
 FROM raw.PROCESSES;
 
-COMMENT ON VIEW processes IS 'Processes that nsys saw, also those that did not use CUDA.';
+COMMENT ON VIEW processes IS 'Processes that nsys saw, including those that did not use CUDA.';
 COMMENT ON COLUMN processes.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN processes.name IS 'Name of the executable';

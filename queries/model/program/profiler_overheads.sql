@@ -10,10 +10,10 @@ FROM raw.PROFILER_OVERHEAD AS o
 LEFT JOIN raw.StringIds AS s ON s.id = o.nameId
 WHERE is_of_program(s.value) IS NOT TRUE;
 
-COMMENT ON VIEW profiler_overheads IS 'Time that the profiler itself took on the host: not the application''s doing.';
+COMMENT ON VIEW profiler_overheads IS 'Time that the profiler itself took on the host: not caused by the application.';
 COMMENT ON COLUMN profiler_overheads.start_ns IS 'When it began';
 COMMENT ON COLUMN profiler_overheads.end_ns IS 'When it ended';
 COMMENT ON COLUMN profiler_overheads.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
 COMMENT ON COLUMN profiler_overheads.name IS 'What the profiler did';
 COMMENT ON COLUMN profiler_overheads.process_id IS 'Operating system''s process id';
-COMMENT ON COLUMN profiler_overheads.thread_id IS 'Thread that was held up';
+COMMENT ON COLUMN profiler_overheads.thread_id IS 'Thread that was blocked';

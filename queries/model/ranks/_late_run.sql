@@ -17,14 +17,14 @@ SELECT c.late_ns, c.wall_ns, c.steps, l.names, w.text, w.cause, w.busy_ratio, w.
 FROM rank_run AS r, cost AS c, _others_wait AS o, late AS l, worst AS w
 WHERE r.verdict = 'late';
 
-COMMENT ON VIEW _late_run IS 'Of a run in which the same ranks are late, one row: what it costs, and what is said of the rank that costs most.';
-COMMENT ON COLUMN _late_run.late_ns IS 'By how much a rank is late, in all steps';
+COMMENT ON VIEW _late_run IS 'One row for a run in which the same ranks are late: what that costs, and what is known about the rank that costs most.';
+COMMENT ON COLUMN _late_run.late_ns IS 'How late a rank is, over all steps';
 COMMENT ON COLUMN _late_run.wall_ns IS 'How long these are';
 COMMENT ON COLUMN _late_run.steps IS 'How many they are';
 COMMENT ON COLUMN _late_run.names IS 'The ranks that are late: ranks 1, 2';
 COMMENT ON COLUMN _late_run.text IS 'How often the rank that costs most is late and by how much, as in `_lateness`';
 COMMENT ON COLUMN _late_run.cause IS 'What makes it late, as in `ranks`';
-COMMENT ON COLUMN _late_run.busy_ratio IS 'How many times as long as the others'' its GPU works';
+COMMENT ON COLUMN _late_run.busy_ratio IS 'How many times as long as the others'' GPUs its GPU is busy';
 COMMENT ON COLUMN _late_run.host IS 'What its host does meanwhile';
 COMMENT ON COLUMN _late_run.place IS 'In which NVTX range';
 COMMENT ON COLUMN _late_run.others IS 'How long the others wait, as in `_others_wait`';

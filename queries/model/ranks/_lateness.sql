@@ -36,5 +36,5 @@ CROSS JOIN (SELECT unit FROM rank_run) AS r;
 COMMENT ON VIEW _lateness IS 'One row per rank that is late in a step: how often, and by how much.';
 COMMENT ON COLUMN _lateness.rank IS 'The rank';
 COMMENT ON COLUMN _lateness.steps IS 'Steps in which it is late';
-COMMENT ON COLUMN _lateness.late_ns IS 'By how much, on average over these';
+COMMENT ON COLUMN _lateness.late_ns IS 'How late it is, on average over these';
 COMMENT ON COLUMN _lateness.text IS 'The same in words: 3 of 8 steps (2, 5, 8) by 3 ms';

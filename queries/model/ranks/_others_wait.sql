@@ -10,11 +10,11 @@ usual AS (
 )
 SELECT
     avg(u.waiting_ns) AS waiting_ns,
-    'the others wait ' || time_text(avg(u.waiting_ns)) || ' a ' || any_value(r.unit) || CASE any_value(r.compared_with) WHEN 'itself' THEN ' more than usual' ELSE '' END || ' in the mean' AS text
+    'the others wait ' || time_text(avg(u.waiting_ns)) || CASE any_value(r.compared_with) WHEN 'itself' THEN ' more than usual' ELSE '' END || ' per ' || any_value(r.unit) || ' on average' AS text
 FROM usual AS u, rank_run AS r
 WHERE r.verdict = 'late' AND u.rank NOT IN (SELECT rank FROM _lateness)
 HAVING count(*) > 0;
 
-COMMENT ON VIEW _others_wait IS 'Of a run in which the same ranks are late, one row: how long the others wait for them.';
+COMMENT ON VIEW _others_wait IS 'One row for a run in which the same ranks are late: how long the others wait for them.';
 COMMENT ON COLUMN _others_wait.waiting_ns IS 'In a step, on average over the steps and the others';
 COMMENT ON COLUMN _others_wait.text IS 'The same in words';

@@ -3,7 +3,7 @@ SELECT DISTINCT t.processId AS process_id, t.contextId AS context_id, t.streamId
 FROM raw.TARGET_INFO_CUDA_STREAM AS t
 LEFT JOIN _enum_words AS e ON e.enum = 'stream type' AND e.id = t.flag;
 
-COMMENT ON VIEW cuda_streams IS 'CUDA streams that existed, also unused ones.';
+COMMENT ON VIEW cuda_streams IS 'CUDA streams that existed, including unused ones.';
 COMMENT ON COLUMN cuda_streams.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN cuda_streams.context_id IS 'CUDA context';
 COMMENT ON COLUMN cuda_streams.stream_id IS 'CUDA stream, numbered by CUPTI';

@@ -18,6 +18,6 @@ FROM (
 WHERE start_ns > last_ns
 HAVING count(*) >= 3;
 
-COMMENT ON VIEW _sample_period IS 'How much CPU time a sample stands for; no row where there are too few samples to tell.';
+COMMENT ON VIEW _sample_period IS 'How much CPU time a sample stands for; no row where there are too few samples.';
 COMMENT ON COLUMN _sample_period.period_ns IS 'As it was recorded, else the lower quartile of the time between two samples of a thread';
 COMMENT ON COLUMN _sample_period.samples IS 'Samples of the trace';

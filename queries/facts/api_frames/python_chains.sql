@@ -1,15 +1,15 @@
 -- Frames of Python with their lines. Those of installed packages are a library's. Chains of Python have ids below zero.
-INSERT INTO facts.frames BY NAME
+INSERT INTO facts.api_frames BY NAME
 WITH named AS (
     SELECT
         p.function_id, p.file_id, p.line, replace(replace(replace(f.value, '&lt;', '<'), '&gt;', '>'), '&amp;', '&') AS function,
         m.value AS path
-    FROM (SELECT DISTINCT function_id, file_id, line FROM python_frames) AS p
+    FROM (SELECT DISTINCT function_id, file_id, line FROM python_rows) AS p
     LEFT JOIN raw.StringIds AS f ON f.id = p.function_id
     LEFT JOIN raw.StringIds AS m ON m.id = p.file_id
 )
 SELECT
-    row_number() OVER (ORDER BY path, line, function, function_id) + (SELECT count(*) FROM facts.frames) AS frame_id,
+    row_number() OVER (ORDER BY path, line, function, function_id) + (SELECT count(*) FROM facts.api_frames) AS frame_id,
     function_id AS symbol_id, file_id AS module_id,
     coalesce(function, '[Unknown]') || ' (' || coalesce(regexp_extract(path, '[^/\\]*$'), '[Unknown]') || ':' || line || ')' AS name,
     function, regexp_extract(path, '[^/\\]*$') AS module, line,
@@ -20,10 +20,10 @@ SELECT
     END AS kind
 FROM named;
 
-INSERT INTO facts.chain_frames BY NAME
-SELECT 'api' AS of, p.chain_id, p.depth::USMALLINT AS depth, f.frame_id
-FROM python_frames AS p
-JOIN facts.frames AS f ON f.symbol_id = p.function_id AND f.module_id = p.file_id AND f.line = p.line;
+INSERT INTO facts.python_frames BY NAME
+SELECT p.chain_id, p.depth::USMALLINT AS depth, f.frame_id
+FROM python_rows AS p
+JOIN facts.api_frames AS f ON f.symbol_id = p.function_id AND f.module_id = p.file_id AND f.line = p.line;
 
 INSERT INTO facts.python_chains BY NAME
 SELECT process_id, thread_id, start_ns, chain_id FROM python_calls;

@@ -1,9 +1,9 @@
--- What the host called between two times, of which NULL is no limit: the two calls that take longest, in words, and the time in
--- which any thread was in a call.
-CREATE MACRO _calls_between(from_ns, until_ns) AS TABLE
-WITH called AS (
+-- What the host called in one time (from_ns, until_ns; NULL is no limit): the two calls that take longest, in words, and the time
+-- in which any thread was in a call. Where there is no such time, no call is read.
+CREATE MACRO _calls_in(times) AS TABLE
+WITH called AS MATERIALIZED (
     SELECT name, greatest(start_ns, from_ns) AS start_ns, least(end_ns, until_ns) AS end_ns
-    FROM outer_api_calls
+    FROM outer_api_calls CROSS JOIN query_table(times)
     WHERE (end_ns > from_ns) IS NOT false AND (start_ns < until_ns) IS NOT false
 ),
 longest AS (

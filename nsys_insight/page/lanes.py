@@ -1,0 +1,179 @@
+"""What happened in windows of time, lane by lane: ranges and calls of threads, work of streams, idle time of GPUs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nsys_insight.page import looks
+from nsys_insight.page.asking import ask
+from nsys_insight.text.cells import printable
+from nsys_insight.text.kernel_names import fit, readable
+from nsys_insight.text.quantities import value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nsys_insight.packs.step_options import StepOptions
+    from nsys_insight.session.session import Session
+
+THREADS, STREAMS = 4, 12
+_NAME = 72  # characters of a kernel's name
+
+
+class Window(NamedTuple):
+    """A piece of the trace's time."""
+
+    start_ns: int
+    end_ns: int
+
+
+class Most(NamedTuple):
+    """How much is drawn at most, and how deep ranges are."""
+
+    operations: int
+    calls: int
+    gaps: int
+    ranges: int
+    deepest: int
+
+
+class Event(NamedTuple):
+    """Something that took time: its look and name, what more is said of it, and which kernel it is, if it is one.
+
+    `parts` are of idle time: its causes, what the host did, and for how long.
+    """
+
+    start_ns: int
+    end_ns: int
+    look: str
+    label: str
+    more: str = ""
+    kernel: int | None = None
+    parts: tuple[tuple[str, str, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One line: a thread's ranges of one depth or its calls, a stream's work, a GPU's idle time."""
+
+    name: str
+    kind: str
+    events: list[Event]
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """The lanes from the top; the windows, the first of which is cut where too much is in it; what is not drawn."""
+
+    lanes: list[Lane]
+    windows: list[Window]
+    idle_ns: dict[str, int] = field(default_factory=dict)
+    cut: list[str] = field(default_factory=list)
+
+
+def read(trace: Session, steps: StepOptions, windows: Sequence[Window], most: Most) -> Lanes:
+    """Read windows that do not overlap, in order; of a single one that holds too much, the beginning."""
+    cut, kept = [], list(windows)
+
+    def within(name: str, **limits: int) -> list[Any]:
+        starts, ends = ([window[at] for window in kept] for at in (0, 1))
+        found = ask(trace, name, steps, starts=starts, ends=ends, **limits)
+        # What reaches over several windows is found in each of them.
+        return list(dict.fromkeys(found)) if len(kept) > 1 else found
+
+    operations = within("operations", most=most.operations)
+    if len(operations) > most.operations and operations[most.operations].start_ns > kept[0].start_ns:
+        whole, to_ns = kept[0], operations[most.operations].start_ns
+        kept = [Window(whole.start_ns, to_ns)]
+        operations = operations[: most.operations]
+        cut.append(
+            f"the first {value('a_ns', to_ns - whole.start_ns)} of {value('a_ns', whole.end_ns - whole.start_ns)},"
+            f" {most.operations:,} operations"
+        )
+    calls = within("calls", most=most.calls)
+    if len(calls) > most.calls:
+        cut.append(f"the {most.calls:,} longest calls")
+    ranges = within("ranges", most=most.ranges, deepest=most.deepest)
+    gaps = within("gaps")
+    host, threads = _host(ranges[: most.ranges], calls[: most.calls])
+    device, streams = _device(operations)
+    idle, hidden, causes = _idle(gaps, most.gaps)
+    cut += [f"{THREADS} of {threads} threads"] if threads > THREADS else []
+    cut += [f"{STREAMS} of {streams} streams"] if streams > STREAMS else []
+    cut += [f"{most.gaps:,} longest gaps of {hidden + most.gaps:,}"] if hidden else []
+    return Lanes([*host, *device, *idle], kept, causes, cut)
+
+
+def _host(ranges: list[Any], calls: list[Any]) -> tuple[list[Lane], int]:
+    """The lanes of the threads that are longest in CUDA calls, each with its ranges above."""
+    busy: dict[tuple[int, int], int] = defaultdict(int)
+    for call in calls:
+        busy[call.process_id, call.thread_id] += call.end_ns - call.start_ns
+    for each in ranges:
+        busy[each.process_id, each.thread_id] += 0
+    shown = sorted(busy, key=lambda key: (-busy[key], key))[:THREADS]
+    lanes = []
+    for process, thread in shown:
+        depths: dict[int, list[Event]] = defaultdict(list)
+        for each in ranges:
+            if (each.process_id, each.thread_id) == (process, thread):
+                depths[each.depth].append(Event(each.start_ns, each.end_ns, "range", printable(each.name)))
+        several = len({key[0] for key in busy}) > 1
+        name = (f", {process}" if several else "") + (f", thread {thread}" if len(busy) > 1 else "")
+        lanes += [
+            Lane(f"NVTX{name}" if depth == min(depths) else "", "nvtx", sorted(events))
+            for depth, events in sorted(depths.items())
+        ]
+        events = [
+            Event(call.start_ns, call.end_ns, looks.of_call(call.call_group), printable(call.name), call.call_group)
+            for call in sorted(calls, key=lambda call: (call.start_ns, call.end_ns, call.call_group, call.name))
+            if (call.process_id, call.thread_id) == (process, thread)
+        ]
+        if events:
+            lanes.append(Lane(f"calls{name}", "host", events))
+    return lanes, len(busy)
+
+
+def _device(operations: list[Any]) -> tuple[list[Lane], int]:
+    """The lanes of the streams with most operations."""
+    streams: dict[tuple[int, int, int], list[Event]] = defaultdict(list)
+    short: dict[str, str] = {}
+    for row in operations:
+        label = short.setdefault(row.name, printable(fit(readable(row.name), _NAME)))
+        more = f", {value('a_bytes', row.size_bytes)}" if row.size_bytes else ""
+        kernel = row.name_id if row.kind == "kernel" else None
+        streams[row.device_id, row.process_id, row.stream_id].append(
+            Event(row.start_ns, row.end_ns, looks.of_work(row.family), label, f"{row.family}{more}", kernel)
+        )
+    several = len({key[:2] for key in streams}) > 1
+    shown = sorted(sorted(streams, key=lambda key: (-len(streams[key]), key))[:STREAMS])
+    return [
+        Lane(f"GPU {key[0]}, {key[1]}: stream {key[2]}" if several else f"stream {key[2]}", "gpu", streams[key])
+        for key in shown
+    ], len(streams)
+
+
+def _idle(rows: list[Any], most: int) -> tuple[list[Lane], int, dict[str, int]]:
+    """The lanes of idle time, a GPU each; a gap has the look of its main cause."""
+    gaps: dict[tuple[int, int, int], list[tuple[str, str, int]]] = defaultdict(list)
+    causes: dict[str, int] = defaultdict(int)
+    for row in rows:
+        gaps[row.gpu_id, row.start_ns, row.end_ns].append((row.cause, row.host, row.idle_ns))
+        causes[row.cause] += row.idle_ns
+    longest = sorted(gaps, key=lambda gap: (gap[1] - gap[2], gap))[:most]
+    lanes: dict[int, list[Event]] = defaultdict(list)
+    for gpu, start, end in sorted(longest):
+        made_of = gaps[gpu, start, end]
+        by_cause: dict[str, int] = defaultdict(int)
+        for cause, _, idle_ns in made_of:
+            by_cause[cause] += idle_ns
+        mainly = max(by_cause, key=lambda cause: (by_cause[cause], cause))
+        lanes[gpu].append(Event(start, end, mainly, "idle", parts=tuple(made_of)))
+    named = len(lanes) > 1
+    return (
+        [Lane(f"GPU {gpu} idle" if named else "GPU idle", "idle", events) for gpu, events in sorted(lanes.items())],
+        len(gaps) - len(longest),
+        dict(causes),
+    )

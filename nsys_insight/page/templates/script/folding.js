@@ -1,0 +1,10 @@
+// A link to a report unfolds it; paper shows everything.
+function unfold() {
+  const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (target instanceof HTMLDetailsElement) target.open = true;
+}
+addEventListener("hashchange", unfold);
+unfold();
+let folded = [];
+addEventListener("beforeprint", () => { folded = all("details.report:not([open])"); folded.forEach(one => { one.open = true; }); });
+addEventListener("afterprint", () => { folded.forEach(one => { one.open = false; }); folded = []; });

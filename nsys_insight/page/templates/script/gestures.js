@@ -1,0 +1,60 @@
+// The pointer on a timeline: the wheel zooms, dragging moves, two fingers pinch, dragging with Shift zooms to what is marked.
+function gestures(line) {
+  const { canvas, svg } = line, pointers = new Map();
+  let dragged = false, from = null;
+  const place = event => event.clientX - canvas.getBoundingClientRect().left;
+
+  // Without Ctrl the wheel scrolls the page, unless the timeline was chosen before; a touchpad's pinch comes with Ctrl.
+  canvas.addEventListener("wheel", event => {
+    const chosen = document.activeElement === canvas, x = place(event);
+    const across = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX;
+    if (Math.abs(across) > Math.abs(event.deltaY) || event.shiftKey) line.pan(across / line.width * line.span);
+    else if (event.ctrlKey || event.metaKey || chosen) line.zoom(1.0025 ** between(event.deltaY * (event.deltaMode ? 30 : 1) * (event.ctrlKey ? 2 : 1), -400, 400), line.moment(x));
+    else return;
+    event.preventDefault();
+    hide();
+  }, { passive: false });
+
+  canvas.addEventListener("pointerdown", event => {
+    if (event.button) return;
+    pointers.set(event.pointerId, place(event));
+    dragged = pointers.size > 1;
+    from = event.shiftKey ? { mark: place(event) } : null;
+  });
+  canvas.addEventListener("pointermove", event => {
+    if (!pointers.has(event.pointerId)) return;
+    const before = pointers.get(event.pointerId), now = place(event);
+    if (!dragged && Math.abs(now - before) < 4) return;
+    if (!dragged) { dragged = true; canvas.setPointerCapture(event.pointerId); hide(); }
+    if (from) {
+      const [left, right] = [Math.min(from.mark, now), Math.max(from.mark, now)];
+      svg.querySelector(".over").replaceChildren(make("rect", { class: "marking", x: left, y: 0, width: right - left, height: "100%" }));
+      from.to = now;
+      return;
+    }
+    if (pointers.size === 2) {
+      const [other] = [...pointers].filter(([id]) => id !== event.pointerId).map(([, x]) => x);
+      const [old, wide] = [Math.abs(before - other), Math.abs(now - other)];
+      if (old > 8 && wide > 8) line.zoom(old / wide, line.moment(other));
+    } else line.pan((before - now) / line.width * line.span);
+    pointers.set(event.pointerId, now);
+  });
+  const end = event => {
+    if (!pointers.delete(event.pointerId)) return;
+    if (from?.to !== undefined) {
+      const [left, right] = [Math.min(from.mark, from.to), Math.max(from.mark, from.to)];
+      line.look(line.moment(left), line.moment(right));
+    }
+    from = null;
+  };
+  canvas.addEventListener("pointerup", end);
+  canvas.addEventListener("pointercancel", end);
+  // A click that ends a drag is none; one on what stands for many zooms to them.
+  canvas.addEventListener("click", event => {
+    if (dragged) { event.stopImmediatePropagation(); dragged = false; return; }
+    const crowd = event.target.closest(".crowd");
+    if (!crowd) return;
+    const [left, right] = [Number(crowd.dataset.from), Number(crowd.dataset.to)];
+    line.look(left - (right - left) / 4, right + (right - left) / 4);
+  }, true);
+}

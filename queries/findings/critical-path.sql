@@ -1,0 +1,60 @@
+/*
+title = "One operation could shorten the step the most, until another path takes over"
+family = "kernels"
+overlaps = true
+meaning = """
+Of all that the step waits for, making this faster shortens it most, but by less than its own time: something else runs
+beside it and then sets the pace."""
+action = """
+Make it faster as far as that goes; for more, what takes over has to become faster, too: critical-path lists both."""
+caveat = """
+It waits for something that the trace does not show."""
+report = "critical-path"
+when = """
+SELECT 1 FROM step_budget
+HAVING sum(time_ns) FILTER (part IN ('gpu', 'copy') AND host IS NULL) >= $least_busy * sum(time_ns)
+    AND coalesce(sum(time_ns) FILTER (part = 'communication'), 0) < $most_communication * sum(time_ns)"""
+
+[params.least_pct]
+default = 3.0
+help = "Share of the wall time that it must save (3: an improvement that is worth keeping)"
+
+[params.least_busy]
+default = 0.5
+help = "Share of the wall time in which the GPU must be busy (0.5: otherwise the savings are in idle time, which other findings report)"
+
+[params.most_communication]
+default = 0.01
+help = "Share of the wall time in which only communication runs: its duration also depends on other ranks"
+
+[params.most_of_own]
+default = 0.9
+help = "Largest share of its time on the path that it saves: where all of it is saved, hot-kernels and copy-bound report it"
+
+[params.least_errors]
+default = 2.0
+help = "It must save this many times the difference between replayed and recorded steps"
+*/
+WITH best AS (
+    FROM critical_path WHERE saved_ns IS NOT NULL ORDER BY saved_ns DESC, kind, name, nvtx_path LIMIT 1
+),
+walls AS (
+    SELECT w.time_ns, m.tokens_per_step AS tokens
+    FROM (FROM classify_report WHERE part = 'wall') AS w, step_method AS m
+)
+SELECT
+    b.saved_ns / w.tokens AS recoverable_ns,
+    100 * b.saved_ns / w.tokens / w.time_ns AS wall_pct,
+    NULL AS place,
+    CASE WHEN b.kind = 'copy' THEN 'copy' END AS family,
+    operation_text(b.name) || ' holds the critical path of a step for ' || time_text(b.path_ns) || ' of ' || time_text(r.measured_ns)
+        || '; without it the step is ' || time_text(b.saved_ns) || ' shorter'
+        || CASE WHEN b.half_saved_ns >= 0.95 * b.saved_ns THEN ', and as much if it takes half the time'
+            ELSE ', ' || time_text(b.half_saved_ns) || ' if it takes half of its time' END
+        || '; then ' || CASE WHEN b.takes_over LIKE 'kernel: %' OR b.takes_over LIKE 'copy: %' THEN regexp_replace(b.takes_over, '^\w+: ', '') ELSE b.takes_over END || ' takes over' AS evidence
+FROM best AS b, critical_path_run AS r, walls AS w
+-- What the host does is already reported by the idle time that it causes.
+WHERE r.reason IS NULL AND b.kind IN ('kernel', 'copy', 'memset', 'graph') AND b.takes_over IS NOT NULL
+    AND b.saved_ns <= $most_of_own * b.path_ns
+    AND 100 * b.saved_ns >= $least_pct * r.measured_ns AND b.saved_ns >= $least_errors * abs(r.played_ns - r.measured_ns)
+    AND coalesce((SELECT sum(path_ns) FROM critical_path WHERE kind = 'communication'), 0) <= $most_communication * r.measured_ns

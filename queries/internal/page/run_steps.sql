@@ -1,0 +1,5 @@
+-- The steps and what is no step's, in order.
+SELECT step, phase, is_outlier, reason, start_ns, end_ns, duration_ns, gpu_busy_ns
+FROM steps
+WHERE duration_ns > 0
+ORDER BY start_ns, end_ns

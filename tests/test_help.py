@@ -1,0 +1,78 @@
+"""The help: every command has examples that parse, and rich takes nothing that is written for markup."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from nsys_insight.cli import examples, made, registry
+from nsys_insight.packs.built_in import built_in
+
+WRITTEN = {
+    **{name: tuple(shlex.split(each) for each in given) for name, given in examples.EXAMPLES.items()},
+    **{pack.name: tuple(shlex.split(each) for each in examples.examples_of(pack)) for pack in built_in().values()},
+}
+WITHOUT_MORE = {"demo", "baseline rm"}  # there is nothing to say of them in two ways
+
+
+def commands():
+    """Give every command by its path, those in groups too."""
+    names = [*registry.COMMANDS, *built_in()]
+    for name in names:
+        command = registry._command(name)
+        yield name, command
+        for inner, nested in getattr(command, "commands", {}).items():
+            yield f"{name} {inner}", nested
+
+
+COMMANDS = dict(commands())
+
+
+def parsed(command, path, words):
+    """Parse what is typed behind a command's name, as the command line does; give what nothing has taken."""
+    context = command.make_context(path, list(words), resilient_parsing=False)
+    inner = getattr(command, "commands", {})
+    if inner and context.args + context._protected_args:
+        name, *rest = [*context._protected_args, *context.args]
+        return parsed(inner[name], f"{path} {name}", rest)
+    return context
+
+
+def test_every_command_has_two_examples_that_parse():
+    assert WRITTEN.keys() == COMMANDS.keys()
+    for path, given in WRITTEN.items():
+        assert len(given) >= (1 if path in WITHOUT_MORE else 2), path
+        for name, *words in given:
+            assert path.split()[0] == name
+            parsed(COMMANDS[name], name, words)
+
+
+def test_an_example_that_does_not_parse_would_be_found():
+    with pytest.raises(Exception, match="No such option"):
+        parsed(COMMANDS["top"], "top", ["trace.nsys-rep", "--by-family"])
+
+
+def texts_of(command):
+    texts = [command.help, command.epilog, *(getattr(param, "help", "") for param in command.params)]
+    return [text for text in texts if text]
+
+
+def test_rich_takes_nothing_for_markup(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "4000")
+    monkeypatch.setenv("TERMINAL_WIDTH", "4000")
+    monkeypatch.setattr(made, "unmarked", lambda text: text)
+    written = {path: texts_of(command) for path, command in commands()}
+    for path, command in COMMANDS.items():
+        command.get_help(command.make_context(path, [], resilient_parsing=True))
+        shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
+        for text in written[path]:
+            for paragraph in text.split("\n\n"):
+                assert " ".join(paragraph.split()) in shown, (path, paragraph)
+    assert any("tables [max] and [min]" in text for text in written["check"])
+
+
+def test_titles_of_the_users_own_packs_are_shown_as_they_are_written():
+    assert registry._listed("mine", "Kernels [max] by [bold]time[/bold]", "Your reports").short_help == (
+        r"Kernels \[max] by \[bold]time\[/bold]"
+    )
