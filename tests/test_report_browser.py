@@ -264,6 +264,23 @@ def test_a_click_on_the_run_loads_a_step_or_a_gap(page):
     assert page.locator(".elsewhere").is_hidden()
 
 
+def test_what_comes_to_lie_under_a_pointer_at_rest_shows_no_tip(page):
+    drawer, kernel = page.locator("#drawer"), page.locator("#top-kernels li").first
+    kernel.press("Enter")
+    bar = drawer.locator(".histogram [data-tip]").first.bounding_box()
+    page.keyboard.press("Escape")
+    page.mouse.move(bar["x"] + bar["width"] / 2, bar["y"] + bar["height"] / 2)
+    kernel.press("Enter")
+    page.wait_for_timeout(300)
+    assert page.locator("#tip").is_hidden()
+    page.mouse.move(bar["x"] + bar["width"] / 2 + 1, bar["y"] + bar["height"] / 2)
+    assert page.locator("#tip").is_visible()
+    page.keyboard.press("Escape")
+    assert page.locator("#tip").is_hidden() and drawer.is_visible()
+    page.keyboard.press("Escape")
+    assert drawer.is_hidden()
+
+
 def test_a_kernel_opens_a_drawer(page):
     drawer = page.locator("#drawer")
     page.locator(".timeline .gpu .attention[data-kernel]").first.click()

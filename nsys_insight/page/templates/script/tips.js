@@ -17,7 +17,17 @@ function place() {
 }
 const hide = () => { tip.hidden = true; about = null; };
 const talking = event => event.target instanceof Element ? event.target.closest("[data-tip]") : null;
-document.addEventListener("pointerover", event => { const target = talking(event); if (target) show(target); else hide(); });
+// A tooltip is asked for by moving the pointer or by a tap, not by what comes to lie under a pointer at rest: there, Escape
+// would close a tooltip that nobody looks at.
+let pointed = null;
+const point = event => {
+  const target = talking(event);
+  if (target === pointed && event.type === "pointermove") return;
+  pointed = target;
+  if (target) show(target); else hide();
+};
+document.addEventListener("pointermove", point);
+document.addEventListener("pointerdown", event => { if (event.pointerType !== "mouse") point(event); });
 document.addEventListener("focusin", event => { const target = talking(event); if (target && target.matches(":focus-visible")) show(target); });
 document.addEventListener("focusout", hide);
 document.addEventListener("scroll", place, true);
