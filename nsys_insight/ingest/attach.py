@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import TraceError
@@ -41,7 +42,8 @@ def attach(
         name = "trace" if len(files) == 1 else f"trace_{number}"
         database = built.get(file.path)
         if database:
-            source: Source | None = attach_database(connection, database, name)
+            copy = attach_database(connection, database, name)
+            source: Source | None = replace(copy, extents=extents.known(file.path, copy.columns))
         elif file.kind is Kind.PARQUET:
             source = attach_parquet(connection, file.path)
         elif file.kind is Kind.DATABASE:

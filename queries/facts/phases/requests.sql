@@ -23,7 +23,7 @@ turns AS (
     FROM steps_of
 ),
 numbered AS (
-    SELECT *, count(*) FILTER (is_next) OVER (ORDER BY start_ns ROWS UNBOUNDED PRECEDING) AS turn FROM turns
+    SELECT *, count(CASE WHEN is_next THEN 1 END) OVER (ORDER BY start_ns ROWS UNBOUNDED PRECEDING) AS turn FROM turns
 ),
 events AS (
     SELECT unnest(prefill_ids) AS request, 'prefill' AS what, start_ns, done_ns FROM steps_of

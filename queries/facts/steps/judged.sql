@@ -36,7 +36,7 @@ usual AS (
 compared AS (
     SELECT
         t.*,
-        CASE WHEN is_step THEN count(*) FILTER (is_step) OVER (ORDER BY piece ROWS UNBOUNDED PRECEDING) - 1 END AS step,
+        CASE WHEN is_step THEN count(CASE WHEN is_step THEN 1 END) OVER (ORDER BY piece ROWS UNBOUNDED PRECEDING) - 1 END AS step,
         is_step AND NOT is_open AND abs(t.duration_ns - u.duration_ns) > u.tolerance_ns AS is_unlike,
         is_step AND t.mallocs + t.frees > u.allocations AS allocates_more,
         is_step AND greatest(t.gpu_idle_ns - u.gpu_idle_ns, t.gpu_busy_ns - u.gpu_busy_ns) > u.tolerance_ns / 2 AS takes_more,

@@ -3,7 +3,7 @@
 -- standard deviations as the median absolute deviation estimates them.
 CREATE OR REPLACE TABLE internal.step_units AS
 WITH numbered AS (
-    SELECT *, count(*) FILTER (is_step) OVER (ORDER BY piece) AS unit FROM internal.step_pieces
+    SELECT *, count(CASE WHEN is_step THEN 1 END) OVER (ORDER BY piece) AS unit FROM internal.step_pieces
 ),
 units AS (
     SELECT
@@ -21,7 +21,7 @@ usual AS (
 )
 SELECT
     u.*, u.end_ns - u.start_ns > n.wall_ns + n.tolerance_ns AS is_longer,
-    count(*) FILTER (unit > 0 AND is_longer) OVER (ORDER BY unit ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS step
+    count(CASE WHEN unit > 0 AND is_longer THEN 1 END) OVER (ORDER BY unit ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS step
 FROM units AS u CROSS JOIN usual AS n;
 
 WITH apart AS (

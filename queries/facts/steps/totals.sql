@@ -109,7 +109,7 @@ SELECT
     avg(coalesce(b.busy_ns, 0))::BIGINT AS gpu_busy_ns
 FROM internal.step_pieces AS p
 CROSS JOIN gpus_used AS g
-LEFT JOIN busy AS b ON b.window_ns = p.start_ns AND p.end_ns > p.start_ns AND b.gpu_id = g.gpu_id
+LEFT JOIN busy AS b ON b.window_ns = CASE WHEN p.end_ns > p.start_ns THEN p.start_ns END AND b.gpu_id = g.gpu_id
 GROUP BY p.piece;
 
 CREATE OR REPLACE TABLE internal.step_totals AS
