@@ -10,6 +10,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nsys_insight.facts.call_windows import call_windows
 from nsys_insight.ingest import several
 from nsys_insight.paths import query
 from nsys_insight.sql.parameters import bind
@@ -38,10 +39,14 @@ def fill(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], prepare: C
         parts: The catalogs in which the traces have theirs.
         prepare: Creates the views that a statement names.
     """
-    find = query("facts/idle/find")
-    prepare(find)
+    edges, gaps, find = (query(f"facts/idle/{name}") for name in ("edges", "gaps", "find"))
+    for statement in (edges, gaps, find):
+        prepare(statement)
     for part in parts:
         with several.inside(connection, part):
+            connection.execute(edges)
+            for first, last in call_windows(connection):
+                connection.execute(bind(gaps, {"from_id": first, "to_id": last}))
             connection.execute(find)
             for start, end in _parts(connection):
                 _look(connection, start, end)
@@ -66,16 +71,15 @@ def _look(connection: duckdb.DuckDBPyConnection, start: int, end: int) -> None:
     """Add the late gaps that begin in a part of the line to the facts."""
     import numpy as np
 
-    def rows(name: str, part_start: int, part_end: int) -> dict[str, Ints]:
-        statement = bind(query(f"facts/idle/{name}"), {"from": part_start, "to": part_end})
-        return connection.execute(statement).fetchnumpy()
+    def rows(name: str, **times: int) -> dict[str, Ints]:
+        return connection.execute(bind(query(f"facts/idle/{name}"), times)).fetchnumpy()
 
-    late = rows("late", start, end)
+    late = rows("late", from_ns=start, to_ns=end, **_times(connection, start, end))
     if not len(late["line_start"]):
         return
     order = np.argsort(late["line_start"], kind="stable")
     late = {name: values[order] for name, values in late.items()}
-    calls = Calls.of(**rows("calls", start, int(late["line_end"].max())))
+    calls = Calls.of(**rows("calls", from_ns=start, to_ns=int(late["line_end"].max())))
     starts, ends = late.pop("line_start"), late.pop("line_end")
     first, last = calls.begun(starts), calls.begun(ends)
     for number, kind in enumerate(KINDS):
@@ -99,6 +103,16 @@ def _look(connection: duckdb.DuckDBPyConnection, start: int, end: int) -> None:
             "host": calls.host[met],
         },
     )
+
+
+def _times(connection: duckdb.DuckDBPyConnection, start: int, end: int) -> dict[str, int]:
+    """From when to when a part of the line lasts: with bounds of a column itself, DuckDB skips the rows of other parts."""
+    lanes = connection.execute("SELECT from_ns + shift_ns, to_ns + shift_ns, shift_ns FROM internal.idle_lanes").fetchall()
+    met = [(first, last, shift) for first, last, shift in lanes if first < end and last >= start]
+    return {
+        "first_ns": min(max(first, start) - shift for first, _, shift in met),
+        "last_ns": max(min(last, end) - shift for _, last, shift in met),
+    }
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, fact: str, select: str, found: dict[str, Ints]) -> None:

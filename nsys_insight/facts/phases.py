@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nsys_insight.facts.statements import runner
+from nsys_insight.facts.steps import launched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +26,7 @@ def fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None]) 
     if not threads:
         return
     process, thread = busiest[0].process_id, threads[0].thread_id
-    of_steps("launched", process=process)
+    launched.fill(connection, prepare, of_steps, process)
     run("units", process=process, thread=thread)
     of_steps("range_pieces", process=process, thread=thread)
     of_steps("totals", process=process)

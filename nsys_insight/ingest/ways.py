@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     Opened = tuple[duckdb.DuckDBPyConnection, list[Source]]
 
 
-# To copy a smaller file saves nothing.
-_BIG = 64 * 10**6
+# To copy a smaller file saves nothing; of a file above the other size, even one look at each call is dearer in place, for
+# the calls with what they launched do not fit in memory at once, and a part of them cannot be read by itself.
+_BIG, _LONG = 64 * 10**6, 2 * 10**9
 
 
 class Ways:
@@ -83,6 +84,11 @@ class Ways:
         """The export, if there is one alone and it is big."""
         found = exports(self._files)
         return found[0] if len(self._files) == len(found) == 1 and found[0].stat().st_size >= _BIG else None
+
+    @property
+    def is_long(self) -> bool:
+        """Whether an export is so big that calls are better joined with what they launched in a copy, part by part."""
+        return any(file.stat().st_size >= _LONG for file in exports(self._files))
 
     def get_over(self, error: Exception) -> bool:
         """Tell whether the next way may do better; what the cache has is then of no more use."""

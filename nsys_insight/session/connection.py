@@ -421,8 +421,10 @@ class Connection:
         """Find the facts that a query reads and views of the user's own may read, unless they have been."""
         queries = [sql, *self._definitions.values()]
         if any(map(views.facts_read, queries)):
-            if "steps" in self._facts.to_find(queries, options):
-                self.load()  # they take a dozen looks at all rows
+            missing = self._facts.to_find(queries, options)
+            # Steps take a dozen looks at all rows.
+            if "steps" in missing or ("idle" in missing and self._ways.is_long):
+                self.load()
             self._facts.find(queries, options)
 
     def _show_as_exported(self) -> None:

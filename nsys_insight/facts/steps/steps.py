@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.errors import UsageError
 from nsys_insight.facts.statements import runner
+from nsys_insight.facts.steps import launched
 from nsys_insight.facts.steps.ranges import step_ranges
 from nsys_insight.facts.steps.sequence import BusiestStream, cut_by_rhythm
 
@@ -60,16 +61,19 @@ def fill(connection: duckdb.DuckDBPyConnection, options: StepOptions, prepare: C
     if scope.is_of_steps_alone and options.step_method != "count":
         run("chosen")
     else:
-        _find_all(connection, run, options)
+        _find_all(connection, prepare, run, options)
     (steady,) = run("steady")
     if not steady.count:
         run("whole_scope")
 
 
-def _find_all(connection: duckdb.DuckDBPyConnection, run: Run, options: StepOptions) -> None:
+def _find_all(
+    connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None], run: Run, options: StepOptions
+) -> None:
     run("no_pieces")
     busiest = run("busiest")
     if busiest:
+        launched.fill(connection, prepare, run, busiest[0].process_id)
         _find(run, BusiestStream.of(busiest[0]), options)
     for kind, names in (
         ("VIEW", "named ops owned"),
@@ -81,7 +85,6 @@ def _find_all(connection: duckdb.DuckDBPyConnection, run: Run, options: StepOpti
 
 def _find(run: Run, stream: BusiestStream, options: StepOptions) -> None:
     """Find the steps of the process whose stream is the busiest, and what each of them holds."""
-    run("launched", process=stream.process)
     method = _method(run, stream, options)
     if not method.method:
         run("no_pieces")

@@ -1,2 +1,2 @@
 -- The calls that meet a part of the line.
-FROM internal.idle_calls WHERE line_end > $from AND line_start < $to
+FROM internal.idle_calls WHERE line_end > $from_ns AND line_start < $to_ns

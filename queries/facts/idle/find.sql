@@ -1,7 +1,5 @@
--- The gaps, cut where the profiler held the launching thread up. Statement by statement, so that DuckDB plans each by how
+-- Gaps are cut where the profiler held the launching thread up. Statement by statement, so that DuckDB plans each by how
 -- many rows there are.
-CREATE OR REPLACE TABLE internal.idle_found AS FROM _idle_gaps;
-
 -- When the profiler held each thread up, and the time between.
 CREATE OR REPLACE TABLE internal.idle_held AS
 SELECT thread, greatest(start_ns, coalesce(running_end_ns, start_ns)) AS start_ns, end_ns

@@ -5,4 +5,5 @@ SELECT
     greatest(t.start_ns, least(t.call_ns, t.end_ns)) + l.shift_ns AS line_end
 FROM internal.idle_found AS t
 JOIN internal.idle_lanes AS l USING (thread)
-WHERE t.host = 'late' AND t.start_ns + l.shift_ns >= $from AND t.start_ns + l.shift_ns < $to
+WHERE t.host = idle_host('late') AND t.start_ns BETWEEN $first_ns AND $last_ns
+    AND t.start_ns + l.shift_ns >= $from_ns AND t.start_ns + l.shift_ns < $to_ns

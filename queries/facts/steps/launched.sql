@@ -1,6 +1,6 @@
--- What the process put on its GPUs, with the launch call of each operation. Of words, constants are cast, once: to write words takes
--- several times as long.
-CREATE OR REPLACE TABLE internal.step_launched AS
+-- What the process put on its GPUs with some correlation ids, with the launch call of each operation; those without an id are with the
+-- first. Of words, constants are cast, once: to write words takes several times as long.
+INSERT INTO internal.step_launched BY NAME
 WITH operations AS (
     SELECT
         'kernel'::ENUM ('kernel', 'copy', 'memset', 'graph', 'H2D', 'D2H') AS kind, start_ns, greatest(start_ns, end_ns) AS end_ns, NULL::BIGINT AS size_bytes, device_id, correlation_id,
@@ -13,9 +13,14 @@ WITH operations AS (
         start_ns, greatest(start_ns, end_ns) AS end_ns, size_bytes, device_id, correlation_id
     FROM gpu_ops
     WHERE kind <> 'kernel' AND process_id = $process
+),
+chosen AS (
+    FROM operations
+    WHERE ($from_id IS NULL OR correlation_id >= $from_id)
+        AND ($to_id IS NULL OR correlation_id < $to_id OR ($from_id IS NULL AND correlation_id IS NULL))
 )
 SELECT o.*, a.start AS call_ns, a."end" AS returned_ns, a.call_group
-FROM operations AS o
+FROM chosen AS o
 LEFT JOIN (
     SELECT r.correlationId, r.start, r."end", n.call_group
     FROM raw.CUPTI_ACTIVITY_KIND_RUNTIME AS r
@@ -24,4 +29,5 @@ LEFT JOIN (
         FROM _api_names WHERE call_group IN ('launch', 'graph launch', 'copy', 'memset')
     ) AS n ON n.name_id = r.nameId
     WHERE pid_of(r.globalTid) = $process AND r.eventClass IS DISTINCT FROM 67
+        AND ($from_id IS NULL OR r.correlationId >= $from_id) AND ($to_id IS NULL OR r.correlationId < $to_id)
 ) AS a ON a.correlationId = o.correlation_id

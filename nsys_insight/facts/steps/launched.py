@@ -1,0 +1,22 @@
+"""What a process put on its GPUs, with the launch call of each operation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nsys_insight.facts.call_windows import call_windows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import duckdb
+
+    from nsys_insight.facts.statements import Run
+
+
+def fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None], run: Run, process: int) -> None:
+    """Fill `internal.step_launched`; `run` runs the statements of `queries/facts/steps`."""
+    run("no_launched")
+    prepare("FROM _gpu_reach")
+    for first, last in call_windows(connection):
+        run("launched", process=process, from_id=first, to_id=last)
