@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
+
 import pytest
 from opening import open_trace
 
 import nsys_insight
-from nsys_insight.facts import store
+from nsys_insight.facts import call_windows, store
 from nsys_insight.ingest import cache, ways
 from nsys_insight.model import views
 from nsys_insight.model.fact_tables import fact_tables
+from nsys_insight.paths import queries_folder
 from nsys_insight.sql.statements import split
 
 
@@ -51,6 +55,42 @@ def test_a_fact_that_fails_is_found_when_it_can_be(sample, monkeypatch):
             trace.answer("steps")
         monkeypatch.setattr(steps, "fill", fill)
         assert trace.answer("steps").rows()
+
+
+@pytest.mark.parametrize("name", ["decode_eager", "decode_graph_node", "churn"])
+def test_operations_joined_with_their_calls_part_by_part_are_the_same(sample, name, monkeypatch):
+    read = (
+        "FROM facts.idle_time ORDER BY ALL", "FROM facts.idle_calls ORDER BY ALL",
+        "FROM facts.steps ORDER BY ALL", "FROM facts.step_kernels ORDER BY ALL",
+        "FROM facts.step_launches ORDER BY ALL",
+    )  # fmt: skip
+
+    def rows():
+        with open_trace(sample(name)) as trace:
+            trace.answer("classify")
+            return [trace._connection.duckdb.execute(sql).fetchall() for sql in read]
+
+    whole = rows()
+    monkeypatch.setattr(call_windows, "MOST", 100)
+    assert rows() == whole
+
+
+def test_the_parts_hold_every_correlation_id_once(sample, monkeypatch):
+    monkeypatch.setattr(call_windows, "MOST", 100)
+    with open_trace(sample("decode_eager")) as trace:
+        trace.answer("idle")
+        windows = call_windows.call_windows(trace._connection.duckdb)
+    assert len(windows) > 10
+    assert (windows[0][0], windows[-1][1]) == (None, None)
+    assert all(first[1] == second[0] for first, second in pairwise(windows))
+
+
+def test_no_window_counts_row_by_row():
+    """DuckDB 1.5 evaluates count(*) FILTER over a growing window from its start, for each row."""
+    counted = re.compile(r"count\(\*\)\s*FILTER\s*\([^()]*\)\s*OVER", re.IGNORECASE)
+    assert [
+        path.name for path in queries_folder().rglob("*.sql") if counted.search(path.read_text(encoding="utf-8"))
+    ] == []
 
 
 @pytest.mark.parametrize("fact", fact_tables())
@@ -95,6 +135,14 @@ class TestBigExports:
             assert not cache.find(sample("decode_eager"))
             trace.answer("classify")
         assert cache.find(sample("decode_eager"))
+
+    def test_idle_time_of_a_long_trace_is_of_a_copy_and_is_the_same(self, sample, monkeypatch):
+        with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:
+            in_place = trace.answer("idle").rows()
+        monkeypatch.setattr(ways, "_LONG", 0)
+        with nsys_insight.open(sample("decode_eager")) as trace:
+            assert trace.answer("idle").rows() == in_place
+            assert cache.find(sample("decode_eager"))
 
     def test_without_the_cache_nothing_is_left(self, sample, tmp_path):
         with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:

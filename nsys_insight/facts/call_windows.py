@@ -1,4 +1,4 @@
-"""Operations are joined with their launch calls part by part: all calls of a long trace at once do not fit in memory."""
+"""Operations are joined with their launch calls part by part: all calls of a long trace do not fit in memory."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     # The correlation ids from one up to another, which is not among them; None is all there are on that side.
     Window = tuple[int | None, int | None]
 
-# So many operations are joined at a time. DuckDB holds some 60 bytes for each call, of which there may be several for each
-# operation, and writes to disk what is above its limit: six times as slow at 26 million operations.
+# So many operations are joined at a time. DuckDB holds some 60 bytes for each call, of which there may be several for
+# each operation, and writes to disk what is above its limit: six times as slow at 26 million operations.
 MOST = 5_000_000
 
 
@@ -23,5 +23,7 @@ def call_windows(connection: duckdb.DuckDBPyConnection) -> list[Window]:
     if parts < 2:
         return [(None, None)]
     shares = [number / parts for number in range(1, parts)]
-    ((cuts,),) = connection.execute(f"SELECT approx_quantile(call >> 24, {shares}::FLOAT[]) FROM facts.gpu_reach").fetchall()
+    ((cuts,),) = connection.execute(
+        f"SELECT approx_quantile(call >> 24, {shares}::FLOAT[]) FROM facts.gpu_reach"
+    ).fetchall()
     return list(pairwise([None, *sorted(set(cuts or ())), None]))

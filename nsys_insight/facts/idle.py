@@ -106,8 +106,10 @@ def _look(connection: duckdb.DuckDBPyConnection, start: int, end: int) -> None:
 
 
 def _times(connection: duckdb.DuckDBPyConnection, start: int, end: int) -> dict[str, int]:
-    """From when to when a part of the line lasts: with bounds of a column itself, DuckDB skips the rows of other parts."""
-    lanes = connection.execute("SELECT from_ns + shift_ns, to_ns + shift_ns, shift_ns FROM internal.idle_lanes").fetchall()
+    """When a part of the line begins and ends: by bounds of a column itself, DuckDB skips other parts."""
+    lanes = connection.execute(
+        "SELECT from_ns + shift_ns, to_ns + shift_ns, shift_ns FROM internal.idle_lanes"
+    ).fetchall()
     met = [(first, last, shift) for first, last, shift in lanes if first < end and last >= start]
     return {
         "first_ns": min(max(first, start) - shift for first, _, shift in met),

@@ -3,7 +3,7 @@ CREATE TABLE IF NOT EXISTS facts.gpu_idle (
 );
 
 INSERT INTO facts.gpu_idle BY NAME
-WITH times AS (
+WITH times AS NOT MATERIALIZED (
     FROM _idle_time
 ),
 -- Read twice, and not kept: that would be as large as all gaps.

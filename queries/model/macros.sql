@@ -109,9 +109,9 @@ slotted AS NOT MATERIALIZED (
 to_cut AS MATERIALIZED (
     SELECT DISTINCT i.* EXCLUDE (slot, last_slot)
     FROM (
-        FROM slotted WHERE last_slot = slot
+        FROM slotted
         UNION ALL
-        SELECT * REPLACE (unnest(range(slot, last_slot + 1)) AS slot) FROM slotted WHERE last_slot > slot
+        SELECT * REPLACE (unnest(range(slot + 1, last_slot + 1)) AS slot) FROM slotted WHERE last_slot > slot
     ) AS i
     JOIN edges AS e USING (slot)
     WHERE i.start_ns < e.at_ns AND i.end_ns > e.at_ns

@@ -9,7 +9,8 @@ WITH calls AS (
         AND call_group IN ('launch', 'graph launch', 'copy', 'memset')
     GROUP BY correlation_id
 ),
-operations AS (
+-- Read twice, and not kept: that would be as large as all operations.
+operations AS NOT MATERIALIZED (
     SELECT
         'kernel' AS kind, name_id, NULL AS label, start_ns, end_ns, device_id, stream_id, correlation_id, graph_node_id,
         NULL AS size_bytes, grid_x, grid_y, grid_z, block_x, block_y, block_z

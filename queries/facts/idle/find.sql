@@ -28,13 +28,13 @@ CREATE OR REPLACE TABLE internal.idle_near AS
 SELECT g.*, t.end_ns AS turn_end_ns, t.is_held
 FROM (
     FROM internal.idle_found
-    WHERE host = 'late' AND thread IN (SELECT thread FROM internal.idle_held)
+    WHERE host = idle_host('late') AND thread IN (SELECT thread FROM internal.idle_held)
         AND (end_ns - start_ns >= 1000000 OR start_ns // 1000000 IN (FROM internal.idle_slices) OR end_ns // 1000000 IN (FROM internal.idle_slices))
 ) AS g
 ASOF JOIN internal.idle_turns AS t ON t.thread = g.thread AND t.start_ns <= g.start_ns
 WHERE t.is_held OR g.end_ns > t.end_ns;
 
-DELETE FROM internal.idle_found AS g USING internal.idle_near AS n WHERE g.host = 'late' AND n.gpu_id = g.gpu_id AND n.start_ns = g.start_ns;
+DELETE FROM internal.idle_found AS g USING internal.idle_near AS n WHERE g.host = idle_host('late') AND n.gpu_id = g.gpu_id AND n.start_ns = g.start_ns;
 
 INSERT INTO internal.idle_found BY NAME
 SELECT * EXCLUDE (turn_end_ns, is_held) REPLACE (
@@ -52,14 +52,14 @@ JOIN internal.idle_turns AS t ON t.thread = g.thread AND t.start_ns // 1000000 =
 WHERE t.start_ns >= g.turn_end_ns AND t.start_ns < g.end_ns;
 
 INSERT INTO facts.idle_time BY NAME
-SELECT *, 0 AS sync_ns, 0 AS copy_ns, 0 AS alloc_ns, 0 AS api_ns FROM internal.idle_found WHERE host <> 'late';
+SELECT *, 0 AS sync_ns, 0 AS copy_ns, 0 AS alloc_ns, 0 AS api_ns FROM internal.idle_found WHERE host <> idle_host('late');
 
 -- Threads are laid one after the other on a single line of time, from the first late gap to the last launch call.
 CREATE OR REPLACE TABLE internal.idle_lanes AS
 SELECT thread, from_ns, to_ns, (row_number() OVER (ORDER BY thread) - 1) * (to_ns - from_ns + 1) - from_ns AS shift_ns
-FROM (SELECT DISTINCT thread FROM internal.idle_found WHERE host = 'late')
+FROM (SELECT DISTINCT thread FROM internal.idle_found WHERE host = idle_host('late'))
 CROSS JOIN (
-    SELECT min(start_ns) AS from_ns, max(greatest(start_ns, least(call_ns, end_ns))) AS to_ns FROM internal.idle_found WHERE host = 'late'
+    SELECT min(start_ns) AS from_ns, max(greatest(start_ns, least(call_ns, end_ns))) AS to_ns FROM internal.idle_found WHERE host = idle_host('late')
 );
 
 -- The calls that wait or allocate, by name.

@@ -1,4 +1,5 @@
--- What is found about idle time. `facts.idle_time`: the gaps of `_idle_gaps`, cut where the profiler held the launching thread
+-- What is found about idle time. `facts.idle_time`: when each GPU was idle over the wall time of the whole trace, with the launch
+-- call of the operation that ended it, cut where the profiler held the launching thread
 -- up; of a late one how long its thread was in API calls before the launch call: that wait, copy, allocate, or do all else.
 -- `facts.idle_calls`: these calls, no two of a GPU overlap; gap_ns is when the gap began.
 CREATE TABLE IF NOT EXISTS facts.idle_time (

@@ -93,7 +93,7 @@ CREATE OR REPLACE TABLE internal.step_busy AS
 WITH gpus_used AS (
     SELECT DISTINCT gpu_of($process, device_id) AS gpu_id FROM internal.step_launched WHERE gpu_of($process, device_id) IS NOT NULL
 ),
-intervals AS (
+intervals AS NOT MATERIALIZED (
     FROM _gpu_busy_parts
 ),
 pieces AS (

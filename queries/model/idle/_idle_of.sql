@@ -24,7 +24,7 @@ calls AS (
     SELECT gpu_id, window_ns, unnest(['sync calls', 'blocking copies', 'allocation', 'API calls']) AS host,
         unnest([sync_ns, copy_ns, alloc_ns, api_ns]) AS call_ns
     FROM summed
-    WHERE host = 'late'
+    WHERE host = idle_host('late')
     UNION ALL
     SELECT p.gpu_id, p.window_ns, c.host::VARCHAR, greatest(0, least(c.end_ns, p.end_ns) - greatest(c.start_ns, p.start_ns))
     FROM query_table(cut) AS p
@@ -33,13 +33,13 @@ calls AS (
 classed AS (
     SELECT gpu_id, window_ns, host::VARCHAR AS host, idle_ns
     FROM summed
-    WHERE host <> 'late'
+    WHERE host <> idle_host('late')
     UNION ALL
     SELECT gpu_id, window_ns,
         unnest(['CPU work', CASE WHEN is_copy THEN 'blocking copies' ELSE 'launch call' END, 'launch latency']),
         unnest([before_ns, call_ns, latency_ns])
     FROM summed
-    WHERE host = 'late'
+    WHERE host = idle_host('late')
     UNION ALL
     SELECT gpu_id, window_ns, unnest([host, 'CPU work']), unnest([call_ns, -call_ns]) FROM calls WHERE call_ns > 0
 )
