@@ -9,17 +9,19 @@ WITH calls AS (
         AND call_group IN ('launch', 'graph launch', 'copy', 'memset')
     GROUP BY correlation_id
 ),
--- Read twice, and not kept: that would be as large as all operations.
-operations AS NOT MATERIALIZED (
+-- None but those may be called in the steps or lie in their walls: it is read twice, and kept for that.
+operations AS (
     SELECT
         'kernel' AS kind, name_id, NULL AS label, start_ns, end_ns, device_id, stream_id, correlation_id, graph_node_id,
         NULL AS size_bytes, grid_x, grid_y, grid_z, block_x, block_y, block_z
     FROM kernel_events
     WHERE process_id = $process AND start_ns >= least($host_from, $gpu_from)
+        AND (start_ns < $gpu_to OR correlation_id <= (SELECT max(correlation_id) FROM calls))
     UNION ALL BY NAME
     SELECT kind, label, start_ns, end_ns, device_id, stream_id, correlation_id, size_bytes
     FROM gpu_ops
     WHERE kind <> 'kernel' AND process_id = $process AND start_ns >= least($host_from, $gpu_from)
+        AND (start_ns < $gpu_to OR correlation_id <= (SELECT max(correlation_id) FROM calls))
 ),
 -- The NVTX ranges that are the outermost within a step, but for a framework's operators, numbers aside.
 within AS (
