@@ -43,7 +43,8 @@ def look_up(connection: duckdb.DuckDBPyConnection, source: Source, wanted: str) 
         # Chains from Python have ids below zero.
         asked = connection.execute(f"FROM ({wanted}) AS w(id) WHERE id >= 0 ORDER BY id")
         ids = [number for (number,) in asked.fetchall()]
-        if not ids or len(ids) * _FEWEST > rows.span:
+        first, last = rows.edges
+        if not ids or first < 0 or last < ids[-1] or len(ids) * _FEWEST > last - first + 1:
             return False
         runs = list(_runs(ids))
         places = rows.places([edge for first, last in runs for edge in (first, last + 1)])

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 Spans = list[tuple[int, int]]
-# So many rows or spans of rows are asked of SQLite in one statement.
-_AT_ONCE = 5_000
+# So many spans of rows are asked of SQLite in one statement; so many places are looked for together: the pages that are
+# read for them stay in its cache of 2 MB.
+_AT_ONCE, _TOGETHER = 5_000, 500
 # So many rows are counted one by one, where that is left of a search.
 _FEW = 48
 # So many rows, evenly spread, tell whether all are in order; with them at hand, less is to be halved for each time.
@@ -45,9 +46,9 @@ class Rows:
         return self._values == sorted(self._values)
 
     @property
-    def span(self) -> int:
-        """From the first value to the last one, where they are in order."""
-        return self._at(self.numbers[-1]) - self._values[0]
+    def edges(self) -> tuple[int, int]:
+        """The first value and the last one, of a table that has rows."""
+        return self._at(self.numbers[0]), self._at(self.numbers[-1])
 
     def place(self, value: int) -> int:
         """The number of the first row with this value or a higher one; one past the last row if there is none."""
@@ -57,13 +58,16 @@ class Rows:
         return bisect_left(range(high), value, lo=low, key=self._at)
 
     def places(self, values: Sequence[int]) -> list[int] | None:
-        """The same for thousands of values, in rising order, at once; None where rows are not in order, or are missing.
+        """The same for thousands of values at once; None where rows are not in order, or are missing.
 
         Ids that are counted up have about as many rows each, so their places are told from those around.
+
+        Args:
+            values: In rising order; none is below zero, nor is any of the table's.
         """
         found: list[int] = []
-        for first in range(0, len(values), _AT_ONCE):
-            some = self._places(values[first : first + _AT_ONCE])
+        for first in range(0, len(values), _TOGETHER):
+            some = self._places(values[first : first + _TOGETHER])
             if some is None:
                 return None
             found += some
@@ -73,10 +77,12 @@ class Rows:
         """Narrow what a place can be, from the row `low`, which has a lower value, to the row `high`, which has not."""
         import numpy as np
 
-        numbers = np.array([self.numbers.start - 1, *self._some, self.numbers[-1], self.numbers.stop])
-        ids = np.array([min(values[0], self._values[0]) - 1, *self._values, self._at(self.numbers[-1]), 0])
-        ids[-1] = max(values[-1], ids[-2]) + 1
-        wanted = np.array(values)
+        last = self.edges[1]
+        numbers = np.array([self.numbers.start - 1, *self._some, self.numbers[-1], self.numbers.stop], dtype=np.int64)
+        ids = np.array([-1, *self._values, last, max(last, values[-1] - 1) + 1], dtype=np.int64)
+        if (np.diff(ids) < 0).any():
+            return None
+        wanted = np.array(values, dtype=np.int64)
         after = np.searchsorted(ids, wanted)
         low, high, low_id, high_id = numbers[after - 1], numbers[after], ids[after - 1], ids[after]
         turn = 0
