@@ -8,5 +8,5 @@ CREATE TABLE IF NOT EXISTS facts.gap_stacks (
 );
 
 CREATE TABLE IF NOT EXISTS facts.gap_calls (
-    calls BIGINT, has_chains BOOLEAN
+    calls BIGINT, placed BIGINT, has_chains BOOLEAN
 );

@@ -2,7 +2,7 @@ CREATE VIEW _few_caller_sentence AS
 FROM _chains_told(
     (SELECT has_chains FROM facts.few_calls),
     (SELECT calls FROM facts.few_calls),
-    (SELECT count(*) FROM facts.few_callers ANTI JOIN facts.inner_calls USING (process_id, correlation_id)),
+    (SELECT placed FROM facts.few_calls),
     'CUDA calls that wait, handle memory or launch a graph'
 );
 

@@ -2,7 +2,7 @@ CREATE VIEW _gap_caller_sentence AS
 FROM _chains_told(
     (SELECT has_chains FROM facts.gap_calls),
     (SELECT calls FROM facts.gap_calls),
-    (SELECT count(*) FROM facts.gap_callers ANTI JOIN facts.inner_calls USING (process_id, correlation_id)),
+    (SELECT placed FROM facts.gap_calls),
     'CUDA calls that launched what ended these gaps'
 );
 
