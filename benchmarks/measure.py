@@ -3,7 +3,7 @@
     python benchmarks/measure.py [--folder DIR] [--times 1000] [--runs 3] [--nsys PATH] [--only PART]
 
 All commands of a line run one after another in one go, so that their ratios hold on a noisy machine; seconds are the
-medians of the runs. The tiled traces take about 2.5 GB in the folder and are kept for the next time.
+medians of the runs. The tiled traces take about 3 GB in the folder and are kept for the next time.
 """
 
 from __future__ import annotations
@@ -85,7 +85,10 @@ GOALS = {
 }
 # The same once more, with what the first run left in the cache folder.
 AGAIN, FACTS_MB = 0.3, 1600
-PARTS = ("compare", "goals", "reports", "small", "huge")
+# By caller, where every call has a call chain: how many times as long as without, and as the typed `top`.
+BY_CALLER = ("syncs", "mallocs", "copies", "gaps")
+CHAINS = ROOT / "tests" / "data" / "chains" / "decode_cpu.sqlite"
+PARTS = ("compare", "goals", "callers", "reports", "small", "huge")
 
 
 @dataclass(frozen=True)
@@ -207,6 +210,23 @@ def goals(bench: Bench, traces: dict[str, Path]) -> None:
             )
 
 
+def callers(bench: Bench, trace: Path) -> None:
+    """Ask for callers in a trace in which every call has a call chain."""
+    (typed,) = bench.together(bench.other("sqlite3", "top", trace))
+    print(f"\na chain for each call; sqlite3 `top`: {typed.seconds:.2f} s\n")
+    print("| report | without callers | `--group-by caller` | ratio | to `top` | peak memory |")
+    print("|---|---|---|---|---|---|")
+    for report in BY_CALLER:
+        plain, ours = bench.together(
+            bench.ours(report, trace, "--no-cache"), bench.ours(report, trace, "--no-cache", "--group-by", "caller")
+        )
+        print(
+            f"| `{report}` | {plain.seconds:.1f} s | {ours.seconds:.1f} s | {ours.seconds / plain.seconds:.2f} |"
+            f" {ours.seconds / typed.seconds:.2f} | {ours.megabytes:.0f} MB |",
+            flush=True,
+        )
+
+
 def held(ratio: float, goal: float) -> str:
     return f"{ratio:.2f} | ≤ {goal:g}" + ("" if ratio <= goal else " **missed**")
 
@@ -270,27 +290,31 @@ def main() -> None:
         nsys = str(Path(nsys) / "target-linux-x64" / "nsys")
     bench = Bench(arguments.folder, arguments.runs, nsys)
 
-    def made(name: str, sample: str, times: int, processes: int = 1, streams: int = 1) -> Path:
+    def made(name: str, sample: Path, times: int, processes: int = 1, streams: int = 1) -> Path:
         trace: Path = arguments.folder / f"{name}-{times}.sqlite"
         if not trace.exists():
-            tile(SAMPLES / f"{sample}.sqlite", trace, times, processes, streams)
+            tile(sample, trace, times, processes, streams)
         return trace
 
-    tiled = made("tiled", "decode_eager", arguments.times)
-    tenth = made("tiled", "decode_eager", arguments.times // 10)
-    mixed = made("mixed", "decode_graph_node", arguments.times, processes=2, streams=4)
+    eager, graphs = SAMPLES / "decode_eager.sqlite", SAMPLES / "decode_graph_node.sqlite"
+
+    tiled = made("tiled", eager, arguments.times)
+    tenth = made("tiled", eager, arguments.times // 10)
+    mixed = made("mixed", graphs, arguments.times, processes=2, streams=4)
     parts = arguments.only or PARTS[:-1]
     big = {"6.5 M kernels": tiled, "6.7 M, 2 processes, 4 streams each, graphs": mixed}
     if "compare" in parts:
         compare(bench, tiled)
     if "goals" in parts:
         goals(bench, big)
+    if "callers" in parts:
+        callers(bench, made("chains", CHAINS, 7 * arguments.times // 10))
     if "reports" in parts:
         every_report(bench, {"0.6 M kernels": tenth, **big})
     if "small" in parts:
         small(bench)
     if "huge" in parts:
-        huge(bench, made("tiled", "decode_eager", 10 * arguments.times), tiled)
+        huge(bench, made("tiled", eager, 10 * arguments.times), tiled)
     shutil.rmtree(bench.cache, ignore_errors=True)
 
 

@@ -26,17 +26,17 @@ _HEADER, _COUNT, _FRAME = struct.Struct("<16xQQ"), struct.Struct("<12xI"), struc
 _MOST = 1_000
 
 
-def add(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], prepare: Callable[[str], None]) -> None:
-    """Add the frames of Python to `facts.api_frames`, and fill `facts.python_frames` and `facts.python_chains`.
+def fill(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], prepare: Callable[[str], None]) -> None:
+    """Fill `facts.python_lines`, `facts.python_frames` and `facts.python_chains`.
 
     Args:
         connection: Where the model is.
         parts: The catalogs in which the traces have theirs.
         prepare: Creates the views that a statement names.
     """
-    marks = query("facts/api_frames/python_marks")
+    marks = query("facts/python_frames/marks")
     prepare(marks)
-    prepare(query("facts/api_frames/python_chains"))
+    prepare(query("facts/python_frames/chains"))
     for part in parts:
         with several.inside(connection, part):
             rows = connection.execute(marks).fetchall()
@@ -79,6 +79,6 @@ def _store(connection: duckdb.DuckDBPyConnection, rows: Sequence[tuple[int, int,
     }
     for name, (columns, values) in tables.items():
         connection.register(name, {column: values[:, at] for at, column in enumerate(columns)})
-    connection.execute(query("facts/api_frames/python_chains"))
+    connection.execute(query("facts/python_frames/chains"))
     for name in tables:
         connection.unregister(name)

@@ -46,9 +46,11 @@ _KINDS = {
     "idle": frozenset({"idle_time", "idle_calls"}),
     "work": frozenset({"cpu_pieces", "gap_samples"}),
     "cpu_work": frozenset({"cpu_work"}),
-    "api_frames": frozenset({"api_frames", "python_frames", "python_chains"}),
+    "python_frames": frozenset({"python_lines", "python_frames", "python_chains"}),
     "cpu_frames": frozenset({"cpu_frames", "cpu_chains"}),
     "callers": frozenset({"callers", "called_from", "call_places"}),
+    "few_callers": frozenset({"few_callers", "few_stacks", "few_calls"}),
+    "gap_callers": frozenset({"gap_callers", "gap_stacks", "gap_calls"}),
     "gaps": frozenset({"listed_gaps", "listed_operations", "listed_activity"}),
     "steps": frozenset({"steps", "step_calls", "step_kernels", "step_launches", "step_method"}),
     "critical_path": frozenset({"critical_path", "critical_path_run"}),
@@ -62,8 +64,8 @@ _KINDS = {
 }
 # What finds those for all traces in turn, in Python; the module is imported when it is needed.
 _FILLERS = {
-    "captured": "captured", "idle": "idle", "work": "work", "api_frames": "api_frames", "cpu_frames": "cpu_frames",
-    "callers": "callers", "nccl": "ranks.kernels",
+    "captured": "captured", "idle": "idle", "work": "work", "python_frames": "python_frames",
+    "cpu_frames": "cpu_frames", "callers": "callers", "nccl": "ranks.kernels",
 }  # fmt: skip
 # The kinds that are of all traces together: they are in the connection's own catalog.
 OF_RUN = frozenset({"ranks", "rank_numbers"})
@@ -75,6 +77,9 @@ _WORDS = {
     "inner_calls": "API calls",
     "captured": "settings",
     "api_frames": "call chains",
+    "python_frames": "call chains of Python",
+    "few_callers": "callers",
+    "gap_callers": "callers",
     "cpu_frames": "call chains of samples",
     "work": "CPU time",
     "cpu_work": "CPU work",
@@ -196,7 +201,7 @@ class Facts:
 
     def _said(self, kind: str, options: FactOptions) -> object:
         """What the user said that these facts depend on."""
-        if kind == "gaps":
+        if kind in ("gaps", "gap_callers"):
             return options.min_gap_ns
         if kind in ("steps", "fusion", "cpu_work", "critical_path", "ranks"):
             return options.steps
@@ -264,6 +269,10 @@ class Facts:
 
             at = self._parts.index(part)
             gaps.fill(self._connection, self._sources[at], self._scopes[at], options.min_gap_ns, prepare)
+        elif kind in ("few_callers", "gap_callers"):
+            from nsys_insight.facts import few_callers
+
+            few_callers.fill(self._connection, self._sources[self._parts.index(part)], kind, prepare)
         elif kind == "steps":
             from nsys_insight.facts.steps import steps
 

@@ -10,7 +10,7 @@ from nsys_insight.ingest import extension, extents, facts_folder
 from nsys_insight.ingest.database import tables
 from nsys_insight.ingest.identify import Kind
 from nsys_insight.ingest.ncu.store import attach as attach_ncu
-from nsys_insight.ingest.source import Source
+from nsys_insight.ingest.source import Export, Source
 from nsys_insight.ingest.sqlite_file import opened
 from nsys_insight.sql.quoting import identifier, literal
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     import duckdb
 
     from nsys_insight.ingest.files import File
+
+
+# What a lean copy of an export leaves in it: call chains, and the strings, of which a copy has those that it refers to.
+LEFT = frozenset({"CUDA_CALLCHAINS", "OSRT_CALLCHAINS", "SAMPLING_CALLCHAINS", "StringIds"})
 
 
 def attach(
@@ -35,15 +39,15 @@ def attach(
 
     `lasting` is as in `extension.load`, `ncu` is a file that `ncu import` wrote, to be read beside a single trace.
     """
-    sources = []
+    sources: list[Source] = []
+    source: Source | None
     # What else a DuckDB file holds is inert, unless that extension is there: its functions read any SQLite file.
     may_scan = not any(file.kind is Kind.DATABASE for file in files)
     for number, file in enumerate(files):
         name = "trace" if len(files) == 1 else f"trace_{number}"
         database = built.get(file.path)
         if database:
-            copy = attach_database(connection, database, name)
-            source: Source | None = replace(copy, extents=extents.known(file.path, copy.columns))
+            source = _attach_copy(connection, database, file.path, name, lasting=lasting)
         elif file.kind is Kind.PARQUET:
             source = attach_parquet(connection, file.path)
         elif file.kind is Kind.DATABASE:
@@ -77,19 +81,27 @@ def attach_sqlite(
 
     `lasting` is as in `extension.load`.
     """
+    if not _scan(connection, path, name, lasting=lasting):
+        return None
+    columns = sqlite_columns(path)
+    in_order = extents.known(path, columns)
+    relations = {table: f"{name}.{identifier(table)}" for table in columns}
+    return Source(relations, columns, in_order, path, Export(name, path, frozenset(columns)))
+
+
+def _scan(connection: duckdb.DuckDBPyConnection, path: Path, name: str, *, lasting: bool) -> bool:
+    """Let DuckDB's extension read a SQLite file; tell whether it can be loaded."""
     import duckdb
 
     which = extension.scanner()
     if which is None:
-        return None
+        return False
     try:
         extension.load(connection, which, lasting=lasting)
     except duckdb.Error:
-        return None
+        return False
     connection.execute(f"ATTACH {literal(str(path.absolute()))} AS {name} (TYPE sqlite, READ_ONLY)")
-    columns = sqlite_columns(path)
-    in_order = extents.known(path, columns)
-    return Source({table: f"{name}.{identifier(table)}" for table in columns}, columns, in_order, path)
+    return True
 
 
 def attach_database(
@@ -104,6 +116,25 @@ def attach_database(
             "nsys-insight convert trace.nsys-rep -o trace.duckdb",
         )
     return Source({table: f"{name}.{schema}.{identifier(table)}" for table in columns}, columns)
+
+
+def _attach_copy(
+    connection: duckdb.DuckDBPyConnection, copy: Path, export: Path, name: str, *, lasting: bool
+) -> Source | None:
+    """Attach a copy of an export, and the export itself if tables were left there; None where that cannot be read."""
+    source = attach_database(connection, copy, name)
+    if "StringIds" in source.columns:
+        return source
+    catalog = f"{name}_export"
+    if not _scan(connection, export, catalog, lasting=lasting):
+        return None
+    left = {table: columns for table, columns in sqlite_columns(export).items() if table in LEFT}
+    return replace(
+        source,
+        relations=source.relations | {table: f"{catalog}.{identifier(table)}" for table in left},
+        columns=source.columns | left,
+        export=Export(catalog, export, frozenset(left)),
+    )
 
 
 def attach_parquet(connection: duckdb.DuckDBPyConnection, folder: Path) -> Source:

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 
 from nsys_insight import progress
 from nsys_insight.errors import TraceError
-from nsys_insight.ingest import attach, bad_rows, cache_entries, cache_folder, database, private, raw, row_search
+from nsys_insight.ingest import (
+    attach,
+    bad_rows,
+    cache_entries,
+    cache_folder,
+    chain_rows,
+    database,
+    private,
+    raw,
+    row_search,
+)
 from nsys_insight.ingest.database import DEFAULT
 from nsys_insight.ingest.sqlite_file import opened, uri
 from nsys_insight.ingest.waiting import wait_for
@@ -17,6 +27,7 @@ from nsys_insight.sql.quoting import identifier, literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
     import duckdb
@@ -29,10 +40,10 @@ _BUILDERS = 4
 _IMPOSSIBLE = -(1 << 63)
 
 
-def entry(file: Path, *, lasting: bool = True) -> Path:
+def entry(file: Path, *, lasting: bool = True, lean: bool = False) -> Path:
     """Where the DuckDB file of an export is or would be: named by the export's identity and what is read from it.
 
-    It is in the cache folder, or without `lasting` in one that goes when the process ends.
+    It is in the cache folder, or without `lasting` in one that goes when the process ends. `lean` is as in `build`.
 
     Raises:
         OSError: There is no usable cache folder.
@@ -40,30 +51,29 @@ def entry(file: Path, *, lasting: bool = True) -> Path:
     import duckdb
 
     key = cache_folder.key(file, repr(raw.contract()), private.WITHOUT, duckdb.__version__)
-    return cache_folder.folder(lasting=lasting) / f"{key}.duckdb"
+    return cache_folder.folder(lasting=lasting) / f"{key}{'-lean' if lean else ''}.duckdb"
 
 
 def find(file: Path) -> Path | None:
-    """Return the DuckDB file that was built of an export, if there is one."""
-    try:
-        found = entry(file)
-    except OSError:
-        return None
-    return found if cache_entries.use(found) else None
+    """Return the DuckDB file that was built of an export, if there is one; a whole one rather than a lean one."""
+    with suppress(OSError):
+        return next(filter(cache_entries.use, (entry(file, lean=lean) for lean in (False, True))), None)
+    return None
 
 
-def build(
+def build(  # noqa: PLR0913 - how a copy is made
     file: Path,
     limits: Limits = DEFAULT,
     *,
     in_place: bool = True,
     lasting: bool = True,
+    lean: bool = False,
     connections: list[duckdb.DuckDBPyConnection] | None = None,
 ) -> Path:
     """Build the DuckDB file of an export and return it; in the cache folder, or else in a temporary one.
 
     A temporary one is removed when the process ends; it is chosen where no cache folder can be written to, or without
-    `lasting`.
+    `lasting`. A `lean` one is without what `attach.LEFT` names, if the export has much of that.
 
     Two processes may do so at once. With `in_place`, DuckDB's extension reads the file; without it, or where there is
     no extension, rows come through ADBC, slower, and cells that do not fit their column's type are kept as far as
@@ -74,23 +84,25 @@ def build(
         duckdb.Error: The extension met a cell that it cannot read.
         UnicodeDecodeError: The same, for text that is not UTF-8.
     """
+    left = attach.LEFT if lean and in_place and _has_many_chains(file) else frozenset[str]()
     if lasting:
         with suppress(OSError):
-            return _build(file, limits, in_place=in_place, lasting=True, connections=connections)
-    return _build(file, limits, in_place=in_place, lasting=False, connections=connections)
+            return _build(file, limits, in_place=in_place, lasting=True, left=left, connections=connections)
+    return _build(file, limits, in_place=in_place, lasting=False, left=left, connections=connections)
 
 
-def _build(
+def _build(  # noqa: PLR0913 - how a copy is made
     file: Path,
     limits: Limits,
     *,
     in_place: bool,
     lasting: bool,
+    left: AbstractSet[str],
     connections: list[duckdb.DuckDBPyConnection] | None,
 ) -> Path:
     import duckdb
 
-    target = entry(file, lasting=lasting)
+    target = entry(file, lasting=lasting, lean=bool(left))
     with cache_entries.making(target, "DuckDB copy", file) as path:
         connection = database.connect(limits)
         if connections is not None:
@@ -101,7 +113,8 @@ def _build(
             made: dict[str, dict[str, str]] = {}
             with progress.at(f"reading {file.name}") as task:
                 if source is not None:
-                    for table, types in _present(file, source.columns, task):
+                    copied = {table: columns for table, columns in source.columns.items() if table not in left}
+                    for table, types in _present(file, copied, task):
                         select = ", ".join(raw.cell(name, kind) for name, kind in types.items())
                         _create(connection, table, f"SELECT {select} FROM {source.relations[table]}", made)
                         made[table] = types
@@ -118,7 +131,7 @@ def _build(
 
 
 def build_all(
-    files: Sequence[Path], limits: Limits, *, in_place: bool = True, lasting: bool = True
+    files: Sequence[Path], limits: Limits, *, in_place: bool = True, lasting: bool = True, lean: bool = False
 ) -> dict[Path, Path]:
     """Build the DuckDB files of exports, several at once; see `build`."""
     from concurrent.futures import ThreadPoolExecutor
@@ -126,7 +139,9 @@ def build_all(
     connections: list[duckdb.DuckDBPyConnection] = []
     with ThreadPoolExecutor(_BUILDERS) as pool:
         work = {
-            file: pool.submit(build, file, limits, in_place=in_place, lasting=lasting, connections=connections)
+            file: pool.submit(
+                build, file, limits, in_place=in_place, lasting=lasting, lean=lean, connections=connections
+            )
             for file in files
         }
         wait_for(work.values(), connections)
@@ -169,6 +184,15 @@ def _cells(file: Path, tables: dict[str, dict[str, str]]) -> dict[str, int]:
         for table in tables.keys() & attach.sqlite_columns(file):
             cells[table] = len(tables[table]) * len(row_search.row_numbers(database, table))
     return cells
+
+
+def _has_many_chains(file: Path) -> bool:
+    """Whether call chains are a good part of what there would be to copy."""
+    present = attach.sqlite_columns(file)
+    with opened(file) as database:
+        return any(
+            len(row_search.row_numbers(database, table)) >= chain_rows.BIG for table in attach.LEFT & present.keys()
+        )
 
 
 def _copy(connection: duckdb.DuckDBPyConnection, file: Path, task: progress.Task) -> None:

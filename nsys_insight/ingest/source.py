@@ -35,16 +35,27 @@ class Stored:
 
 
 @dataclass(frozen=True)
+class Export:
+    """A SQLite export that is attached as a catalog, and which tables are read from it."""
+
+    catalog: str
+    file: Path
+    tables: frozenset[str]
+
+
+@dataclass(frozen=True)
 class Source:
     """An opened trace: where each raw table's rows are, which columns they have, and where big tables begin and end.
 
-    `file` is the SQLite export that is scanned in place; None where the rows are elsewhere. `screen` tells rows that
-    cannot be true. `facts` are those that lie beside the rows.
+    `file` is the SQLite export that is scanned in place; None where the rows are elsewhere. `export` is where rows of
+    some of the tables can be looked up: all of those in place, or the few that a copy left there. `screen` tells rows
+    that cannot be true. `facts` are those that lie beside the rows.
     """
 
     relations: dict[str, str]
     columns: dict[str, set[str]]
     extents: Extents = field(default_factory=dict)
     file: Path | None = None
+    export: Export | None = None
     screen: Screen = field(default_factory=Screen)
     facts: Stored | None = None

@@ -20,14 +20,17 @@ _NOTE = """
 FROM (
     SELECT NULL AS sentence WHERE false
     UNION ALL
-    SELECT sentence FROM _caller_sentence WHERE $group_by IN ('caller', 'stack')
+    SELECT sentence FROM {} WHERE $group_by IN ('caller', 'stack')
 ) WHERE EXISTS (FROM answer)"""
+# The view that has the note for a report on the callers of some calls, by the view that it has them from.
+_OF_SOME = {"_few_callers": "_few_caller_sentence", "_gap_callers": "_gap_caller_sentence"}
 
 
-def completed(params: dict[str, Param], notes: dict[str, str]) -> tuple[dict[str, Param], dict[str, str]]:
+def completed(params: dict[str, Param], notes: dict[str, str], sql: str) -> tuple[dict[str, Param], dict[str, str]]:
     """Add to a header's parameters and notes what goes without saying; other reports keep theirs."""
     group_by = params.get("group_by")
     if not group_by or not set(group_by.choices) >= _CHOICES:
         return params, notes
     explained = replace(group_by, help=f"{group_by.help}, {_MEANING}")
-    return {**params, "group_by": explained, "stack": _STACK}, {"callers": _NOTE, **notes}
+    view = next((sentence for callers, sentence in _OF_SOME.items() if callers in sql), "_caller_sentence")
+    return {**params, "group_by": explained, "stack": _STACK}, {"callers": _NOTE.format(view), **notes}

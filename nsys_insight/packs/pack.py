@@ -114,7 +114,7 @@ def parse(path: Path) -> Pack:
     try:
         facts = tomllib.loads(header)
         params = {name: declared(name, entry) for name, entry in facts.get("params", {}).items()}
-        params, notes = callers.completed(params, facts.get("notes", {}))
+        params, notes = callers.completed(params, facts.get("notes", {}), sql)
         return Pack(
             name=path.stem,
             path=path,

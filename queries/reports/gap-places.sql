@@ -48,9 +48,9 @@ WITH steady AS (
 places AS (
     SELECT NULL::BIGINT AS process_id, NULL::BIGINT AS correlation_id, NULL::VARCHAR AS place WHERE false
     UNION ALL
-    SELECT process_id, correlation_id, name FROM call_places WHERE $group_by = 'caller'
+    SELECT process_id, correlation_id, name FROM _gap_callers WHERE $group_by = 'caller'
     UNION ALL
-    SELECT process_id, correlation_id, name FROM _call_stacks($stack) WHERE $group_by = 'stack'
+    SELECT process_id, correlation_id, _stack_text(frames, $stack) FROM _gap_callers WHERE $group_by = 'stack'
 ),
 placed AS (
     SELECT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,6 @@ from nsys_insight import outputs
 from nsys_insight.errors import TraceError, UsageError, cannot_write
 from nsys_insight.ingest import cache_entries, cache_folder, database, raw
 from nsys_insight.ingest.ncu.pages import Launch, merge, read
-from nsys_insight.ingest.source import Source
 from nsys_insight.paths import expanded
 from nsys_insight.sql.quoting import identifier, literal
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     import duckdb
+
+    from nsys_insight.ingest.source import Source
 
 NCU_VARIABLE = "NSYS_INSIGHT_NCU_DATA"
 SUFFIX = ".ncu.duckdb"
@@ -150,7 +152,7 @@ def attach(connection: duckdb.DuckDBPyConnection, store: Path, source: Source) -
     if not all(columns.values()) or not database.has_tables_only(connection, "ncu"):
         raise TraceError(f"{store} is not a file that ncu import wrote", "nsys-insight ncu import FILE.ncu-rep")
     relations = {table: f"ncu.main.{identifier(table)}" for table in TABLES}
-    return Source(source.relations | relations, source.columns | columns, source.extents)
+    return replace(source, relations=source.relations | relations, columns=source.columns | columns)
 
 
 def _check(implementation: str | None) -> None:

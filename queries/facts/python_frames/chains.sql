@@ -1,5 +1,6 @@
--- Frames of Python with their lines. Those of installed packages are a library's. Chains of Python have ids below zero.
-INSERT INTO facts.api_frames BY NAME
+-- Frames of Python with their lines. Those of installed packages are a library's. Chains of Python have ids below zero, its lines those from
+-- 1073741824.
+INSERT INTO facts.python_lines BY NAME
 WITH named AS (
     SELECT
         p.function_id, p.file_id, p.line, replace(replace(replace(f.value, '&lt;', '<'), '&gt;', '>'), '&amp;', '&') AS function,
@@ -9,7 +10,7 @@ WITH named AS (
     LEFT JOIN raw.StringIds AS m ON m.id = p.file_id
 )
 SELECT
-    row_number() OVER (ORDER BY path, line, function, function_id) + (SELECT count(*) FROM facts.api_frames) AS frame_id,
+    row_number() OVER (ORDER BY path, line, function, function_id) + 1073741824 AS frame_id,
     function_id AS symbol_id, file_id AS module_id,
     coalesce(function, '[Unknown]') || ' (' || coalesce(regexp_extract(path, '[^/\\]*$'), '[Unknown]') || ':' || line || ')' AS name,
     function, regexp_extract(path, '[^/\\]*$') AS module, line,
@@ -23,7 +24,7 @@ FROM named;
 INSERT INTO facts.python_frames BY NAME
 SELECT p.chain_id, p.depth::USMALLINT AS depth, f.frame_id
 FROM python_rows AS p
-JOIN facts.api_frames AS f ON f.symbol_id = p.function_id AND f.module_id = p.file_id AND f.line = p.line;
+JOIN facts.python_lines AS f ON f.symbol_id = p.function_id AND f.module_id = p.file_id AND f.line = p.line;
 
 INSERT INTO facts.python_chains BY NAME
 SELECT process_id, thread_id, start_ns, chain_id FROM python_calls;

@@ -1,0 +1,26 @@
+-- Of the rows of chains in internal.chain_rows.
+CREATE OR REPLACE TABLE internal.chain_names AS
+WITH frames AS (
+    SELECT symbol, module, bool_and(coalesce(unresolved, 0) <> 0) AS is_unresolved
+    FROM internal.chain_rows
+    GROUP BY ALL
+)
+SELECT frame_id, symbol_id, module_id, name, function, module, kind, NULL::BIGINT AS line FROM _numbered_frames('frames')
+UNION ALL BY NAME
+FROM facts.python_lines;
+
+CREATE OR REPLACE TABLE internal.chain_frames AS
+SELECT c.id AS chain_id, least(greatest(c.stackDepth, 0), 65535)::USMALLINT AS depth, f.frame_id
+FROM internal.chain_rows AS c
+JOIN (FROM internal.chain_names WHERE line IS NULL) AS f ON f.symbol_id = c.symbol AND f.module_id = c.module
+UNION ALL
+SELECT chain_id, depth, frame_id FROM facts.python_frames;
+
+CREATE OR REPLACE TABLE internal.chain_callers AS
+WITH chains AS (
+    FROM internal.chain_frames
+),
+names AS (
+    FROM internal.chain_names
+)
+FROM _first_frames('chains', 'names');

@@ -1,0 +1,12 @@
+-- The same as in few_callers of the calls that launched what ended one of `facts.listed_gaps`.
+CREATE TABLE IF NOT EXISTS facts.gap_callers (
+    process_id BIGINT, correlation_id BIGINT, chain_id BIGINT, stack_id UBIGINT
+);
+
+CREATE TABLE IF NOT EXISTS facts.gap_stacks (
+    stack_id UBIGINT, name VARCHAR, frames VARCHAR[]
+);
+
+CREATE TABLE IF NOT EXISTS facts.gap_calls (
+    calls BIGINT, placed BIGINT, has_chains BOOLEAN
+);

@@ -1,0 +1,8 @@
+-- One chain for each call, of rows of `_chained_calls`: that of the call's own row, else the first one beside it.
+CREATE MACRO _chain_of_each(chained) AS TABLE
+SELECT process_id, correlation_id, chain_id FROM query_table(chained) WHERE is_apart IS NOT true
+UNION ALL
+SELECT process_id, correlation_id, min(chain_id) AS chain_id
+FROM (FROM query_table(chained) WHERE is_apart)
+ANTI JOIN (FROM query_table(chained) WHERE is_apart IS NOT true) USING (process_id, correlation_id)
+GROUP BY ALL;
