@@ -218,36 +218,43 @@ def findings_page() -> str:
 
 def sql_of_ours() -> Iterator[tuple[str, str]]:
     """Every text of SQL in queries, as it is asked what it mentions, and what it is."""
-    from nsys_insight.diagnose.findings import finding_rules, over_answers, reports_of
+    from nsys_insight.diagnose.findings import finding_rules
     from nsys_insight.model.fact_tables import fact_tables
     from nsys_insight.model.views import definitions
     from nsys_insight.packs.built_in import built_in
-    from nsys_insight.sql.headers import branching, chosen, split
+    from nsys_insight.sql.headers import split
 
-    def each_choice(sql: str, pack: Pack) -> Iterator[str]:
-        yield sql
-        names = sorted(branching(sql))
-        for values in product(*(pack.params[name].choices for name in names)):
-            yield chosen(sql, dict(zip(names, values, strict=True)))
-
-    def over(sql: str) -> str:
-        return over_answers(sql, dict.fromkeys(reports_of(sql), "internal.answer_1"))
-
-    for view in definitions().values():
-        yield f"view {view.name}", view.create
-    for fact in fact_tables().values():
-        yield f"fact {fact.name}", fact.query
+    yield from ((f"view {view.name}", view.create) for view in definitions().values())
+    yield from ((f"fact {fact.name}", fact.query) for fact in fact_tables().values())
     for pack in built_in().values():
         for name, sql in {"": pack.sql, **pack.notes}.items():
             yield from ((f"report {pack.name} {name}".strip(), text) for text in each_choice(sql, pack))
     for rule in finding_rules():
         for sql in filter(None, [rule.sql, rule.when]):
-            yield from ((f"finding {rule.name}", text) for text in (sql, over(sql)))
+            yield from ((f"finding {rule.name}", text) for text in alone_and_over_answers(sql))
     for path in sorted((ROOT / "queries").rglob("*.sql")):
-        folder, *inner = path.relative_to(ROOT / "queries").with_suffix("").parts
-        if folder in ("ncu_rules", "strategies", "internal") or (folder == "facts" and len(inner) > 1):
-            sql = split(path.read_text(encoding="utf-8"))[1] if folder in ("ncu_rules", "strategies") else path.read_text(encoding="utf-8")
-            yield from (("/".join([folder, *inner]), text) for text in (sql, over(sql)))
+        name, text = path.relative_to(ROOT / "queries").with_suffix("").as_posix(), path.read_text(encoding="utf-8")
+        if re.match(r"(internal|facts/\w+)/", name):
+            yield from ((name, sql) for sql in alone_and_over_answers(text))
+        if re.match(r"(ncu_rules|strategies)/", name):
+            yield name, split(text)[1]
+
+
+def each_choice(sql: str, pack: Pack) -> Iterator[str]:
+    """A statement of a report as it is written, and what is left of it by its parameters."""
+    from nsys_insight.sql.headers import branching, chosen
+
+    yield sql
+    names = sorted(branching(sql))
+    for values in product(*(pack.params[name].choices for name in names)):
+        yield chosen(sql, dict(zip(names, values, strict=True)))
+
+
+def alone_and_over_answers(sql: str) -> tuple[str, str]:
+    """A query as it is written, and over stored answers of the reports that it names."""
+    from nsys_insight.diagnose.findings import over_answers, reports_of
+
+    return sql, over_answers(sql, dict.fromkeys(reports_of(sql), "internal.answer_1"))
 
 
 def names_file() -> str:

@@ -51,7 +51,7 @@ def without_comments(sql: str) -> str:
 def known(sql: str) -> Line | None:
     """The line of a text; None if it is none of ours."""
     found = _lines().get(digest(sql))
-    return found and Line(*found.split("\t"))
+    return Line(*found.split("\t")) if found else None
 
 
 @cache

@@ -59,9 +59,9 @@ def mentioned(sql: str) -> Names:
     return _of_ours(sql) or parsed(sql)
 
 
-def is_ours(sql: str) -> bool:
-    """Tell whether a text is one of those that come with the package, with whatever values."""
-    return known(sql) is not None
+def is_our_query(sql: str) -> bool:
+    """Tell whether a text is one of the queries that come with the package, with whatever values."""
+    return (line := known(sql)) is not None and line.queries == "1"
 
 
 def _of_ours(sql: str) -> Names | None:
