@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight import progress
 from nsys_insight.diagnose import run as ranks_of_run
 from nsys_insight.diagnose import text
-from nsys_insight.diagnose.findings import finding_rules, reports_of
+from nsys_insight.diagnose.findings import finding_rules, over_answers, reports_of
 from nsys_insight.diagnose.result import DiagnosisResult, Finding, Share, Unjudged
 from nsys_insight.errors import QueryError
 from nsys_insight.packs import command_line, library
@@ -98,10 +98,7 @@ def _diagnosed(trace: Session, steps: StepOptions, run: RunOfRanks | None = None
     answers = _answers(trace, {report for sql in queries for report in reports_of(sql)}, steps)
 
     def found_rows(sql: str) -> list[dict[str, Any]]:
-        reports = ", ".join(
-            f"{report.replace('-', '_')}_report AS (FROM {answers[report].table})" for report in reports_of(sql)
-        )
-        return trace.dicts(f"WITH {reports} SELECT * FROM ({sql}\n)" if reports else sql, steps)
+        return trace.dicts(over_answers(sql, {report: answer.table for report, answer in answers.items()}), steps)
 
     def rows(sql: str) -> list[dict[str, Any]]:
         try:

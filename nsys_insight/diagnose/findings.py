@@ -10,9 +10,13 @@ seventh, `title`, `action` and `family`, stand in place of the header's where th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from nsys_insight.packs.rules import Rule, rules_of
 from nsys_insight.sql.names import mentioned
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _REPORT = "_report"
 
@@ -42,6 +46,12 @@ class FindingRule(Rule):
 def finding_rules() -> tuple[FindingRule, ...]:
     """All findings that are looked for, in alphabetical order."""
     return rules_of("findings", FindingRule)
+
+
+def over_answers(sql: str, tables: Mapping[str, str]) -> str:
+    """Write a query over answers of reports as one over the tables where these are stored."""
+    reports = ", ".join(f"{report.replace('-', '_')}_report AS (FROM {tables[report]})" for report in reports_of(sql))
+    return f"WITH {reports} SELECT * FROM ({sql}\n)" if reports else sql
 
 
 def reports_of(sql: str) -> list[str]:

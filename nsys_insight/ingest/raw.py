@@ -11,7 +11,7 @@ from nsys_insight.ingest import extents, gpus
 from nsys_insight.ingest.bad_rows import guarded, must
 from nsys_insight.ingest.scope import WHOLE_TRACE, Scope, condition, cut
 from nsys_insight.paths import query
-from nsys_insight.sql.quoting import identifier
+from nsys_insight.sql.quoting import identifier, literal
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -131,12 +131,18 @@ def read_by(names: Names, source: Source) -> list[str]:
 
 
 def create_relations(
-    connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope, names: Collection[str]
+    connection: duckdb.DuckDBPyConnection,
+    source: Source,
+    scope: Scope,
+    names: Collection[str],
+    *,
+    for_now: bool = False,
 ) -> None:
     """Make relations of the contract in the schema `raw`: each has its columns, and the rows in scope.
 
     The schema `whole` holds what explains why a GPU was idle, whatever part of it the scope is about. To create all
-    takes a tenth of the time in which a small trace is answered: a session makes those that are read.
+    takes a tenth of the time in which a small trace is answered: a session makes those that are read. What is there
+    `for_now`, until a scope takes its place, is not read beforehand.
     """
     statements = []
     for table in contract().keys() & set(names):
@@ -145,14 +151,26 @@ def create_relations(
         statements.append(_raw_view("raw", table, columns, rows, scope, source.screen))
         if table in WHOLE:
             statements.append(_whole_view(table, columns, rows, scope, source.screen))
-    if "wall" in names:
-        # A scope has written down its own time; see `nsys_insight.ingest.scope`.
-        wall = extents.select(source.extents) if scope == WHOLE_TRACE else "FROM internal.scope_windows"
-        statements.append(f"CREATE OR REPLACE VIEW raw.wall AS {wall}")
     if statements:
         connection.execute(";\n".join(statements))
+    if "wall" in names:
+        connection.execute(f"CREATE OR REPLACE VIEW raw.wall AS {_wall(connection, source, scope, for_now=for_now)}")
     if "on_line" in names:
         gpus.create_line(connection, source.extents)
+
+
+def _wall(connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope, *, for_now: bool) -> str:
+    """SQL for when a scope begins and ends.
+
+    Of the whole trace this is read here, once: every second answer of a diagnosis has shares of it, and would read all
+    calls and kernels again. Other scopes have written down their own time; see `nsys_insight.ingest.scope`.
+    """
+    if scope != WHOLE_TRACE:
+        return "FROM internal.scope_windows"
+    if for_now:
+        return extents.select(source.extents)
+    ((start, end),) = connection.execute(extents.select(source.extents)).fetchall()
+    return f"SELECT {literal(start)}::BIGINT AS start_ns, {literal(end)}::BIGINT AS end_ns"
 
 
 def create_as_exported(connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope) -> None:

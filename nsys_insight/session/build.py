@@ -56,7 +56,7 @@ class Model:
             _create_frame(connection)
             if scope != WHOLE_TRACE or as_exported:
                 self._relations.update(raw.every_relation())
-                raw.create_relations(connection, source, WHOLE_TRACE, self._relations)
+                raw.create_relations(connection, source, WHOLE_TRACE, self._relations, for_now=scope != WHOLE_TRACE)
             if scope != WHOLE_TRACE:
                 self._create(views.made_of(["wall", "nvtx_ranges", "nvtx_nesting", "_phase_ranges", "gpu_ops"]))
                 if "/" in str(scope.ranges):
@@ -91,7 +91,7 @@ class Model:
         )
         if around != WHOLE_TRACE:
             connection.execute("TRUNCATE internal.scope_gpus; TRUNCATE internal.scope_windows")
-            raw.create_relations(connection, self.source, WHOLE_TRACE, self._relations)
+            raw.create_relations(connection, self.source, WHOLE_TRACE, self._relations, for_now=True)
             describe(connection)
 
     def create(self, sql: str, *, comments: bool = False) -> None:

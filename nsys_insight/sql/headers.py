@@ -29,6 +29,11 @@ _BRANCH = re.compile(
 )
 
 
+def branching(sql: str) -> set[str]:
+    """The parameters on which it depends what `chosen` leaves of a statement."""
+    return {match[1] for match in _BRANCH.finditer(sql)}
+
+
 def chosen(sql: str, values: Mapping[str, Any]) -> str:
     """Leave out the branches of a `UNION ALL` that are for another value of a parameter.
 

@@ -7,10 +7,11 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from nsys_insight.sql.known import known, without_comments
 from nsys_insight.sql.parser import tree
 
-_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
-_TEXT_OR_COMMENT = re.compile(rf"'(?:[^']|'')*'|{_COMMENT.pattern}", re.DOTALL)
+_TEXT_OR_COMMENT = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_STATEMENT = re.compile(r"(?:'(?:[^']|'')*'|[^;])+")
 # What stands before the query of a definition, of an INSERT and of an EXPLAIN.
 _BEFORE_QUERY = re.compile(
     r"""\s*(?:
@@ -55,9 +56,28 @@ def mentioned(sql: str) -> Names:
     A statement that DuckDB's parser cannot take apart mentions every word in it: whatever it means is then there when
     it is run, and DuckDB says what is wrong with it.
     """
-    if not _BEFORE_QUERY.match(_COMMENT.sub(" ", sql)) and (statements := tree(sql)) is not None:
+    return _of_ours(sql) or parsed(sql)
+
+
+def is_our_query(sql: str) -> bool:
+    """Tell whether a text is one of the queries that come with the package, with whatever values."""
+    return (line := known(sql)) is not None and line.queries == "1"
+
+
+def _of_ours(sql: str) -> Names | None:
+    if (line := known(sql)) is None:
+        return None
+    relations = (name.rpartition(".") for name in line.relations.split())
+    return Names(
+        frozenset((schema, name) for schema, _, name in relations), frozenset(line.functions.split()), int(line.queries)
+    )
+
+
+def parsed(sql: str) -> Names:
+    """Tell the same of any text, by parsing it."""
+    if not _BEFORE_QUERY.match(without_comments(sql)) and (statements := tree(sql)) is not None:
         return _of_tree(statements)._replace(queries=len(statements))
-    found = [_of_statement(statement) for statement in _COMMENT.sub(" ", sql).split(";")]
+    found = [_of_statement(statement) for statement in _STATEMENT.findall(without_comments(sql))]
     relations = (names.relations for names in found)
     return Names(frozenset().union(*relations), frozenset().union(*(names.functions for names in found)))
 

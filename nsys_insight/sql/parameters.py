@@ -31,6 +31,8 @@ def _places(sql: str) -> Iterator[tuple[str, int, int]]:
     """Find the parameters of a statement: name, first byte (the tokenizer counts bytes), and the byte after it."""
     import duckdb
 
+    if "$" not in sql:
+        return
     text = sql.encode()
     for (start, _), (following, _) in pairwise(duckdb.tokenize(sql)):
         if text[start : start + 1] == b"$" and following == start + 1:

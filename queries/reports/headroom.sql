@@ -59,6 +59,7 @@ FROM answer HAVING sum(kernel_time_pct) < 99.95"""
 rows = 4
 columns = ["name", "grid", "bound", "recoverable_ns", "match"]
 */
+-- Where ncu measured nothing, no kernel of the trace is looked at: every diagnosis asks.
 WITH configured AS (
     SELECT
         name_id,
@@ -70,12 +71,13 @@ WITH configured AS (
         SELECT
             name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, count(*) AS calls, sum(duration_ns)::BIGINT AS total_ns
         FROM kernel_events
+        WHERE EXISTS (FROM ncu_launches)
         GROUP BY ALL
     )
     GROUP BY ALL
 ),
 shortest AS (
-    SELECT min(duration_ns) AS floor_ns FROM kernel_events WHERE duration_ns > 0
+    SELECT min(duration_ns) AS floor_ns FROM kernel_events WHERE duration_ns > 0 AND EXISTS (FROM ncu_launches)
 ),
 remarks AS (
     SELECT launch, rule, speedup_pct,

@@ -12,8 +12,10 @@ waiting AS (
         sum(idle_ns) FILTER (host IN ('CPU work', 'API calls', 'managed memory')) AS cpu_ns
     FROM step_idle
 ),
--- Long gaps whose next operation the host launched late: so their last part is, or the profiler's.
-long_gaps AS (
+-- Long gaps whose next operation the host launched late: so their last part is, or the profiler's. What comes out of a list,
+-- DuckDB takes for few: else it hashes all idle time, and not the long gaps, to join the two.
+long_gaps AS MATERIALIZED (
+    SELECT unnest(list({gpu_id: gpu_id, start_ns: start_ns, duration_ns: duration_ns, next_ns: next_ns}), recursive := true)
     FROM gpu_gaps WHERE duration_ns >= long_gap_ns
 ),
 late AS (
