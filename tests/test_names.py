@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from nsys_insight.session.sandbox import REFUSED
+from nsys_insight.errors import QueryError
+from nsys_insight.session.sandbox import REFUSED, check
 from nsys_insight.sql.known import digest, known
 from nsys_insight.sql.names import called, is_our_query, mentioned, parsed
 from nsys_insight.sql.parameters import bind
@@ -56,6 +57,17 @@ def test_what_mentions_something_else_is_another_text(other):
     assert digest(other) != digest("SELECT * FROM kernels WHERE name = $name")
     assert not is_our_query(other)
     assert known(other) is None
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_a_comment_hides_nothing_on_the_next_line(end):
+    """DuckDB ends a line at a carriage return, too."""
+    ours = next(sql for sql in TEXTS if is_our_query(sql))
+    more = f"{ours} --{end} UNION ALL FROM read_text('a')"
+    assert not is_our_query(more)
+    assert "read_text" in called(more) | parsed(more).functions
+    with pytest.raises(QueryError):
+        check(more)
 
 
 def test_text_and_comments_hide_neither_semicolons_nor_names():

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from nsys_insight.paths import queries_folder
 
 # A name in quotes, and a text, may hold what elsewhere begins a comment.
-_COMMENT = r"--[^\n]*|/\*.*?\*/"
+_COMMENT = r"--[^\r\n]*|/\*.*?\*/"
 _NAME_OR_TEXT_OR_COMMENT = re.compile(rf"""("[^"]*"|'(?:[^']|'')*')|{_COMMENT}""", re.DOTALL)
 # What `sql.parameters` may write in the place of a parameter, and the number of a stored answer.
 _VALUE = r"""'(?:[^']|'')*'|\$\w+|\b\d[\w.]*(?:::DOUBLE)?|(?<=\binternal\.answer_)\d+|\b(?:NULL|true|false)\b"""

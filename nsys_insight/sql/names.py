@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from nsys_insight.sql.known import known, without_comments
 from nsys_insight.sql.parser import tree
 
-_TEXT_OR_COMMENT = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_TEXT_OR_COMMENT = re.compile(r"'(?:[^']|'')*'|--[^\r\n]*|/\*.*?\*/", re.DOTALL)
 _STATEMENT = re.compile(r"(?:'(?:[^']|'')*'|[^;])+")
 # What stands before the query of a definition, of an INSERT and of an EXPLAIN.
 _BEFORE_QUERY = re.compile(
