@@ -354,6 +354,15 @@ class TestLookingUp:
         assert len(rows) > 10
         assert {"near_CUPTI_ACTIVITY_KIND_KERNEL", "near_CUPTI_ACTIVITY_KIND_RUNTIME"} <= set(tables)
 
+    def test_of_several_traces_each_is_looked_up_in_its_own_file(self, sample):
+        paths = [sample("decode_eager"), sample("churn")]
+        expected = {path.stem: self.read(path) for path in paths}
+        with nsys_insight.open(paths, use_cache=False) as several:
+            rows = several.answer("gaps").rows()
+            tables = {name for (name,) in several.rows("SELECT table_name FROM duckdb_tables()")}
+        assert {name: [row[1:] for row in rows if row[0] == name] for name in expected} == expected
+        assert "near_CUPTI_ACTIVITY_KIND_RUNTIME" in tables
+
     def test_what_is_not_near_is_looked_for_among_all_rows(self, sample, monkeypatch):
         monkeypatch.setattr(gaps, "BEFORE", 0)
         monkeypatch.setattr(gaps, "ABOUT", -1)

@@ -15,12 +15,11 @@ from nsys_insight.sql.parameters import bind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     import duckdb
 
     from nsys_insight.ingest.scope import Scope
-    from nsys_insight.ingest.source import Source
+    from nsys_insight.ingest.source import Export, Source
 
     Prepare = Callable[[str], None]
     Rows = dict[str, tuple[str, set[str]]]
@@ -75,8 +74,8 @@ def fill(
     connection.execute(listed)
     gaps = connection.execute("SELECT start_ns, next_ns FROM facts.listed_gaps").fetchmany(MOST + 1)
     lookup = None
-    if source.file is not None and source.extents and len(gaps) <= MOST:
-        lookup = _Lookup(connection, source, source.file, scope, gaps)
+    if source.export is not None and source.extents and len(gaps) <= MOST:
+        lookup = _Lookup(connection, source, source.export, scope, gaps)
     if not (lookup and lookup.finds_operations(operations)):
         connection.execute(operations)
     if not (lookup and lookup.finds_activity(activity)):
@@ -90,12 +89,12 @@ class _Lookup:
         self,
         connection: duckdb.DuckDBPyConnection,
         source: Source,
-        file: Path,
+        export: Export,
         scope: Scope,
         gaps: Sequence[tuple[int, int]],
     ) -> None:
         """`gaps` are when each begins, and when the operation after it starts."""
-        self.connection, self.source, self.file, self.scope, self.gaps = connection, source, file, scope, gaps
+        self.connection, self.source, self.export, self.scope, self.gaps = connection, source, export, scope, gaps
 
     def finds_operations(self, statement: str) -> bool:
         """Look around where the operation after each gap starts and, if need be, where the gap began."""
@@ -107,7 +106,7 @@ class _Lookup:
                 found[table] = self._rows(table, spans)
             self._fill("facts.listed_operations", statement, found)
 
-        with opened(self.file) as database:
+        with opened(self.export.file) as database:
             work = self.source.extents.keys() & set(raw.WHOLE) - {_CALLS}
             tables = {table: row_search.Rows(database, table) for table in work}
             times = [next_ns for _, next_ns in self.gaps]
@@ -128,7 +127,7 @@ class _Lookup:
         )
         if len(long) > MOST:
             return False
-        with opened(self.file) as database:
+        with opened(self.export.file) as database:
             rows = row_search.Rows(database, _CALLS)
             spans = [(rows.place(start_ns - LONG_NS), rows.place(next_ns + 1)) for start_ns, next_ns in self.gaps]
             spans += [(rows.place(start_ns), rows.place(start_ns + 1)) for start_ns in long]
@@ -144,7 +143,7 @@ class _Lookup:
     def _rows(self, table: str, spans: row_search.Spans) -> tuple[str, set[str]]:
         columns = self.source.columns[table] & _COLUMNS
         types = {name: kind for name, kind in raw.contract()[table].items() if name in columns}
-        return row_search.keep(self.connection, "trace", table, types, spans), columns
+        return row_search.keep(self.connection, self.export.catalog, table, types, spans), columns
 
     def _fill(self, table: str, statement: str, rows: Rows) -> None:
         self.connection.execute(f"DELETE FROM {table}")
