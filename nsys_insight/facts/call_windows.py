@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from nsys_insight.facts.cuts import cuts
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -20,10 +22,4 @@ def call_windows(connection: duckdb.DuckDBPyConnection) -> list[Window]:
     """Divide the correlation ids of the operations of `facts.gpu_reach` into parts of about `MOST` operations each."""
     ((count,),) = connection.execute("SELECT count(*) FROM facts.gpu_reach").fetchall()
     parts = round(count / MOST)
-    if parts < 2:
-        return [(None, None)]
-    shares = [number / parts for number in range(1, parts)]
-    ((cuts,),) = connection.execute(
-        f"SELECT approx_quantile(call >> 24, {shares}::FLOAT[]) FROM facts.gpu_reach"
-    ).fetchall()
-    return list(pairwise([None, *sorted(set(cuts or ())), None]))
+    return list(pairwise([None, *cuts(connection, "call >> 24", "FROM facts.gpu_reach", parts), None]))

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight.facts.call_windows import call_windows
+from nsys_insight.facts.cuts import cuts
 from nsys_insight.ingest import several
 from nsys_insight.paths import query
 from nsys_insight.sql.parameters import bind
@@ -56,15 +57,13 @@ def fill(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], prepare: C
 
 def _parts(connection: duckdb.DuckDBPyConnection) -> list[tuple[int, int]]:
     """Divide the line on which late gaps lie into parts that have about as many each, `MOST` of them."""
-    late = "FROM internal.idle_found JOIN internal.idle_lanes AS l USING (thread) WHERE host = 'late'"
+    late = "FROM internal.idle_found JOIN internal.idle_lanes AS l USING (thread) WHERE host = idle_host('late')"
     at = "start_ns + l.shift_ns"
     ((count, first, last),) = connection.execute(f"SELECT count(*), min({at}), max({at}) {late}").fetchall()
-    shares = [number * MOST / count for number in range(1, -(-count // MOST))]
-    cuts = set()
-    if shares:
-        ((cuts,),) = connection.execute(f"SELECT approx_quantile({at}, {shares}::FLOAT[]) {late}").fetchall()
-    edges = [first, *sorted({cut for cut in cuts if first < cut <= last}), last + 1] if count else []
-    return list(pairwise(edges))
+    if not count:
+        return []
+    inner = (cut for cut in cuts(connection, at, late, -(-count // MOST)) if first < cut <= last)
+    return list(pairwise([first, *inner, last + 1]))
 
 
 def _look(connection: duckdb.DuckDBPyConnection, start: int, end: int) -> None:

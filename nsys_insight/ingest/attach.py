@@ -86,7 +86,7 @@ def attach_sqlite(
     columns = sqlite_columns(path)
     in_order = extents.known(path, columns)
     relations = {table: f"{name}.{identifier(table)}" for table in columns}
-    return Source(relations, columns, in_order, path, Export(name, path, frozenset(columns)))
+    return Source(relations, columns, in_order, Export(name, path, frozenset(columns)))
 
 
 def _scan(connection: duckdb.DuckDBPyConnection, path: Path, name: str, *, lasting: bool) -> bool:

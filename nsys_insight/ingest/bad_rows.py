@@ -105,7 +105,7 @@ def looked_at(
         *([f"{_joined(unknown)} is impossible and counts as unknown"] if unknown else []),
     ]
     # What looks rows up in the file itself would meet the others.
-    return replace(source, screen=screen, relations=relations, extents={}, file=None, export=None), said
+    return replace(source, screen=screen, relations=relations, extents={}, export=None), said
 
 
 def guarded(screen: Screen, table: str, name: str, kind: str, columns: set[str]) -> str:
@@ -158,8 +158,8 @@ def _first_times(connection: duckdb.DuckDBPyConnection, source: Source, table: s
     """The times of the first rows of a table; of a SQLite file asked of SQLite itself, which is quicker."""
     import sqlite3
 
-    if source.file is not None:
-        with suppress(sqlite3.Error), opened(source.file) as database:
+    if source.export is not None and table in source.export.tables:
+        with suppress(sqlite3.Error), opened(source.export.file) as database:
             return [time for (time,) in database.execute(f"SELECT {column} FROM {identifier(table)} LIMIT {_FIRST}")]
     first = f"SELECT try_cast({column} AS BIGINT) FROM {source.relations[table]} LIMIT {_FIRST}"
     return [time for (time,) in connection.execute(first).fetchall()]

@@ -60,7 +60,7 @@ class Rows:
     def places(self, values: Sequence[int]) -> list[int] | None:
         """The same for thousands of values at once; None where rows are not in order, or are missing.
 
-        Ids that are counted up have about as many rows each, so their places are told from those around.
+        Ids that rise by one have about the same number of rows each, so a place is estimated from known ones.
 
         Args:
             values: In rising order; none is below zero, nor is any of the table's.

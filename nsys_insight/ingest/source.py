@@ -47,15 +47,13 @@ class Export:
 class Source:
     """An opened trace: where each raw table's rows are, which columns they have, and where big tables begin and end.
 
-    `file` is the SQLite export that is scanned in place; None where the rows are elsewhere. `export` is where rows of
-    some of the tables can be looked up: all of those in place, or the few that a copy left there. `screen` tells rows
-    that cannot be true. `facts` are those that lie beside the rows.
+    `export` is where rows of some of the tables can be looked up: of all, where it is scanned in place, or of the few
+    that a copy left there. `screen` tells rows that cannot be true. `facts` are those that lie beside the rows.
     """
 
     relations: dict[str, str]
     columns: dict[str, set[str]]
     extents: Extents = field(default_factory=dict)
-    file: Path | None = None
     export: Export | None = None
     screen: Screen = field(default_factory=Screen)
     facts: Stored | None = None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Opened = tuple[duckdb.DuckDBPyConnection, list[Source]]
 
 
-# To copy a smaller file saves nothing. Of a file above the other size, even one look at each call is dearer in place:
+# To copy a smaller file saves nothing. Of one above the other size, even one look at each call takes longer in place:
 # the calls with what they launched do not fit in memory at once, and a part of them cannot be read by itself.
 _BIG, _LONG = 64 * 10**6, 2 * 10**9
 

@@ -5,11 +5,7 @@ CREATE TABLE IF NOT EXISTS facts.api_frames (
 );
 
 INSERT INTO facts.api_frames BY NAME
-WITH frames AS (
-    SELECT symbol, module, bool_and(coalesce(unresolved, 0) <> 0) AS is_unresolved
+WITH chain_rows AS (
     FROM raw.CUDA_CALLCHAINS
-    GROUP BY ALL
 )
-SELECT frame_id, symbol_id, module_id, name, function, module, kind, NULL::BIGINT AS line FROM _numbered_frames('frames')
-UNION ALL BY NAME
-FROM facts.python_lines;
+FROM _numbered_frames('chain_rows');

@@ -1,13 +1,9 @@
 -- Of the rows of chains in internal.chain_rows.
 CREATE OR REPLACE TABLE internal.chain_names AS
-WITH frames AS (
-    SELECT symbol, module, bool_and(coalesce(unresolved, 0) <> 0) AS is_unresolved
+WITH chain_rows AS (
     FROM internal.chain_rows
-    GROUP BY ALL
 )
-SELECT frame_id, symbol_id, module_id, name, function, module, kind, NULL::BIGINT AS line FROM _numbered_frames('frames')
-UNION ALL BY NAME
-FROM facts.python_lines;
+FROM _numbered_frames('chain_rows');
 
 CREATE OR REPLACE TABLE internal.chain_frames AS
 SELECT c.id AS chain_id, least(greatest(c.stackDepth, 0), 65535)::USMALLINT AS depth, f.frame_id

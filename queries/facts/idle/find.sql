@@ -1,6 +1,5 @@
 -- Gaps are cut where the profiler held the launching thread up. Statement by statement, so that DuckDB plans each by how
--- many rows there are.
--- When the profiler held each thread up, and the time between.
+-- many rows there are. First, when the profiler held each thread up, and the time between.
 CREATE OR REPLACE TABLE internal.idle_held AS
 SELECT thread, greatest(start_ns, coalesce(running_end_ns, start_ns)) AS start_ns, end_ns
 FROM (

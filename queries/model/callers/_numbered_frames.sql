@@ -1,6 +1,13 @@
--- The same with numbers, which are below those of the lines of Python.
-CREATE MACRO _numbered_frames(frames) AS TABLE
+-- The functions that rows of chains (symbol, module, unresolved) name, each once, with numbers, and behind them the lines of Python.
+CREATE MACRO _numbered_frames(chain_rows) AS TABLE
+WITH frames AS (
+    SELECT symbol, module, bool_and(coalesce(unresolved, 0) <> 0) AS is_unresolved
+    FROM query_table(chain_rows)
+    GROUP BY ALL
+)
 SELECT
     row_number() OVER (ORDER BY symbol, module, symbol_id, module_id) AS frame_id,
-    symbol_id, module_id, name, function, module, kind
-FROM _named_frames(frames);
+    symbol_id, module_id, name, function, module, kind, NULL::BIGINT AS line
+FROM _named_frames('frames')
+UNION ALL BY NAME
+FROM facts.python_lines;

@@ -18,7 +18,7 @@ function place() {
 const hide = () => { tip.hidden = true; about = null; };
 const talking = event => event.target instanceof Element ? event.target.closest("[data-tip]") : null;
 // A tooltip is asked for by moving the pointer or by a tap, not by what comes to lie under a pointer at rest: there, Escape
-// would close a tooltip that nobody looks at.
+// would close a tooltip that the reader did not ask for.
 let pointed = null;
 const point = event => {
   const target = talking(event);
