@@ -19,8 +19,8 @@ KERNEL, CALL = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"
 MOST, LEAST = (1 << 63) - 1, -(1 << 63)
 
 
-def loop(path, steps=8):
-    return planted.sync_bound(steps=steps).write(path)
+def loop(path, steps=8, nvtx=""):
+    return planted.sync_bound(steps=steps, nvtx=nvtx).write(path)
 
 
 def change(path, sql, *values):
@@ -80,6 +80,23 @@ class TestTimes:
             ):
                 trace.answer(report)
             assert "1 of" in trace.about()["left_out"]
+
+    @pytest.mark.parametrize(
+        "scope",
+        [{"device": 0}, {"from_ns": 1}, {"nvtx": "step"}, {"steady": True}],
+        ids=lambda scope: next(iter(scope)),
+    )
+    def test_a_part_of_the_trace_can_be_asked_of_all_the_same(self, path, scope):
+        path, without = (loop(path.with_name(f"{name}.sqlite"), nvtx="step") for name in ("bad", "without"))
+        change(without, f"DELETE FROM {KERNEL} WHERE rowid = 5")
+        change(path, f'UPDATE {KERNEL} SET "end" = ? WHERE rowid = 5', MOST)
+        said = []
+        with (
+            nsys_insight.open(path, note=said.append).scope(**scope) as part,
+            nsys_insight.open(without).scope(**scope) as good,
+        ):
+            assert part.answer("top").rows() == good.answer("top").rows() != []
+        assert [text.partition(" of ")[0] for text in said] == ["1"]
 
     def test_an_end_before_the_start_counts_as_no_time_and_is_said(self, path):
         change(path, f'UPDATE {KERNEL} SET "end" = start - 5 WHERE rowid = 5')

@@ -24,10 +24,10 @@ def machine(monkeypatch):
 @pytest.mark.parametrize(
     ("cores", "gb", "settled"),
     [
-        (2, 8, ("1000MB", 2)),
-        (4, 8, ("1000MB", 4)),
-        (16, 64, ("1576MB", 16)),
-        (128, 512, ("1576MB", 16)),  # more threads gain nothing
+        (2, 8, ("900MB", 2)),
+        (4, 8, ("900MB", 4)),
+        (16, 64, ("996MB", 16)),
+        (128, 512, ("996MB", 16)),  # more threads gain nothing
         (16, 2, ("500MB", 16)),  # no more than a quarter of what there is
         (2, 1, ("256MB", 2)),  # and never less than any report needs
     ],
@@ -40,17 +40,17 @@ def test_memory_follows_from_cores_and_from_what_there_is(cores, gb, settled, ma
 def test_what_the_user_says_holds(machine):
     machine(16, 64)
     assert Limits("4GB", 3).settled == ("4GB", 3)
-    assert Limits(threads=2).settled == ("1000MB", 2)
+    assert Limits(threads=2).settled == ("900MB", 2)
     assert Limits("4GB").wider() is None
 
 
 def test_a_query_that_does_not_fit_is_given_more_once(machine):
     machine(16, 64)
     wider = Limits().wider()
-    assert wider.settled == ("6304MB", 2)
+    assert wider.settled == ("3984MB", 2)
     assert wider.wider() is None
-    machine(16, 8)
-    assert wider.settled == ("4000MB", 2)  # half of what there is
+    machine(16, 6)
+    assert wider.settled == ("3000MB", 2)  # half of what there is
 
 
 def test_small_files_need_one_thread(sample, tmp_path, machine):

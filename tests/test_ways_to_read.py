@@ -9,13 +9,14 @@ import subprocess
 from contextlib import closing
 from pathlib import Path
 
+import duckdb
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
 import nsys_insight
 from nsys_insight.errors import ToolError
-from nsys_insight.ingest import extension, nsys
+from nsys_insight.ingest import cache, extension, nsys, ways
 from nsys_insight.session.connection import Connection
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
@@ -51,6 +52,48 @@ def test_cell_by_cell_without_a_cache_folder(expected, monkeypatch):
     monkeypatch.setattr(extension, "scanner", lambda: None)
     monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", "/dev/null/nowhere")
     same(expected, answers(SAMPLES / "decode_eager.sqlite"))
+
+
+@pytest.mark.parametrize("is_whole", [True, False], ids=["all rows are true", "one cannot be"])
+def test_from_a_lean_copy_which_has_few_columns_of_kernels_and_no_strings(is_whole, monkeypatch, tmp_path):
+    export = tmp_path / "trace.sqlite"
+    shutil.copy(SAMPLES / "decode_graph_node.sqlite", export)
+    if not is_whole:
+        with closing(sqlite3.connect(export)) as database, database:
+            database.execute('UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET "end" = 1 << 62 WHERE rowid = 7')
+
+    def told():
+        said = []
+        with nsys_insight.open(export, note=said.append) as trace:
+            reports = ("steps", "top", "occupancy", "launch-configs", "launches", "idle", "nvtx", "info")
+            rows = {name: trace.answer(name).rows() for name in reports}
+            for view in ("kernel_events", "kernels", "gpu_ops", "launches", "launch_shapes", "strings", "wall"):
+                rows[view] = trace.query(f"FROM {view} ORDER BY ALL").rows()
+            rows["mangled"] = trace.answer("top", group_by="mangled").rows()
+            # Which is asked of the export itself.
+            rows["exported"] = trace.query(
+                "SELECT count(*), sum(registersPerThread) FROM raw.CUPTI_ACTIVITY_KIND_KERNEL"
+            ).rows()
+        part = nsys_insight.open(export).scope(from_ns=rows["wall"][0][0] + 10**7, stream=rows["gpu_ops"][0][8])
+        with part:
+            rows["part"] = [part.answer(name).rows() for name in ("steps", "top", "launch-configs")]
+        return rows, said
+
+    monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(tmp_path / "cache"))
+    in_place = told()
+    assert cache.find(export) is None
+    monkeypatch.setattr(ways, "_BIG", 0)
+    from_copy = told()
+    assert cache.find(export) == cache.entry(export, lean=True)
+    with duckdb.connect(cache.find(export), read_only=True) as copy:
+        of_kernels = [name for name, *_ in copy.execute("DESCRIBE CUPTI_ACTIVITY_KIND_KERNEL").fetchall()]
+        tables = {name for (name,) in copy.execute("SHOW TABLES").fetchall()}
+    assert {"gridX", "graphNodeId"} <= {*of_kernels}
+    assert not {"registersPerThread", "mangledName"} & {*of_kernels}
+    assert "NVTX_EVENTS" in tables
+    assert "StringIds" not in tables
+    assert from_copy == in_place
+    assert bool(in_place[1]) != is_whole
 
 
 def test_a_cached_file_that_is_damaged_is_dropped(expected, tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import TraceError
-from nsys_insight.ingest import extension, extents, facts_folder
+from nsys_insight.ingest import extension, extents, facts_folder, raw
 from nsys_insight.ingest.database import tables
 from nsys_insight.ingest.identify import Kind
 from nsys_insight.ingest.ncu.store import attach as attach_ncu
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from nsys_insight.ingest.files import File
 
 
-# What a lean copy of an export leaves in it: call chains, and the strings, of which a copy has those that it refers to.
+# What a lean copy of an export leaves in it: call chains, which few facts read; and strings, of which a copy has those
+# that are referred to, but a lean one does not know to which the columns of kernels refer that it has not.
 LEFT = frozenset({"CUDA_CALLCHAINS", "OSRT_CALLCHAINS", "SAMPLING_CALLCHAINS", "StringIds"})
 
 
@@ -121,19 +122,23 @@ def attach_database(
 def _attach_copy(
     connection: duckdb.DuckDBPyConnection, copy: Path, export: Path, name: str, *, lasting: bool
 ) -> Source | None:
-    """Attach a copy of an export, and the export itself if tables were left there; None where that cannot be read."""
+    """Attach a copy of an export, and if it is a lean one the export as well; None where that cannot be read."""
     source = attach_database(connection, copy, name)
     if "StringIds" in source.columns:
         return source
     catalog = f"{name}_export"
     if not _scan(connection, export, catalog, lasting=lasting):
         return None
-    left = {table: columns for table, columns in sqlite_columns(export).items() if table in LEFT}
+    exported = sqlite_columns(export)
+    left = LEFT & exported.keys()
+    narrow = {view: table for view, (table, _) in raw.narrow().items() if table in source.columns}
+    there = left.union(narrow.values())
     return replace(
         source,
-        relations=source.relations | {table: f"{catalog}.{identifier(table)}" for table in left},
-        columns=source.columns | left,
-        export=Export(catalog, export, frozenset(left)),
+        relations=source.relations | {table: f"{catalog}.{identifier(table)}" for table in there},
+        columns=source.columns | {table: exported[table] for table in there},
+        export=Export(catalog, export, left),
+        narrow={view: source.relations[table] for view, table in narrow.items()},
     )
 
 

@@ -105,7 +105,7 @@ def looked_at(
         *([f"{_joined(unknown)} is impossible and counts as unknown"] if unknown else []),
     ]
     # What looks rows up in the file itself would meet the others.
-    return replace(source, screen=screen, relations=relations, extents={}, export=None), said
+    return replace(source, screen=screen, relations=relations, extents={}, export=None, narrow={}), said
 
 
 def guarded(screen: Screen, table: str, name: str, kind: str, columns: set[str]) -> str:

@@ -13,7 +13,6 @@ from nsys_insight.ingest import (
     bad_rows,
     cache_entries,
     cache_folder,
-    chain_rows,
     database,
     private,
     raw,
@@ -27,7 +26,6 @@ from nsys_insight.sql.quoting import identifier, literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
     import duckdb
@@ -38,6 +36,7 @@ if TYPE_CHECKING:
 # How many exports are copied at once.
 _BUILDERS = 4
 _IMPOSSIBLE = -(1 << 63)
+_CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
 
 
 def entry(file: Path, *, lasting: bool = True, lean: bool = False) -> Path:
@@ -73,7 +72,7 @@ def build(  # noqa: PLR0913 - how a copy is made
     """Build the DuckDB file of an export and return it; in the cache folder, or else in a temporary one.
 
     A temporary one is removed when the process ends; it is chosen where no cache folder can be written to, or without
-    `lasting`. A `lean` one is without what `attach.LEFT` names, if the export has much of that.
+    `lasting`. A `lean` one has what most facts read (`_lean`); the export is then read for the rest.
 
     Two processes may do so at once. With `in_place`, DuckDB's extension reads the file; without it, or where there is
     no extension, rows come through ADBC, slower, and cells that do not fit their column's type are kept as far as
@@ -84,11 +83,10 @@ def build(  # noqa: PLR0913 - how a copy is made
         duckdb.Error: The extension met a cell that it cannot read.
         UnicodeDecodeError: The same, for text that is not UTF-8.
     """
-    left = attach.LEFT if lean and in_place and _has_many_chains(file) else frozenset[str]()
     if lasting:
         with suppress(OSError):
-            return _build(file, limits, in_place=in_place, lasting=True, left=left, connections=connections)
-    return _build(file, limits, in_place=in_place, lasting=False, left=left, connections=connections)
+            return _build(file, limits, in_place=in_place, lasting=True, lean=lean, connections=connections)
+    return _build(file, limits, in_place=in_place, lasting=False, lean=lean, connections=connections)
 
 
 def _build(  # noqa: PLR0913 - how a copy is made
@@ -97,12 +95,12 @@ def _build(  # noqa: PLR0913 - how a copy is made
     *,
     in_place: bool,
     lasting: bool,
-    left: AbstractSet[str],
+    lean: bool,
     connections: list[duckdb.DuckDBPyConnection] | None,
 ) -> Path:
     import duckdb
 
-    target = entry(file, lasting=lasting, lean=bool(left))
+    target = entry(file, lasting=lasting, lean=lean and in_place)
     with cache_entries.making(target, "DuckDB copy", file) as path:
         connection = database.connect(limits)
         if connections is not None:
@@ -113,7 +111,7 @@ def _build(  # noqa: PLR0913 - how a copy is made
             made: dict[str, dict[str, str]] = {}
             with progress.at(f"reading {file.name}") as task:
                 if source is not None:
-                    copied = {table: columns for table, columns in source.columns.items() if table not in left}
+                    copied = _lean(source.columns) if lean else source.columns
                     for table, types in _present(file, copied, task):
                         select = ", ".join(raw.cell(name, kind) for name, kind in types.items())
                         _create(connection, table, f"SELECT {select} FROM {source.relations[table]}", made)
@@ -186,13 +184,15 @@ def _cells(file: Path, tables: dict[str, dict[str, str]]) -> dict[str, int]:
     return cells
 
 
-def _has_many_chains(file: Path) -> bool:
-    """Whether call chains are a good part of what there would be to copy."""
-    present = attach.sqlite_columns(file)
-    with opened(file) as database:
-        return any(
-            len(row_search.row_numbers(database, table)) >= chain_rows.BIG for table in attach.LEFT & present.keys()
-        )
+def _lean(columns: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """What a lean copy has: of some tables a few columns, and no ids of call chains where there are none."""
+    copied = {table: names for table, names in columns.items() if table not in attach.LEFT}
+    for table, names in raw.narrow().values():
+        if table in copied:
+            copied[table] = copied[table] & set(names)
+    if _CALLS in copied and "CUDA_CALLCHAINS" not in columns:
+        copied[_CALLS] = copied[_CALLS] - {"callchainId"}
+    return copied
 
 
 def _copy(connection: duckdb.DuckDBPyConnection, file: Path, task: progress.Task) -> None:

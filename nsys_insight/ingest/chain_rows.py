@@ -47,10 +47,11 @@ def look_up(connection: duckdb.DuckDBPyConnection, source: Source, wanted: str) 
         if not ids or first < 0 or last < ids[-1] or len(ids) * _FEWEST > last - first + 1:
             return False
         runs = list(_runs(ids))
-        places = rows.places([edge for first, last in runs for edge in (first, last + 1)])
-    if places is None:
-        return False
-    spans = [(first, behind - 1) for first, behind in zip(places[::2], places[1::2], strict=True)]
+        places = rows.places([first for first, _ in runs])
+        if places is None:
+            return False
+        behind = rows.behind(zip(places, (last for _, last in runs), strict=True))
+    spans = [(first, after - 1) for first, after in zip(places, behind, strict=True)]
     types = {name: kind for name, kind in _TYPES.items() if name in present}
     found = row_search.keep(connection, export.catalog, _TABLE, types, spans)
     connection.execute(f"DROP TABLE IF EXISTS internal.chain_rows; ALTER TABLE {found} RENAME TO chain_rows")

@@ -49,6 +49,16 @@ def contract() -> dict[str, dict[str, str]]:
     }
 
 
+@cache
+def narrow() -> dict[str, tuple[str, list[str]]]:
+    """The views of that file, which show a few columns of a table: of each the table and these columns."""
+    text = re.sub(r"--[^\n]*", "", query("model/raw"))
+    return {
+        view: (table, [column.strip().strip('"') for column in columns.split(",")])
+        for view, columns, table in re.findall(r"CREATE VIEW (\w+) AS\s+SELECT([^;]*)FROM (\w+);", text)
+    }
+
+
 def cell(name: str, kind: str, expression: str = "") -> str:
     """SQL for a column of a trace as the type that the contract gives it.
 
@@ -108,25 +118,27 @@ def begin(connection: duckdb.DuckDBPyConnection, source: Source) -> None:
 
 def begin_stored(connection: duckdb.DuckDBPyConnection) -> None:
     """Make the same, and all relations, where the schema `raw` holds the tables of the contract."""
+    for view, (table, columns) in narrow().items():
+        connection.execute(f"CREATE VIEW raw.{view} AS SELECT {', '.join(map(identifier, columns))} FROM raw.{table}")
     connection.execute(f"CREATE VIEW raw.wall AS {extents.select({})}; CREATE SCHEMA whole")
-    for table in map(identifier, WHOLE):
+    for table in (*map(identifier, WHOLE), *narrow()):
         connection.execute(f"CREATE VIEW whole.{table} AS FROM raw.{table}")
     gpus.create_macro(connection)
     gpus.create_line(connection, {})
 
 
 def every_relation() -> list[str]:
-    """What `create_relations` can make: the tables of the contract, and what is made of several."""
-    return [*contract(), "wall", "on_line"]
+    """What `create_relations` can make: the tables and views of the contract, and what is made of several."""
+    return [*contract(), *narrow(), "wall", "on_line"]
 
 
 def read_by(names: Names, source: Source) -> list[str]:
     """Those of them that a statement with these names reads."""
     of_raw = names.of_schema("raw")
     read = of_raw | names.of_schema("whole")
-    tables = {table for table in contract() if table.lower() in read}
+    tables = {name for name in (*contract(), *narrow()) if name.lower() in read}
     if "wall" in of_raw:
-        tables |= {table for table in extents.EVENTS if None in source.extents.get(table, (None,))}
+        tables |= {extents.relation(table) for table in extents.EVENTS if None in source.extents.get(table, (None,))}
     return [*tables, *(["wall"] if "wall" in of_raw else []), *(["on_line"] if names.functions & gpus.LINE else [])]
 
 
@@ -151,6 +163,12 @@ def create_relations(
         statements.append(_raw_view("raw", table, columns, rows, scope, source.screen))
         if table in WHOLE:
             statements.append(_whole_view(table, columns, rows, scope, source.screen))
+    for view in narrow().keys() & set(names):
+        table, _ = narrow()[view]
+        columns = source.columns.get(table, set())
+        rows = f"FROM {source.narrow.get(view, source.relations[table])}" if columns else "WHERE false"
+        statements.append(_raw_view("raw", table, columns, rows, scope, source.screen, view=view))
+        statements.append(_whole_view(table, columns, rows, scope, source.screen, view=view))
     if statements:
         connection.execute(";\n".join(statements))
     if "wall" in names:
@@ -188,25 +206,40 @@ def reading_only(
     connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope, rows: Mapping[str, tuple[str, set[str]]]
 ) -> Iterator[None]:
     """Let relations of the schema `whole` have other rows within the block: of a table a relation and its columns."""
+    views = {table: [view for view, (of, _) in narrow().items() if of == table] for table in rows}
     for table, (relation, columns) in rows.items():
-        connection.execute(_whole_view(table, columns, f"FROM {relation}", scope, source.screen))
+        for view in (table, *views[table]):
+            connection.execute(_whole_view(table, columns, f"FROM {relation}", scope, source.screen, view=view))
     try:
         yield
     finally:
-        for table in rows:
-            at_rest = f"FROM {_relation(connection, source, table)}"
-            connection.execute(_whole_view(table, source.columns[table], at_rest, scope, source.screen))
+        create_relations(connection, source, scope, {*rows}.union(*views.values()))
 
 
-def _whole_view(table: str, columns: set[str], rows: str, scope: Scope, screen: Screen) -> str:
-    return _raw_view("whole", table, columns, rows, Scope(device=scope.device), screen)
+def _whole_view(  # noqa: PLR0913 - as below
+    table: str, columns: set[str], rows: str, scope: Scope, screen: Screen, *, view: str = ""
+) -> str:
+    return _raw_view("whole", table, columns, rows, Scope(device=scope.device), screen, view=view)
 
 
 def _raw_view(  # noqa: PLR0913, PLR0917 - what a relation is made of
-    schema: str, table: str, columns: set[str], rows: str, scope: Scope, screen: Screen, more: Sequence[str] = ()
+    schema: str,
+    table: str,
+    columns: set[str],
+    rows: str,
+    scope: Scope,
+    screen: Screen,
+    more: Sequence[str] = (),
+    *,
+    view: str = "",
 ) -> str:
-    """SQL that creates the relation of a table: the columns of the contract, from rows that have these, and `more`."""
+    """SQL that creates the relation of a table: the columns of the contract, from rows that have these, and `more`.
+
+    Or of a `view` of it, which has a few of them.
+    """
     types = contract().get(table, {})
+    if view in narrow():
+        types = {name: types[name] for name in narrow()[view][1]}
     select = [
         cell(name, kind, cut(scope, table, name, guarded(screen, table, name, kind, columns)))
         if name in columns
@@ -216,4 +249,5 @@ def _raw_view(  # noqa: PLR0913, PLR0917 - what a relation is made of
     select += map(identifier, more)
     test = condition(scope, table, (set(types) or columns) & columns) if columns else ""
     where = f" WHERE {test}" if test else ""
-    return f"CREATE OR REPLACE VIEW {schema}.{identifier(table)} AS SELECT {', '.join(select)} {rows}{where}"
+    name = identifier(view or table)
+    return f"CREATE OR REPLACE VIEW {schema}.{name} AS SELECT {', '.join(select)} {rows}{where}"

@@ -9,6 +9,7 @@ import sys
 from bisect import bisect_left
 from contextlib import suppress
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from nsys_insight.sql.quoting import identifier, literal
@@ -71,6 +72,24 @@ class Rows:
             if some is None:
                 return None
             found += some
+        return found
+
+    def behind(self, ends: Iterable[tuple[int, int]]) -> list[int]:
+        """Of rows, each with a value, the first row after it with a higher one: one past the last row if there is none.
+
+        All rows between are read: there should be few.
+        """
+        found: list[int] = []
+        left = iter(ends)
+        while some := list(islice(left, _TOGETHER)):
+            rows = self._database.execute(
+                f"""WITH ends (number, value) AS (VALUES {", ".join(map(str, some))})
+                    SELECT coalesce((
+                        SELECT r.rowid FROM {self._name} AS r
+                        WHERE r.rowid >= number AND r.{self._column} > value ORDER BY r.rowid LIMIT 1
+                    ), {self.numbers.stop}) FROM ends"""
+            )
+            found += [number for (number,) in rows]
         return found
 
     def _places(self, values: Sequence[int]) -> list[int] | None:

@@ -48,12 +48,14 @@ class Source:
     """An opened trace: where each raw table's rows are, which columns they have, and where big tables begin and end.
 
     `export` is where rows of some of the tables can be looked up: of all, where it is scanned in place, or of the few
-    that a copy left there. `screen` tells rows that cannot be true. `facts` are those that lie beside the rows.
+    that a copy left there. `narrow` is where a view of the contract finds its rows (`raw.narrow`), if not in its table.
+    `screen` tells rows that cannot be true. `facts` are those that lie beside the rows.
     """
 
     relations: dict[str, str]
     columns: dict[str, set[str]]
     extents: Extents = field(default_factory=dict)
     export: Export | None = None
+    narrow: dict[str, str] = field(default_factory=dict)
     screen: Screen = field(default_factory=Screen)
     facts: Stored | None = None

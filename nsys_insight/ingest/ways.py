@@ -61,6 +61,13 @@ class Ways:
         """Let the way in use be the next one too."""
         self._left.insert(0, self._way)
 
+    def leave_cache(self) -> None:
+        """Let the next way be that in use, or in place of a copy in the cache, the files themselves."""
+        if self._way != self._from_cache:
+            self.repeat()
+        elif self._in_place not in self._left:
+            self._left.insert(0, self._in_place)
+
     def copy(self) -> bool:
         """Copy big exports that are scanned in place, and let the copies be the next way; tell whether they are.
 

@@ -139,9 +139,8 @@ def _host(ranges: list[Any], calls: list[Any]) -> tuple[list[Lane], int]:
 def _device(operations: list[Any]) -> tuple[list[Lane], int]:
     """The lanes of the streams with most operations."""
     streams: dict[tuple[int, int, int], list[Event]] = defaultdict(list)
-    short: dict[str, str] = {}
     for row in operations:
-        label = short.setdefault(row.name, printable(fit(readable(row.name), _NAME)))
+        label = printable(fit(readable(row.name), _NAME))
         more = f", {value('a_bytes', row.size_bytes)}" if row.size_bytes else ""
         kernel = row.name_id if row.kind == "kernel" else None
         streams[row.device_id, row.process_id, row.stream_id].append(

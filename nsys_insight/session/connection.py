@@ -328,7 +328,8 @@ class Connection:
             except duckdb.OutOfMemoryException as error:
                 self._recovery.make_room(error)
             except (duckdb.Error, sqlite3.Error, UnicodeDecodeError) as error:
-                self._recovery.get_over(error)
+                if not self._recovery.may_get_over(error, self._files):
+                    self._recovery.get_over(error)
             else:
                 return
 
@@ -430,8 +431,7 @@ class Connection:
     def _show_as_exported(self) -> None:
         """Give the tables of the schema `raw` with all that the files have; a cached copy holds only what is read."""
         self._as_exported = True
-        if not self._ways.cached:
-            self._ways.repeat()
+        self._ways.leave_cache()
         self._open()
 
     @property

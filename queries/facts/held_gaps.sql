@@ -14,12 +14,19 @@ WITH held AS MATERIALIZED (
     FROM outer_api_calls
     WHERE call_group IN ('alloc', 'free')
 ),
--- A gap in which a call ends begins or ends within the same 16 µs, or lasts longer than those: so few of millions are left
--- to be sorted.
+-- A gap in which a call ends begins or ends in the same slice of time, of slices that are no shorter than the gap: so few of
+-- millions are left to be sorted.
+slices AS MATERIALIZED (
+    SELECT DISTINCT unnest([16384, 262144, 4194304, 67108864]) AS size_ns, end_ns // size_ns AS slice FROM held
+),
 near AS (
-    FROM gpu_gaps
-    WHERE start_ns // 16384 IN (SELECT end_ns // 16384 FROM held)
-        OR end_ns // 16384 IN (SELECT end_ns // 16384 FROM held) OR duration_ns >= 16384
+    SELECT * EXCLUDE (size_ns)
+    FROM (
+        SELECT *, CASE WHEN duration_ns <= 16384 THEN 16384 WHEN duration_ns <= 262144 THEN 262144 WHEN duration_ns <= 4194304 THEN 4194304
+            WHEN duration_ns <= 67108864 THEN 67108864 END AS size_ns
+        FROM gpu_gaps
+    )
+    WHERE (size_ns, start_ns // size_ns) IN (FROM slices) OR (size_ns, end_ns // size_ns) IN (FROM slices) OR size_ns IS NULL
         OR next_ns IN (SELECT start_ns FROM memcpys WHERE copy_kind LIKE '%H%')
 ),
 -- Those whose operation's launch call did not return before.

@@ -52,15 +52,27 @@ per AS (
     SELECT greatest((SELECT count(*) FROM steady), 1)
         * coalesce((SELECT tokens_per_step FROM step_method WHERE EXISTS (FROM steady)), 1) AS tokens
 ),
+-- A call is in the step in which it begins.
+begun AS (
+    SELECT process_id, correlation_id, call_of(correlation_id, process_id) AS call, duration_ns, call_group, start_ns, start_ns AS end_ns
+    FROM outer_api_calls
+    WHERE call_group IN ('launch', 'graph launch')
+),
+-- Without steps one window holds whatever times a trace has.
+windows AS (
+    SELECT host_start_ns AS start_ns, host_end_ns AS end_ns FROM steady
+    UNION ALL
+    SELECT -2305843009213693952, 2305843009213693952 WHERE NOT EXISTS (FROM steady)
+),
 calls AS MATERIALIZED (
-    SELECT a.process_id, a.correlation_id, a.duration_ns, a.call_group
-    FROM (FROM outer_api_calls WHERE call_group IN ('launch', 'graph launch')) AS a
-    ASOF LEFT JOIN steady AS s ON s.process_id = a.process_id AND s.host_start_ns <= a.start_ns
-    WHERE a.start_ns < s.host_end_ns OR NOT EXISTS (FROM steady)
+    SELECT process_id, correlation_id, call, duration_ns, call_group
+    FROM whole_in('begun', 'windows')
+    WHERE process_id IN (SELECT process_id FROM steady) OR NOT EXISTS (FROM steady)
 ),
 ran AS (
-    SELECT process_id, correlation_id, count(*) AS kernels, sum(duration_ns)::BIGINT AS gpu_ns, min(name_id) AS name_id
-    FROM kernel_events
+    SELECT
+        call_of(correlation_id, process_id) AS call, count(*) AS kernels, sum(duration_ns)::BIGINT AS gpu_ns, min(name_id) AS name_id
+    FROM _kernel_times
     GROUP BY ALL
 ),
 launched AS MATERIALIZED (
@@ -68,7 +80,7 @@ launched AS MATERIALIZED (
         c.*, r.kernels, r.gpu_ns, r.name_id,
         CASE WHEN c.call_group = 'graph launch' THEN 'CUDA graph' WHEN r.kernels IS NULL THEN '(no kernel in the trace)' END AS special
     FROM calls AS c
-    LEFT JOIN ran AS r USING (process_id, correlation_id)
+    LEFT JOIN ran AS r USING (call)
 ),
 named AS (
     SELECT coalesce(l.special, n.family, 'other') AS name, l.kernels, l.gpu_ns, l.duration_ns

@@ -5,7 +5,7 @@ WITH operations AS (
     SELECT
         'kernel'::ENUM ('kernel', 'copy', 'memset', 'graph', 'H2D', 'D2H') AS kind, start_ns, greatest(start_ns, end_ns) AS end_ns, NULL::BIGINT AS size_bytes, device_id, correlation_id,
         name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z
-    FROM kernel_events
+    FROM _kernel_times
     WHERE process_id = $process
     UNION ALL BY NAME
     SELECT

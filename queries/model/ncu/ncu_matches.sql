@@ -17,11 +17,11 @@ traced AS (
         k.grid_x || 'x' || k.grid_y || 'x' || k.grid_z AS grid,
         k.block_x || 'x' || k.block_y || 'x' || k.block_z AS block,
         n.key, n.short_name
-    FROM kernel_events AS k
+    FROM _kernel_times AS k
     JOIN (
         SELECT name_id, kernel_key(name) AS key, kernel_base_name(name) AS short_name
         FROM strings
-        WHERE name_id IN (SELECT DISTINCT name_id FROM kernel_events)
+        WHERE name_id IN (SELECT DISTINCT name_id FROM _kernel_times)
     ) AS n USING (name_id)
     WHERE n.short_name IN (SELECT short_name FROM profiled)
 ),
