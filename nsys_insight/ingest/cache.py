@@ -49,7 +49,8 @@ def entry(file: Path, *, lasting: bool = True, lean: bool = False) -> Path:
     """
     import duckdb
 
-    key = cache_folder.key(file, repr(raw.contract()), private.WITHOUT, duckdb.__version__)
+    read = [repr(raw.contract()), *([repr(raw.narrow())] if lean else [])]
+    key = cache_folder.key(file, *read, private.WITHOUT, duckdb.__version__)
     return cache_folder.folder(lasting=lasting) / f"{key}{'-lean' if lean else ''}.duckdb"
 
 
