@@ -157,18 +157,13 @@ def create_relations(
     `for_now`, until a scope takes its place, is not read beforehand.
     """
     statements = []
-    for table in contract().keys() & set(names):
+    for name in {*contract(), *narrow()} & set(names):
+        table = _table_of(name)
         columns = source.columns.get(table, set())
-        rows = f"FROM {_relation(connection, source, table)}" if columns else "WHERE false"
-        statements.append(_raw_view("raw", table, columns, rows, scope, source.screen))
+        rows = f"FROM {source.narrow.get(name) or _relation(connection, source, table)}" if columns else "WHERE false"
+        statements.append(_raw_view("raw", name, columns, rows, scope, source.screen))
         if table in WHOLE:
-            statements.append(_whole_view(table, columns, rows, scope, source.screen))
-    for view in narrow().keys() & set(names):
-        table, _ = narrow()[view]
-        columns = source.columns.get(table, set())
-        rows = f"FROM {source.narrow.get(view, source.relations[table])}" if columns else "WHERE false"
-        statements.append(_raw_view("raw", table, columns, rows, scope, source.screen, view=view))
-        statements.append(_whole_view(table, columns, rows, scope, source.screen, view=view))
+            statements.append(_whole_view(name, columns, rows, scope, source.screen))
     if statements:
         connection.execute(";\n".join(statements))
     if "wall" in names:
@@ -206,48 +201,39 @@ def reading_only(
     connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope, rows: Mapping[str, tuple[str, set[str]]]
 ) -> Iterator[None]:
     """Let relations of the schema `whole` have other rows within the block: of a table a relation and its columns."""
-    views = {table: [view for view, (of, _) in narrow().items() if of == table] for table in rows}
-    for table, (relation, columns) in rows.items():
-        for view in (table, *views[table]):
-            connection.execute(_whole_view(table, columns, f"FROM {relation}", scope, source.screen, view=view))
+    shown = {name: rows[_table_of(name)] for name in (*contract(), *narrow()) if _table_of(name) in rows}
+    for name, (relation, columns) in shown.items():
+        connection.execute(_whole_view(name, columns, f"FROM {relation}", scope, source.screen))
     try:
         yield
     finally:
-        create_relations(connection, source, scope, {*rows}.union(*views.values()))
+        create_relations(connection, source, scope, shown)
 
 
-def _whole_view(  # noqa: PLR0913 - as below
-    table: str, columns: set[str], rows: str, scope: Scope, screen: Screen, *, view: str = ""
-) -> str:
-    return _raw_view("whole", table, columns, rows, Scope(device=scope.device), screen, view=view)
+def _table_of(name: str) -> str:
+    """The table that a relation shows: itself, or of a view of the contract the one whose columns it has."""
+    return narrow()[name][0] if name in narrow() else name
+
+
+def _whole_view(name: str, columns: set[str], rows: str, scope: Scope, screen: Screen) -> str:
+    return _raw_view("whole", name, columns, rows, Scope(device=scope.device), screen)
 
 
 def _raw_view(  # noqa: PLR0913, PLR0917 - what a relation is made of
-    schema: str,
-    table: str,
-    columns: set[str],
-    rows: str,
-    scope: Scope,
-    screen: Screen,
-    more: Sequence[str] = (),
-    *,
-    view: str = "",
+    schema: str, name: str, columns: set[str], rows: str, scope: Scope, screen: Screen, more: Sequence[str] = ()
 ) -> str:
-    """SQL that creates the relation of a table: the columns of the contract, from rows that have these, and `more`.
-
-    Or of a `view` of it, which has a few of them.
-    """
+    """SQL that creates a relation: its columns of the contract, from rows that have these, and `more`."""
+    table = _table_of(name)
     types = contract().get(table, {})
-    if view in narrow():
-        types = {name: types[name] for name in narrow()[view][1]}
+    if name in narrow():
+        types = {column: types[column] for column in narrow()[name][1]}
     select = [
-        cell(name, kind, cut(scope, table, name, guarded(screen, table, name, kind, columns)))
-        if name in columns
-        else f"NULL::{kind} AS {identifier(name)}"
-        for name, kind in types.items()
+        cell(column, kind, cut(scope, table, column, guarded(screen, table, column, kind, columns)))
+        if column in columns
+        else f"NULL::{kind} AS {identifier(column)}"
+        for column, kind in types.items()
     ]
     select += map(identifier, more)
     test = condition(scope, table, (set(types) or columns) & columns) if columns else ""
     where = f" WHERE {test}" if test else ""
-    name = identifier(view or table)
-    return f"CREATE OR REPLACE VIEW {schema}.{name} AS SELECT {', '.join(select)} {rows}{where}"
+    return f"CREATE OR REPLACE VIEW {schema}.{identifier(name)} AS SELECT {', '.join(select)} {rows}{where}"
