@@ -9,7 +9,7 @@ import pytest
 from opening import open_trace
 
 import nsys_insight
-from nsys_insight.facts import call_windows, store
+from nsys_insight.facts import call_windows, idle, store
 from nsys_insight.ingest import cache, ways
 from nsys_insight.model import views
 from nsys_insight.model.fact_tables import fact_tables
@@ -72,6 +72,7 @@ def test_operations_joined_with_their_calls_part_by_part_are_the_same(sample, na
 
     whole = rows()
     monkeypatch.setattr(call_windows, "MOST", 100)
+    monkeypatch.setattr(idle, "MOST", 100)
     assert rows() == whole
 
 

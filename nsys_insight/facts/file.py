@@ -48,7 +48,7 @@ class FactsFile:
         attached: list[str] = []
         try:
             for name, path in (("facts", self._path), ("internal", self._path.with_name("internal.duckdb"))):
-                connection.execute(f"ATTACH {literal(str(path))} AS {name}")
+                connection.execute(f"ATTACH {literal(str(path))} AS {name} (STORAGE_VERSION 'v1.2.0')")
                 attached.append(name)
         except duckdb.IOException as error:
             for name in attached:

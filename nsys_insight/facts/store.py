@@ -64,7 +64,7 @@ _KINDS = {
 }
 # What finds those for all traces in turn, in Python; the module is imported when it is needed.
 _FILLERS = {
-    "captured": "captured", "idle": "idle", "work": "work", "python_frames": "python_frames",
+    "captured": "captured", "work": "work", "python_frames": "python_frames",
     "cpu_frames": "cpu_frames", "callers": "callers", "nccl": "ranks.kernels",
 }  # fmt: skip
 # The kinds that are of all traces together: they are in the connection's own catalog.
@@ -269,6 +269,10 @@ class Facts:
 
             at = self._parts.index(part)
             gaps.fill(self._connection, self._sources[at], self._scopes[at], options.min_gap_ns, prepare)
+        elif kind == "idle":
+            from nsys_insight.facts import idle
+
+            idle.fill(self._connection, self._sources[self._parts.index(part)], prepare)
         elif kind in ("few_callers", "gap_callers"):
             from nsys_insight.facts import few_callers
 

@@ -109,6 +109,12 @@ def _relation(connection: duckdb.DuckDBPyConnection, source: Source, table: str)
         END AS correlationId) FROM {rows} QUALIFY {once if source.screen.looked else must(once)})"""
 
 
+def is_read_in_parts(connection: duckdb.DuckDBPyConnection, source: Source, table: str) -> bool:
+    """Tell whether some rows of a table can be read without a look at all: not in an export, nor where ids repeat."""
+    in_place = source.export is not None and table in source.export.tables
+    return not in_place and not (table == "CUPTI_ACTIVITY_KIND_RUNTIME" and has_repeats(connection, source))
+
+
 def begin(connection: duckdb.DuckDBPyConnection, source: Source) -> None:
     """Make the schemas of the raw relations, and the macro `gpu_of`."""
     connection.execute("CREATE SCHEMA IF NOT EXISTS raw; CREATE SCHEMA IF NOT EXISTS whole")

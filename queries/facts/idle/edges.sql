@@ -1,7 +1,6 @@
 -- Before a GPU's first operation and after its last one there is no gap but the rest of the wall.
-CREATE OR REPLACE TABLE internal.idle_found AS
-SELECT
-    gpu_id, start_ns, end_ns, NULL::BIGINT AS thread, NULL::BIGINT AS call_ns, NULL::BIGINT AS returned_ns, NULL::BOOLEAN AS is_copy, host
+INSERT INTO facts.idle_time BY NAME
+SELECT gpu_id, start_ns, end_ns, host, 0 AS sync_ns, 0 AS copy_ns, 0 AS alloc_ns, 0 AS api_ns
 FROM (
     SELECT gpu_id, unnest([first_ns, end_ns]) AS start_ns, unnest([start_ns, last_ns]) AS end_ns,
         unnest([idle_host('before the first operation'), idle_host('after the last operation')]) AS host

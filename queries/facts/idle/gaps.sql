@@ -1,34 +1,9 @@
--- A gap belongs to the operation that ends it: if its launch call began before the gap, the operation was launched in time,
--- else the host was late. Of operations and calls with some correlation ids; those without one are with the first.
-INSERT INTO internal.idle_found BY NAME
-WITH launch_calls AS (
-    SELECT
-        call_of(correlation_id, process_id) AS call, thread_of(thread_id, process_id) AS thread, start_ns AS call_ns,
-        end_ns AS returned_ns
-    FROM _host_activity
-    WHERE kind = 'api' AND ($from_id IS NULL OR correlation_id >= $from_id) AND ($to_id IS NULL OR correlation_id < $to_id)
-),
-ended AS (
-    SELECT
-        r.*, b.is_read,
-        coalesce((r.start_ns, r.call) IN (SELECT (start_ns, call) FROM _migrations), false) AS is_migration
-    FROM _gpu_reach AS r
-    LEFT JOIN _blocking_copies AS b ON call_of(b.correlation_id, b.process_id) = r.call
-    WHERE r.start_ns > r.running_end_ns
-        AND ($from_id IS NULL OR r.call >= call_of($from_id::BIGINT, 0))
-        AND ($to_id IS NULL OR r.call < call_of($to_id::BIGINT, 0) OR ($from_id IS NULL AND r.call IS NULL))
-)
+-- The gaps that end in a part of the time, each with what its operation is, in bits: of the same launch call as the one before (1), a
+-- migration of managed memory (2), of a blocking copy (4), one that reads (8).
 SELECT
-    g.gpu_id, g.running_end_ns AS start_ns, g.start_ns AS end_ns, c.thread, c.call_ns, c.returned_ns,
-    coalesce(c.call IS NOT NULL AND g.is_read IS NOT NULL, false) AS is_copy,
-    CASE
-        WHEN g.is_migration AND c.call_ns IS NULL THEN idle_host('managed memory')
-        WHEN g.is_same_call THEN idle_host('same launch call')
-        WHEN c.call_ns IS NULL THEN idle_host('not in the trace')
-        WHEN c.returned_ns <= g.running_end_ns THEN idle_host('launched before')
-        WHEN c.call_ns < g.running_end_ns AND g.is_read THEN idle_host('blocking copies')
-        WHEN c.call_ns < g.running_end_ns THEN idle_host('launch call under way')
-        ELSE idle_host('late')
-    END AS host
-FROM ended AS g
-LEFT JOIN launch_calls AS c ON c.call = g.call
+    coalesce(r.gpu_id, -1) AS gpu_id, r.running_end_ns AS start_ns, r.start_ns AS end_ns, coalesce(r.call, -9223372036854775808) AS call,
+    (CASE WHEN r.is_same_call THEN 1 ELSE 0 END + CASE WHEN (r.start_ns, r.call) IN (SELECT (start_ns, call) FROM _migrations) THEN 2 ELSE 0 END
+        + CASE WHEN b.call IS NULL THEN 0 WHEN b.is_read THEN 12 ELSE 4 END)::UTINYINT AS bits
+FROM _gpu_reach AS r
+LEFT JOIN (SELECT call_of(correlation_id, process_id) AS call, is_read FROM _blocking_copies) AS b ON b.call = r.call
+WHERE r.start_ns > r.running_end_ns AND r.start_ns >= $from_ns AND r.start_ns < $to_ns
