@@ -12,6 +12,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.facts import heap
 from nsys_insight.facts.cuts import cuts
 from nsys_insight.facts.intervals import Intervals
 from nsys_insight.facts.lanes import Lanes
@@ -71,6 +72,7 @@ def fill(connection: duckdb.DuckDBPyConnection, source: Source, prepare: Callabl
         if len(gaps["call"]):
             _add(connection, gaps, held, read)
     connection.execute(f"DROP {kind} internal.idle_calls")
+    heap.give_back()
 
 
 def _windows(connection: duckdb.DuckDBPyConnection) -> list[tuple[int, int]]:

@@ -17,6 +17,7 @@ from nsys_insight.ingest import (
     private,
     raw,
     row_search,
+    sqlite_pages,
 )
 from nsys_insight.ingest.database import DEFAULT
 from nsys_insight.ingest.sqlite_file import opened, uri
@@ -114,8 +115,9 @@ def _build(  # noqa: PLR0913 - how a copy is made
                 if source is not None:
                     copied = _lean(source.columns) if lean else source.columns
                     for table, types in _present(file, copied, task):
-                        select = ", ".join(raw.cell(name, kind) for name, kind in types.items())
-                        _create(connection, table, f"SELECT {select} FROM {source.relations[table]}", made)
+                        if not _create_of_pages(connection, file, table, types, limits):
+                            select = ", ".join(raw.cell(name, kind) for name, kind in types.items())
+                            _create(connection, table, f"SELECT {select} FROM {source.relations[table]}", made)
                         made[table] = types
                 else:
                     _copy(connection, file, task)
@@ -174,6 +176,29 @@ def _create(connection: duckdb.DuckDBPyConnection, table: str, rows: str, made: 
     """Create a table of the attached database `built`, where others were made, without what is private."""
     kept = private.handed_over(table, "built", made)
     connection.execute(f"CREATE TABLE built.{identifier(table)} AS FROM ({rows}){kept}")
+
+
+def _create_of_pages(
+    connection: duckdb.DuckDBPyConnection, file: Path, table: str, types: Mapping[str, str], limits: Limits
+) -> bool:
+    """Create a table of whole numbers in `built`; tell whether that was possible, or is left to SQLite."""
+    if set(types.values()) != {"BIGINT"}:
+        return False
+    name = f"built.{identifier(table)}"
+    connection.execute(f"CREATE TABLE {name} ({', '.join(f'{identifier(column)} BIGINT' for column in types)})")
+    try:
+        for batch in sqlite_pages.batches(file, table, list(types), limits.settled[1]):
+            cells = (
+                f"nullif({identifier(column)}, {sqlite_pages.NULL})" if column in batch.nullable else identifier(column)
+                for column in types
+            )
+            connection.register("batch", batch.columns)
+            connection.execute(f"INSERT INTO {name} SELECT {', '.join(cells)} FROM batch")
+            connection.unregister("batch")
+    except sqlite_pages.NotPlainError:
+        connection.execute(f"DROP TABLE {name}")
+        return False
+    return True
 
 
 def _cells(file: Path, tables: dict[str, dict[str, str]]) -> dict[str, int]:
