@@ -10,10 +10,13 @@ import oracle
 import planted as plans
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from opening import open_trace, planted_path
 from real_traces import REAL
 from strategies import traces
 from synthetic import Trace
+
+from nsys_insight.facts import idle
 
 
 def ask(path, **scope):
@@ -142,9 +145,11 @@ def test_busy_and_idle_add_up_to_the_wall_of_each_gpu(real):
         assert sum(ns for (other, _, _), ns in found.items() if other == gpu) == last - first
 
 
-@given(trace=traces())
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_trace_is_split_as_a_plain_loop_splits_it(tmp_path, trace):
+@given(trace=traces(), most=st.sampled_from([2, 10, idle.MOST]))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_trace_is_split_as_a_plain_loop_splits_it(tmp_path, monkeypatch, trace, most):
+    """However few operations are looked at together: a gap may begin long before them."""
+    monkeypatch.setattr(idle, "MOST", most)
     path = trace.write(tmp_path / "trace.sqlite")
     tables = oracle.read(path)
     wall = oracle.wall(tables)

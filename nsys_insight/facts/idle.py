@@ -1,8 +1,8 @@
 """Idle time: the gaps of each GPU, and what the launching thread was at while a GPU waited for it.
 
 A gap belongs to the operation that ends it: if its launch call began before the gap, the operation was launched in
-time, else the host was late. Late gaps are cut where the profiler held the launching thread up. Of a late gap counts how
-long its thread was in API calls of each kind before the launch call. Two look-ups in running sums over the thread's
+time, else the host was late. Late gaps are cut where the profiler held the launching thread up. Of a late gap counts
+how long its thread was in API calls of each kind before the launch call. Two look-ups in running sums over the thread's
 calls tell that, one where the gap begins and one where the launch call does; SQL would have to sort gaps and calls into
 one order.
 """
@@ -16,6 +16,7 @@ from nsys_insight.facts import heap
 from nsys_insight.facts.cuts import cuts
 from nsys_insight.facts.intervals import Intervals
 from nsys_insight.facts.lanes import Lanes
+from nsys_insight.facts.launch_calls import LaunchCalls
 from nsys_insight.facts.thread_calls import ThreadCalls
 from nsys_insight.ingest import raw
 from nsys_insight.ingest.source import ANY_TIME
@@ -23,14 +24,15 @@ from nsys_insight.paths import query
 from nsys_insight.sql.parameters import bind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     import duckdb
 
     from nsys_insight.facts.intervals import Ints
+    from nsys_insight.facts.launch_calls import Columns
     from nsys_insight.ingest.source import Source
 
-    Columns = dict[str, Ints]
+    Window = tuple[int, int]
     # Runs a statement of `queries/facts/idle` by its name, with values for its parameters.
     Read = Callable[..., Columns]
 
@@ -41,7 +43,8 @@ MOST = 800_000
 KINDS = {"sync_ns": "sync calls", "copy_ns": "blocking copies", "alloc_ns": "allocation", "api_ns": "API calls"}
 # Why the host was not late, by the number that stands for it here; 0 is late.
 IN_TIME = (
-    "managed memory", "same launch call", "not in the trace", "launched before", "blocking copies", "launch call under way",
+    "managed memory", "same launch call", "not in the trace", "launched before", "blocking copies",
+    "launch call under way",
 )  # fmt: skip
 # The bits of `queries/facts/idle/gaps.sql`.
 _SAME_CALL, _MIGRATION, _COPY, _READ = 1, 2, 4, 8
@@ -67,31 +70,36 @@ def fill(connection: duckdb.DuckDBPyConnection, source: Source, prepare: Callabl
     connection.execute(statements["edges"])
     connection.execute(f"CREATE OR REPLACE {kind} internal.idle_calls AS {statements['calls']}")
     held = read("held")
-    for start, end in _windows(connection):
+    windows = _windows(connection)
+    for number, (start, end) in enumerate(windows):
         gaps = read("gaps", from_ns=start, to_ns=end)
         if len(gaps["call"]):
-            _add(connection, gaps, held, read)
+            _add(connection, gaps, held, windows[: number + 1], read)
     connection.execute(f"DROP {kind} internal.idle_calls")
     heap.give_back()
 
 
-def _windows(connection: duckdb.DuckDBPyConnection) -> list[tuple[int, int]]:
+def _windows(connection: duckdb.DuckDBPyConnection) -> list[Window]:
     """Divide all time into parts in which about `MOST` operations start."""
     ((count,),) = connection.execute("SELECT count(*) FROM facts.gpu_reach").fetchall()
     inner = cuts(connection, "start_ns", "FROM facts.gpu_reach", round(count / MOST))
     return list(pairwise([ANY_TIME[0], *inner, ANY_TIME[1]]))
 
 
-def _add(connection: duckdb.DuckDBPyConnection, gaps: Columns, held: Columns, read: Read) -> None:
-    """Add gaps to the facts."""
-    calls = read("around", from_ns=int(gaps["start_ns"].min()), to_ns=int(gaps["end_ns"].max()))
+def _add(
+    connection: duckdb.DuckDBPyConnection, gaps: Columns, held: Columns, windows: Sequence[Window], read: Read
+) -> None:
+    """Add the gaps that end in the last window to the facts."""
+    first = max(windows[-1][0], int(gaps["start_ns"].min()))
+    calls = read("around", from_ns=first, to_ns=int(gaps["end_ns"].max()))
     gaps = _with_launch_calls(connection, gaps, calls, read)
     host = _why_in_time(gaps)
     is_late = host == 0
     in_time = _chosen(gaps, ~is_late)
     _insert_in_time(connection, {**in_time, "number": host[~is_late]})
     if is_late.any():
-        _add_late(connection, _chosen(gaps, is_late) if len(in_time["call"]) else gaps, calls, held)
+        late = _chosen(gaps, is_late) if len(in_time["call"]) else gaps
+        _add_late(connection, late, calls, held, windows, read)
 
 
 def _chosen(columns: Columns, which: Ints) -> Columns:
@@ -99,34 +107,17 @@ def _chosen(columns: Columns, which: Ints) -> Columns:
 
 
 def _with_launch_calls(connection: duckdb.DuckDBPyConnection, gaps: Columns, calls: Columns, read: Read) -> Columns:
-    """Add the launch call of the operation that ends each gap; the thread is -1 where the trace lacks it.
+    """Add the launch call of the operation that ends each gap: most are among the calls around the gaps."""
 
-    Most are among the calls around the gaps; the others are looked up.
-    """
-    import numpy as np
+    def look_up(numbers: Ints) -> Columns:
+        connection.register("wanted", {"call": numbers})
+        found = read("launched")
+        connection.unregister("wanted")
+        return found
 
-    found = {name: np.full(len(gaps["call"]), -1, dtype=np.int64) for name in ("thread", "start_ns", "end_ns")}
-    left = np.arange(len(gaps["call"]))
-    for among in (calls, None):
-        if among is None:
-            connection.register("wanted", {"call": np.unique(gaps["call"][left])})
-            among = read("launched")
-            connection.unregister("wanted")
-        order = np.argsort(among["call"], kind="stable")
-        ids, wanted = among["call"][order], gaps["call"][left]
-        at = np.searchsorted(ids, wanted)
-        is_there = at < len(ids)
-        is_there[is_there] = ids[at[is_there]] == wanted[is_there]
-        is_there &= wanted > ANY_TIME[0]
-        for name, values in found.items():
-            values[left[is_there]] = among[name][order[at[is_there]]]
-        left = left[~is_there]
-        if not len(left):
-            break
-    return {
-        **gaps, "thread": found["thread"], "call_ns": found["start_ns"], "returned_ns": found["end_ns"],
-        "is_copy": (gaps["bits"] & _COPY > 0) & (found["thread"] >= 0),
-    }  # fmt: skip
+    found = LaunchCalls.of(gaps["call"], calls, look_up)
+    is_copy = (gaps["bits"] & _COPY > 0) & (found.thread >= 0)
+    return {**gaps, "thread": found.thread, "call_ns": found.start, "returned_ns": found.end, "is_copy": is_copy}
 
 
 def _why_in_time(gaps: Columns) -> Ints:
@@ -142,21 +133,30 @@ def _why_in_time(gaps: Columns) -> Ints:
         (call < start) & (gaps["bits"] & _READ > 0),
         call < start,
     )
-    return np.select(cases, np.arange(1, len(IN_TIME) + 1, dtype=np.uint8), np.uint8(0))
+    number: Ints = np.select(cases, np.arange(1, len(IN_TIME) + 1, dtype=np.uint8), np.uint8(0))
+    return number
 
 
 def _insert_in_time(connection: duckdb.DuckDBPyConnection, found: Columns) -> None:
     cases = " ".join(f"WHEN {number} THEN idle_host('{word}')" for number, word in enumerate(IN_TIME, 1))
     select = f"""
         SELECT
-            nullif(gpu_id, -1) AS gpu_id, start_ns, end_ns, nullif(thread, -1) AS thread, CASE WHEN thread >= 0 THEN call_ns END AS call_ns,
+            nullif(gpu_id, -1) AS gpu_id, start_ns, end_ns, nullif(thread, -1) AS thread,
+            CASE WHEN thread >= 0 THEN call_ns END AS call_ns,
             CASE WHEN thread >= 0 THEN returned_ns END AS returned_ns, is_copy, CASE number {cases} END AS host,
             0 AS sync_ns, 0 AS copy_ns, 0 AS alloc_ns, 0 AS api_ns
         FROM found"""
     _insert(connection, "idle_time", select, found)
 
 
-def _add_late(connection: duckdb.DuckDBPyConnection, late: Columns, calls: Columns, held: Columns) -> None:
+def _add_late(  # noqa: PLR0913, PLR0917 - what is known of them
+    connection: duckdb.DuckDBPyConnection,
+    late: Columns,
+    calls: Columns,
+    held: Columns,
+    windows: Sequence[Window],
+    read: Read,
+) -> None:
     """Add late gaps, cut where the profiler held their threads up, and the calls before their launch calls."""
     import numpy as np
 
@@ -172,27 +172,49 @@ def _add_late(connection: duckdb.DuckDBPyConnection, late: Columns, calls: Colum
         order = np.argsort(gaps.start, kind="stable")
         gaps = Intervals(*(values[order] for values in gaps))
 
-    start, end, placed = lanes.place(calls["thread"], calls["start_ns"], calls["end_ns"])
+    begins = np.maximum(calls["start_ns"], windows[-1][0])
+    start, end, placed = lanes.place(calls["thread"], begins, calls["end_ns"])
     met = ThreadCalls.of(start, end, calls["host"][placed])
-    called = np.clip((late["call_ns"] + shift)[gaps.of], gaps.start, gaps.end)
+    back = shift[gaps.of]
+    called = np.clip(late["call_ns"][gaps.of] + back, gaps.start, gaps.end)
     first, last = met.begun(gaps.start), met.begun(called)
     times = {name: met.time_between((gaps.start, first), (called, last), number) for number, name in enumerate(KINDS)}
+    for piece in np.flatnonzero(gaps.start - back < windows[-1][0]).tolist():
+        thread, gpu = late["thread"][gaps.of[piece]], late["gpu_id"][gaps.of[piece]]
+        began, until = int((gaps.start - back)[piece]), int((called - back)[piece])
+        for before in _calls_before(thread, began, until, windows[:-1], read):
+            for number, name in enumerate(KINDS):
+                times[name][piece] += (before.end - before.start)[before.host == number].sum()
+            _insert_calls(connection, np.full(len(before.start), gpu), np.full(len(before.start), began), before)
     _insert_late(connection, "late", late, gaps, shift, times)
     which, call = met.met(gaps.start, called, first, last)
-    back = shift[gaps.of[which]]
+    back = back[which]
+    start, end = np.maximum(met.start[call], gaps.start[which]) - back, np.minimum(met.end[call], called[which]) - back
+    in_gaps = ThreadCalls(start, end, met.host[call])
+    _insert_calls(connection, late["gpu_id"][gaps.of[which]], gaps.start[which] - back, in_gaps)
+
+
+def _calls_before(thread: int, start: int, end: int, windows: Sequence[Window], read: Read) -> Iterator[ThreadCalls]:
+    """Give the calls of a thread from one time to another, as far as these are in some windows, one by one.
+
+    A gap that ends in one window may have begun in any before: with all calls in it, memory would not do.
+    """
+    import numpy as np
+
+    for first, last in windows:
+        if first < end and last > start:
+            since, until = max(first, start), min(last, end)
+            calls = read("around", from_ns=since, to_ns=until)
+            calls = _chosen(calls, calls["thread"] == thread)
+            begins, ends = np.maximum(calls["start_ns"], since), np.minimum(calls["end_ns"], until)
+            yield ThreadCalls.of(begins, ends, calls["host"])
+
+
+def _insert_calls(connection: duckdb.DuckDBPyConnection, gpu: Ints, gap: Ints, calls: ThreadCalls) -> None:
     words = " ".join(f"WHEN {number} THEN call_host('{word}')" for number, word in enumerate(KINDS.values()))
-    _insert(
-        connection,
-        "idle_calls",
-        f"SELECT nullif(gpu_id, -1) AS gpu_id, gap_ns, start_ns, end_ns, CASE host {words} END AS host FROM found",
-        {
-            "gpu_id": late["gpu_id"][gaps.of[which]],
-            "gap_ns": gaps.start[which] - back,
-            "start_ns": np.maximum(met.start[call], gaps.start[which]) - back,
-            "end_ns": np.minimum(met.end[call], called[which]) - back,
-            "host": met.host[call],
-        },
-    )
+    select = f"SELECT nullif(gpu_id, -1) AS gpu_id, gap_ns, start_ns, end_ns, CASE host {words} END AS host FROM found"
+    found = {"gpu_id": gpu, "gap_ns": gap, "start_ns": calls.start, "end_ns": calls.end, "host": calls.host}
+    _insert(connection, "idle_calls", select, found)
 
 
 def _insert_late(  # noqa: PLR0913, PLR0917 - what is known of them

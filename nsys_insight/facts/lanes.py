@@ -1,4 +1,4 @@
-"""Threads laid one after the other on a single line of time: what is to be looked up thread by thread is looked up at once."""
+"""Threads laid one after the other on a single line of time: what is looked up in each is looked up in all at once."""
 
 from __future__ import annotations
 
@@ -40,10 +40,12 @@ class Lanes(NamedTuple):
         """Put intervals of threads on the line, as far as they lie in a lane for some time; and which these are."""
         import numpy as np
 
-        is_one = len(self.thread) == 1  # most often: then nothing is to be looked up
-        lane = np.int64(0) if is_one else np.minimum(np.searchsorted(self.thread, thread), len(self.thread) - 1)
+        if len(self.thread) == 1:  # most often: then nothing is to be looked up
+            lane = np.zeros(1, dtype=np.int64)
+        else:
+            lane = np.minimum(np.searchsorted(self.thread, thread), len(self.thread) - 1)
         meets = (thread == self.thread[lane]) & (end > start) & (end > self.from_ns[lane]) & (start < self.to_ns[lane])
         (placed,) = np.nonzero(meets)
-        lane = lane if is_one else lane[placed]
+        lane = lane if len(self.thread) == 1 else lane[placed]
         first, last, shift = self.from_ns[lane], self.to_ns[lane], self.shift_ns[lane]
         return np.maximum(start[placed], first) + shift, np.minimum(end[placed], last) + shift, placed

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight.ingest.sqlite_file import opened
@@ -186,10 +187,10 @@ class _Reader:
         import numpy as np
 
         data = np.zeros(len(pages) * self.page_size + 16, dtype=np.uint8)
-        into = memoryview(data)
+        into = memoryview(data.data)
         starts = [0, *(np.flatnonzero(np.diff(pages) != 1) + 1).tolist(), len(pages)]
         with self._path.open("rb", buffering=0) as file:
-            for first, last in zip(starts, starts[1:], strict=False):
+            for first, last in pairwise(starts):
                 file.seek((int(pages[first]) - 1) * self.page_size)
                 part = into[first * self.page_size : last * self.page_size]
                 if file.readinto(part) != len(part):
@@ -247,7 +248,7 @@ def _numbers(eight: Any, at: Ints, kind: Bytes, low: int, high: int) -> tuple[In
     if low > 0 and high < 8:
         return found.astype(np.int64, copy=False), 0
     constants = np.asarray([NULL, *[0] * 8, 1])[kind]
-    return np.where((kind == 0) | (kind > 7), constants, found), np.count_nonzero(kind == 0)
+    return np.where((kind == 0) | (kind > 7), constants, found), int(np.count_nonzero(kind == 0))
 
 
 def _pairs(data: Bytes, at: Ints) -> Ints:

@@ -1,0 +1,55 @@
+"""Which calls launched operations: looked up by their numbers in sorted ones, where SQL would hash all calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from nsys_insight.ingest.source import ANY_TIME
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+
+    from nsys_insight.facts.intervals import Ints
+
+    Columns = dict[str, np.ndarray[Any, Any]]
+
+
+class LaunchCalls(NamedTuple):
+    """The launch call of each of some operations: its thread, -1 where the trace lacks the call, and its times."""
+
+    thread: Ints
+    start: Ints
+    end: Ints
+
+    @classmethod
+    def of(cls, wanted: Ints, near: Columns, look_up: Callable[[Ints], Columns]) -> Self:
+        """Find the calls with some numbers.
+
+        Args:
+            wanted: The numbers; one below all others is of no call.
+            near: Calls by `call`, their number, `thread`, `start_ns` and `end_ns`: most are among these.
+            look_up: Gives calls by some numbers, in the same columns.
+        """
+        import numpy as np
+
+        found = cls(*(np.full(len(wanted), -1, dtype=np.int64) for _ in cls._fields))
+        left = found.fill(wanted, np.nonzero(wanted > ANY_TIME[0])[0], near)
+        if len(left):
+            found.fill(wanted, left, look_up(np.unique(wanted[left])))
+        return found
+
+    def fill(self, wanted: Ints, left: Ints, calls: Columns) -> Ints:
+        """Fill in what is among some calls; return which of those that were left are not."""
+        import numpy as np
+
+        order = np.argsort(calls["call"], kind="stable")
+        numbers = calls["call"][order]
+        at = np.searchsorted(numbers, wanted[left])
+        is_there = at < len(numbers)
+        is_there[is_there] = numbers[at[is_there]] == wanted[left[is_there]]
+        which = order[at[is_there]]
+        for values, column in ((self.thread, "thread"), (self.start, "start_ns"), (self.end, "end_ns")):
+            values[left[is_there]] = calls[column][which]
+        return left[~is_there]
