@@ -180,7 +180,7 @@ class TestLeanCopies:
         for copy in cache.entry(DECODE).parent.glob("*.duckdb"):
             copy.unlink()
         assert answers(DECODE, use_cache=None) == expected
-        assert cache.find(DECODE) == cache.entry(DECODE, lean=True)
+        assert cache.find(DECODE) == cache.entry(DECODE, part="few")
         for cached in (False, None, True):
             with nsys_insight.open(DECODE, use_cache=cached) as trace:
                 rows = [trace.answer(report, group_by="stack").rows() for report in ("launch-census", "host", "api")]
@@ -190,14 +190,14 @@ class TestLeanCopies:
             assert (rows, stacks) == expected
 
     def test_a_whole_copy_is_preferred_and_has_all(self):
-        cache.build(DECODE, lean=True)
-        assert cache.find(DECODE) == cache.entry(DECODE, lean=True)
+        cache.build(DECODE, part="few")
+        assert cache.find(DECODE) == cache.entry(DECODE, part="few")
         cache.build(DECODE)
         assert cache.find(DECODE) == cache.entry(DECODE)
 
     def test_without_the_extension_it_is_copied_whole(self, monkeypatch):
         expected = answers(DECODE, use_cache=None)
-        assert cache.find(DECODE) == cache.entry(DECODE, lean=True)
+        assert cache.find(DECODE) == cache.entry(DECODE, part="few")
         monkeypatch.setattr(extension, "scanner", lambda: None)
         assert answers(DECODE, use_cache=None) == expected
         assert cache.find(DECODE) == cache.entry(DECODE)

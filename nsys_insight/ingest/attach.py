@@ -131,7 +131,10 @@ def _attach_copy(
         return None
     exported = sqlite_columns(export)
     left = LEFT & exported.keys()
-    narrow = {view: table for view, (table, _) in raw.narrow().items() if table in source.columns}
+    narrow = {
+        view: table for view, (table, _) in raw.narrow().items()
+        if not exported.get(table, set()) & raw.contract()[table].keys() <= source.columns.get(table, set())
+    }  # fmt: skip
     there = left.union(narrow.values())
     return replace(
         source,

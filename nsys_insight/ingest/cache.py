@@ -28,37 +28,42 @@ from nsys_insight.sql.quoting import identifier, literal
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
+    from typing import Literal
 
     import duckdb
 
     from nsys_insight.ingest.limits import Limits
 
+    Part = Literal["all", "lean", "few"]
 
+
+# What a copy may have, and how its file's name ends; see `_part`.
+_SUFFIXES: dict[Part, str] = {"all": "", "lean": "-lean", "few": "-few"}
 # How many exports are copied at once.
 _BUILDERS = 4
 _IMPOSSIBLE = -(1 << 63)
 _CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
 
 
-def entry(file: Path, *, lasting: bool = True, lean: bool = False) -> Path:
+def entry(file: Path, *, lasting: bool = True, part: Part = "all") -> Path:
     """Where the DuckDB file of an export is or would be: named by the export's identity and what is read from it.
 
-    It is in the cache folder, or without `lasting` in one that goes when the process ends. `lean` is as in `build`.
+    It is in the cache folder, or without `lasting` in one that goes when the process ends. `part` is as in `build`.
 
     Raises:
         OSError: There is no usable cache folder.
     """
     import duckdb
 
-    read = [repr(raw.contract()), *([repr(raw.narrow())] if lean else [])]
+    read = [repr(raw.contract()), *([repr(raw.narrow())] if part == "few" else [])]
     key = cache_folder.key(file, *read, private.WITHOUT, duckdb.__version__)
-    return cache_folder.folder(lasting=lasting) / f"{key}{'-lean' if lean else ''}.duckdb"
+    return cache_folder.folder(lasting=lasting) / f"{key}{_SUFFIXES[part]}.duckdb"
 
 
 def find(file: Path) -> Path | None:
-    """Return the DuckDB file that was built of an export, if there is one; a whole one rather than a lean one."""
+    """Return the DuckDB file that was built of an export, if there is one: that which has most."""
     with suppress(OSError):
-        return next(filter(cache_entries.use, (entry(file, lean=lean) for lean in (False, True))), None)
+        return next(filter(cache_entries.use, (entry(file, part=part) for part in _SUFFIXES)), None)
     return None
 
 
@@ -68,13 +73,13 @@ def build(  # noqa: PLR0913 - how a copy is made
     *,
     in_place: bool = True,
     lasting: bool = True,
-    lean: bool = False,
+    part: Part = "all",
     connections: list[duckdb.DuckDBPyConnection] | None = None,
 ) -> Path:
     """Build the DuckDB file of an export and return it; in the cache folder, or else in a temporary one.
 
     A temporary one is removed when the process ends; it is chosen where no cache folder can be written to, or without
-    `lasting`. A `lean` one has what most facts read (`_lean`); the export is then read for the rest.
+    `lasting`. It has all that the model reads, or a `part` (`_part`): the export is then read for the rest.
 
     Two processes may do so at once. With `in_place`, DuckDB's extension reads the file; without it, or where there is
     no extension, rows come through ADBC, slower, and cells that do not fit their column's type are kept as far as
@@ -87,8 +92,8 @@ def build(  # noqa: PLR0913 - how a copy is made
     """
     if lasting:
         with suppress(OSError):
-            return _build(file, limits, in_place=in_place, lasting=True, lean=lean, connections=connections)
-    return _build(file, limits, in_place=in_place, lasting=False, lean=lean, connections=connections)
+            return _build(file, limits, in_place=in_place, lasting=True, part=part, connections=connections)
+    return _build(file, limits, in_place=in_place, lasting=False, part=part, connections=connections)
 
 
 def _build(  # noqa: PLR0913 - how a copy is made
@@ -97,12 +102,12 @@ def _build(  # noqa: PLR0913 - how a copy is made
     *,
     in_place: bool,
     lasting: bool,
-    lean: bool,
+    part: Part,
     connections: list[duckdb.DuckDBPyConnection] | None,
 ) -> Path:
     import duckdb
 
-    target = entry(file, lasting=lasting, lean=lean and in_place)
+    target = entry(file, lasting=lasting, part=part if in_place else "all")
     with cache_entries.making(target, "DuckDB copy", file) as path:
         connection = database.connect(limits)
         if connections is not None:
@@ -113,7 +118,7 @@ def _build(  # noqa: PLR0913 - how a copy is made
             made: dict[str, dict[str, str]] = {}
             with progress.at(f"reading {file.name}") as task:
                 if source is not None:
-                    copied = _lean(source.columns) if lean else source.columns
+                    copied = _part(source.columns, part)
                     for table, types in _present(file, copied, task):
                         if not _create_of_pages(connection, file, table, types, limits):
                             select = ", ".join(raw.cell(name, kind) for name, kind in types.items())
@@ -132,7 +137,7 @@ def _build(  # noqa: PLR0913 - how a copy is made
 
 
 def build_all(
-    files: Sequence[Path], limits: Limits, *, in_place: bool = True, lasting: bool = True, lean: bool = False
+    files: Sequence[Path], limits: Limits, *, in_place: bool = True, lasting: bool = True, part: Part = "all"
 ) -> dict[Path, Path]:
     """Build the DuckDB files of exports, several at once; see `build`."""
     from concurrent.futures import ThreadPoolExecutor
@@ -141,7 +146,7 @@ def build_all(
     with ThreadPoolExecutor(_BUILDERS) as pool:
         work = {
             file: pool.submit(
-                build, file, limits, in_place=in_place, lasting=lasting, lean=lean, connections=connections
+                build, file, limits, in_place=in_place, lasting=lasting, part=part, connections=connections
             )
             for file in files
         }
@@ -154,7 +159,7 @@ def discard(database: Path) -> None:
     cache_entries.discard(database)
 
 
-def _present(file: Path, columns: dict[str, set[str]], task: progress.Task) -> Iterator[tuple[str, dict[str, str]]]:
+def _present(file: Path, columns: Mapping[str, set[str]], task: progress.Task) -> Iterator[tuple[str, dict[str, str]]]:
     """Give the part of the contract that a file has, table by table, and say which is being copied.
 
     Strings come last: those are copied to which the others refer.
@@ -210,12 +215,15 @@ def _cells(file: Path, tables: dict[str, dict[str, str]]) -> dict[str, int]:
     return cells
 
 
-def _lean(columns: Mapping[str, set[str]]) -> dict[str, set[str]]:
-    """What a lean copy has: of some tables a few columns, and no ids of call chains where there are none."""
+def _part(columns: Mapping[str, set[str]], part: Part) -> Mapping[str, set[str]]:
+    """What a copy has of these columns: no call chains and strings, and "few" of kernels, which most facts read."""
+    if part == "all":
+        return columns
     copied = {table: names for table, names in columns.items() if table not in attach.LEFT}
-    for table, names in raw.narrow().values():
-        if table in copied:
-            copied[table] = copied[table] & set(names)
+    if part == "few":
+        for table, names in raw.narrow().values():
+            if table in copied:
+                copied[table] = copied[table] & set(names)
     if _CALLS in copied and "CUDA_CALLCHAINS" not in columns:
         copied[_CALLS] = copied[_CALLS] - {"callchainId"}
     return copied

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # and about so many rows make a batch.
 _PART, _BATCH = 1 << 20, 1_000_000
 _LEAF, _INTERIOR = 13, 5
-# The type of a cell that is no whole number.
+# The type of a cell that is not a whole number.
 _REAL = 7
 # What stands for NULL in a column that has one.
 NULL = -(1 << 63)
@@ -115,7 +115,7 @@ class _Reader:
         self.page_size = 65536 if self.page_size == 1 else self.page_size
         self._usable = self.page_size - head[20]
         if not head.startswith(b"SQLite format 3\0") or self.page_size < 512:
-            raise NotPlainError("it is no SQLite file")
+            raise NotPlainError("it is not a SQLite file")
         self._pages = path.stat().st_size // self.page_size
         try:
             with opened(path) as database:
@@ -222,7 +222,7 @@ class _Reader:
                 raise NotPlainError("a cell is long")
             if place in self._places:
                 if high > 9 or (low <= _REAL <= high and (kind == _REAL).any()):
-                    raise NotPlainError("a cell is no whole number")
+                    raise NotPlainError("a cell is not a whole number")
                 found[place] = _numbers(eight, value, kind, low, high)
             value = value + (_SIZES[low] if low == high else np.asarray(_SIZES)[kind])
         if (value > end).any():

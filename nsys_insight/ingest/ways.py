@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from nsys_insight.ingest.cache import Part
     from nsys_insight.ingest.files import File
     from nsys_insight.ingest.limits import Limits
     from nsys_insight.ingest.source import Source
@@ -68,8 +69,8 @@ class Ways:
         elif self._in_place not in self._left:
             self._left.insert(0, self._in_place)
 
-    def copy(self) -> bool:
-        """Copy big exports that are scanned in place, and let the copies be the next way; tell whether they are.
+    def copy(self, part: Part) -> bool:
+        """Copy a part of big exports that are scanned in place, and let it be the next way; tell whether it is.
 
         A dozen reports are answered from a copy in four fifths of the time, the copying included. It stays in the cache
         folder for the next question, unless that is not to be used. Call chains stay where they are: few facts read
@@ -81,7 +82,7 @@ class Ways:
         if self._way != self._in_place or sum(file.stat().st_size for file in files) < _BIG:
             return False
         try:
-            self._made = cache.build_all(files, self.limits, lasting=self._use_cache is not False, lean=True)
+            self._made = cache.build_all(files, self.limits, lasting=self._use_cache is not False, part=part)
         except (OSError, UnicodeDecodeError, duckdb.Error):
             return False
         self._left.insert(0, self._from_cache)

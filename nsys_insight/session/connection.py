@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from nsys_insight.errors import InsightError
     from nsys_insight.facts.store import FactOptions
+    from nsys_insight.ingest.cache import Part
     from nsys_insight.ingest.files import File
     from nsys_insight.ingest.limits import Limits
     from nsys_insight.ingest.scope import Scope
@@ -105,9 +106,9 @@ class Connection:
         """Stop what runs."""
         self.duckdb.interrupt()
 
-    def load(self) -> None:
-        """Read big exports into DuckDB first, where much is asked of all their rows."""
-        if not self._as_exported and self._ways.copy():
+    def load(self, part: Part = "lean") -> None:
+        """Read a part of big exports into DuckDB first, where much is asked of all their rows."""
+        if not self._as_exported and self._ways.copy(part):
             self._open()
 
     def table(self, query: str, options: FactOptions = NOTHING_SAID, *, line: int = 0, ours: bool = False) -> Table:
@@ -310,7 +311,7 @@ class Connection:
             self._loaded.clear()
             try:
                 self.duckdb, sources = self._ways.open(as_exported=self._as_exported)
-                if self.scope.of_steps and not self._as_exported and self._ways.copy():
+                if self.scope.of_steps and not self._as_exported and self._ways.copy("few"):
                     continue  # steps take a dozen looks at all rows
                 kept = self._facts_file()
                 if len(self._parts) > 1 or self._as_exported:
@@ -425,7 +426,7 @@ class Connection:
             missing = self._facts.to_find(queries, options)
             # Steps take a dozen looks at all rows.
             if "steps" in missing or ("idle" in missing and self._ways.is_long):
-                self.load()
+                self.load("few")
             self._facts.find(queries, options)
 
     def _show_as_exported(self) -> None:
