@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 # So many bytes of pages are looked at together, for they and what is worked out from them fit in a processor's cache;
-# and about so many rows make a batch.
-_PART, _BATCH = 1 << 20, 1_000_000
+# and about so many cells make a batch.
+_PART, _BATCH = 2 << 20, 12_000_000
 _LEAF, _INTERIOR = 13, 5
 # The type of a cell that is not a whole number.
 _REAL = 7
@@ -80,7 +80,7 @@ def batches(path: Path, table: str, columns: Sequence[str], threads: int) -> Ite
         while under_way:
             found = [part.result() for part in under_way]
             rows = sum(len(part.columns[0]) for part in found)
-            at_once = max(1, _BATCH * len(found) // max(1, rows))
+            at_once = max(1, _BATCH * len(found) // max(1, rows * len(columns)))
             under_way = begin()
             if len(filled[0]) < rows:
                 filled = [np.empty(rows + rows // 8, dtype=np.int64) for _ in columns]
