@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.facts import heap
 from nsys_insight.facts.cuts import cuts
-from nsys_insight.facts.inserts import Inserts, word
+from nsys_insight.facts.inserts import Inserts, words
 from nsys_insight.facts.intervals import Intervals
 from nsys_insight.facts.lanes import Lanes
 from nsys_insight.facts.launch_calls import LaunchCalls
@@ -86,10 +86,10 @@ class _Filling:
     def __init__(self, connection: duckdb.DuckDBPyConnection, statements: Mapping[str, str], inserts: Inserts) -> None:
         self._connection, self._statements, self._inserts = connection, statements, inserts
         self._held = self._read("held")
-        self._words = {text: word(connection, "idle_time", "host", text) for text in ("late", "profiler", *IN_TIME)}
-        in_calls = [word(connection, "idle_calls", "host", text) for text in KINDS.values()]
+        self._words = words(connection, "idle_time", "host", ("late", "profiler", *IN_TIME))
         self._in_time = _case("number", {number: self._words[text] for number, text in enumerate(IN_TIME, 1)})
-        self._in_calls = _case("host", dict(enumerate(in_calls)))
+        in_calls = words(connection, "idle_calls", "host", KINDS.values())
+        self._in_calls = _case("host", dict(enumerate(in_calls.values())))
 
     def _read(self, name: str, **values: Any) -> Columns:
         found: Columns = self._connection.execute(bind(self._statements[name], values)).fetchnumpy()
@@ -202,8 +202,8 @@ class _Filling:
         )
 
 
-def _case(column: str, words: Mapping[int, str]) -> str:
-    return f"CASE {column} {' '.join(f'WHEN {number} THEN {word}' for number, word in words.items())} END"
+def _case(column: str, values: Mapping[int, str]) -> str:
+    return f"CASE {column} {' '.join(f'WHEN {number} THEN {value}' for number, value in values.items())} END"
 
 
 def _chosen(columns: Columns, which: Ints) -> Columns:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from nsys_insight.sql.quoting import identifier
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from concurrent.futures import Future
 
     import duckdb
@@ -54,8 +55,8 @@ class Inserts:
         self._cursor.unregister("found")
 
 
-def word(connection: duckdb.DuckDBPyConnection, fact: str, column: str, word: str) -> str:
-    """SQL for one of the words of a column, cast once: to write words takes several times as long."""
+def words(connection: duckdb.DuckDBPyConnection, fact: str, column: str, texts: Iterable[str]) -> dict[str, str]:
+    """SQL for some of the words of a column, each cast once: to write words takes several times as long."""
     find = f"SELECT column_type FROM (DESCRIBE facts.{fact}) WHERE column_name = '{column}'"
     ((kind,),) = connection.execute(find).fetchall()
-    return f"'{word}'::{kind}"
+    return {text: f"'{text}'::{kind}" for text in texts}
