@@ -122,6 +122,12 @@ def test_what_is_not_plain_is_left_to_sqlite(statements, row, tmp_path):
         read(path, ["a"])
 
 
+def test_a_table_that_has_no_pages_is_left_to_sqlite(tmp_path):
+    path = make(tmp_path / "t.sqlite", ["CREATE VIRTUAL TABLE t USING fts5(a)"])
+    with pytest.raises(NotPlainError):
+        read(path, ["a"])
+
+
 def test_a_column_that_was_added_later_is_left_to_sqlite(tmp_path):
     path = make(tmp_path / "t.sqlite", ["CREATE TABLE t (a INTEGER)"], [(1,), (2,)])
     with closing(sqlite3.connect(path)) as database:

@@ -126,7 +126,7 @@ class _Reader:
             raise NotPlainError(str(error)) from None
         # A key that is the row's number is not among its cells, nor is a column that an expression gives.
         stored = {name: place for place, name, _, _, _, is_key, hidden in described if not is_key and not hidden}
-        if root is None or any(hidden for *_, hidden in described) or not stored.keys() >= set(columns):
+        if root is None or root[0] < 2 or any(hidden for *_, hidden in described) or not stored.keys() >= set(columns):
             raise NotPlainError("its cells are not all there")
         self._root, self._places = root[0], [stored[name] for name in columns]
 
