@@ -7,7 +7,6 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -192,4 +191,4 @@ def test_a_copy_made_of_pages_is_the_one_that_the_extension_makes(monkeypatch):
 
     monkeypatch.setattr(sqlite_pages, "batches", none)
     assert rows() == of_pages
-    assert np.all(len(of_pages["CUPTI_ACTIVITY_KIND_KERNEL"]) > 1000)
+    assert len(of_pages["CUPTI_ACTIVITY_KIND_KERNEL"]) > 1000

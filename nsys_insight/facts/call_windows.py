@@ -20,6 +20,4 @@ MOST = 5_000_000
 
 def call_windows(connection: duckdb.DuckDBPyConnection) -> list[Window]:
     """Divide the correlation ids of the operations of `facts.gpu_reach` into parts of about `MOST` operations each."""
-    ((count,),) = connection.execute("SELECT count(*) FROM facts.gpu_reach").fetchall()
-    parts = round(count / MOST)
-    return list(pairwise([None, *cuts(connection, "call >> 24", "FROM facts.gpu_reach", parts), None]))
+    return list(pairwise([None, *cuts(connection, "call >> 24", "FROM facts.gpu_reach", MOST), None]))

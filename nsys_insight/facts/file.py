@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.errors import TraceError
 from nsys_insight.ingest import cache_entries, cache_folder
+from nsys_insight.ingest.database import STORAGE
 from nsys_insight.model.views import macro_statements
 from nsys_insight.paths import package_folder, queries_folder
 from nsys_insight.sql.quoting import identifier, literal
@@ -48,7 +49,7 @@ class FactsFile:
         attached: list[str] = []
         try:
             for name, path in (("facts", self._path), ("internal", self._path.with_name("internal.duckdb"))):
-                connection.execute(f"ATTACH {literal(str(path))} AS {name} (STORAGE_VERSION 'v1.2.0')")
+                connection.execute(f"ATTACH {literal(str(path))} AS {name} {STORAGE}")
                 attached.append(name)
         except duckdb.IOException as error:
             for name in attached:

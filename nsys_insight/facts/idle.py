@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from nsys_insight.facts.inserts import Columns
     from nsys_insight.facts.intervals import Ints
-    from nsys_insight.facts.launch_calls import Columns
     from nsys_insight.ingest.source import Source
 
     Window = tuple[int, int]
@@ -40,6 +40,7 @@ MOST = 800_000
 # What a thread can be at, by its number in `queries/facts/idle/calls.sql`: columns of `facts.idle_time`, and words of
 # `facts.idle_calls`.
 KINDS = {"sync_ns": "sync calls", "copy_ns": "blocking copies", "alloc_ns": "allocation", "api_ns": "API calls"}
+_NO_CALLS = "".join(f", 0 AS {name}" for name in KINDS)
 # Why the host was not late, by the number that stands for it here; 0 is late.
 IN_TIME = (
     "managed memory", "same launch call", "not in the trace", "launched before", "blocking copies",
@@ -75,8 +76,7 @@ def fill(connection: duckdb.DuckDBPyConnection, source: Source, prepare: Callabl
 
 def _windows(connection: duckdb.DuckDBPyConnection) -> list[Window]:
     """Divide all time into parts in which about `MOST` operations start."""
-    ((count,),) = connection.execute("SELECT count(*) FROM facts.gpu_reach").fetchall()
-    inner = cuts(connection, "start_ns", "FROM facts.gpu_reach", round(count / MOST))
+    inner = cuts(connection, "start_ns", "FROM facts.gpu_reach", MOST)
     return list(pairwise([ANY_TIME[0], *inner, ANY_TIME[1]]))
 
 
@@ -124,8 +124,7 @@ class _Filling:
             SELECT
                 nullif(gpu_id, -1) AS gpu_id, start_ns, end_ns, nullif(thread, -1) AS thread,
                 CASE WHEN thread >= 0 THEN call_ns END AS call_ns,
-                CASE WHEN thread >= 0 THEN returned_ns END AS returned_ns, is_copy, {self._in_time} AS host,
-                0 AS sync_ns, 0 AS copy_ns, 0 AS alloc_ns, 0 AS api_ns
+                CASE WHEN thread >= 0 THEN returned_ns END AS returned_ns, is_copy, {self._in_time} AS host{_NO_CALLS}
             FROM found"""
         self._inserts.add("idle_time", select, found)
 
@@ -192,12 +191,12 @@ class _Filling:
 
     def _add_parts(self, host: str, late: Columns, gaps: Intervals, shift: Ints, times: Columns | None = None) -> None:
         """Add parts of late gaps to `facts.idle_time`, with how long calls of each kind took in them."""
-        zeros = "" if times else "".join(f", 0 AS {name}" for name in KINDS)
+        no_calls = "" if times else _NO_CALLS
         columns = {name: late[name][gaps.of] for name in ("gpu_id", "thread", "call_ns", "returned_ns", "is_copy")}
         back = shift[gaps.of]
         self._inserts.add(
             "idle_time",
-            f"SELECT * REPLACE (nullif(gpu_id, -1) AS gpu_id), {self._words[host]} AS host{zeros} FROM found",
+            f"SELECT * REPLACE (nullif(gpu_id, -1) AS gpu_id), {self._words[host]} AS host{no_calls} FROM found",
             {**columns, "start_ns": gaps.start - back, "end_ns": gaps.end - back, **(times or {})},
         )
 

@@ -22,7 +22,9 @@ class Intervals(NamedTuple):
         """Put intervals in order; of one that overlaps those before it, what is after their ends is left."""
         import numpy as np
 
-        order = np.lexsort((-end, start))
+        order = np.argsort(start, kind="stable")
+        if (np.diff(start[order]) == 0).any():  # two keys take five times as long
+            order = np.lexsort((-end, start))
         start, end = start[order], end[order]
         if len(start):
             start[1:] = np.maximum(start[1:], np.maximum.accumulate(end)[:-1])

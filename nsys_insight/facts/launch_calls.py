@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from nsys_insight.ingest.source import ANY_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
-
+    from nsys_insight.facts.inserts import Columns
     from nsys_insight.facts.intervals import Ints
-
-    Columns = dict[str, np.ndarray[Any, Any]]
 
 
 class LaunchCalls(NamedTuple):

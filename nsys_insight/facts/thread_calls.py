@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from nsys_insight.facts.intervals import Intervals
+
 if TYPE_CHECKING:
     from nsys_insight.facts.intervals import Ints
 
@@ -21,16 +23,8 @@ class ThreadCalls(NamedTuple):
     @classmethod
     def of(cls, line_start: Ints, line_end: Ints, host: Ints) -> Self:
         """Put calls in order, in which what counts of each is after the latest end so far."""
-        import numpy as np
-
-        order = np.argsort(line_start, kind="stable")
-        if (np.diff(line_start[order]) == 0).any():  # two keys take five times as long
-            order = np.lexsort((-line_end, line_start))
-        start, end, host = line_start[order], line_end[order], host[order]
-        if len(start):
-            start[1:] = np.maximum(start[1:], np.maximum.accumulate(end)[:-1])
-        counts = end > start
-        return cls(start[counts], end[counts], host[counts])
+        counted = Intervals.outermost(line_start, line_end)
+        return cls(counted.start, counted.end, host[counted.of])
 
     def begun(self, times: Ints) -> Ints:
         """How many calls begin before each time."""

@@ -113,7 +113,7 @@ def _build(  # noqa: PLR0913 - how a copy is made
         if connections is not None:
             connections.append(connection)
         try:
-            connection.execute(f"ATTACH {literal(str(path))} AS built (STORAGE_VERSION 'v1.2.0')")
+            connection.execute(f"ATTACH {literal(str(path))} AS built {database.STORAGE}")
             source = attach.attach_sqlite(connection, file, lasting=lasting) if in_place else None
             made: dict[str, dict[str, str]] = {}
             with progress.at(f"reading {file.name}") as task:

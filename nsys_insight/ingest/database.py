@@ -63,6 +63,10 @@ def _reason(text: str) -> str:
     return next((reason for reason in _REASONS if reason in text), text.partition("\n")[0])
 
 
+# What is attached with this to be written: a file that DuckDB before 1.2 cannot read, and that takes a fifth less time.
+STORAGE = "(STORAGE_VERSION 'v1.2.0')"
+
+
 def connect(limits: Limits = DEFAULT) -> duckdb.DuckDBPyConnection:
     """Open an in-memory DuckDB, which spills to a folder of its own among the temporary ones, never beside a trace."""
     import duckdb

@@ -253,11 +253,9 @@ END;
 -- What all rows of a group have in common; NULL where they differ.
 CREATE MACRO the_one(value) AS CASE WHEN min(value) = max(value) AND count(value) = count(*) THEN min(value) END;
 
--- What idle time is due to, and what a call in it does, as numbers: to write and compare words takes several times as long. Only of
--- literals, which are cast once; the words are those of `facts.idle_time` and `facts.idle_calls`.
+-- What idle time is due to, as a number: to write and compare words takes several times as long. Only of literals, which are cast
+-- once; the words are those of `facts.idle_time`.
 CREATE MACRO idle_host(word) AS word::ENUM (
     'late', 'profiler', 'same launch call', 'not in the trace', 'managed memory', 'launched before', 'launch call under way', 'blocking copies',
     'before the first operation', 'after the last operation'
 );
-
-CREATE MACRO call_host(word) AS word::ENUM ('sync calls', 'blocking copies', 'allocation', 'API calls');

@@ -1,2 +1,2 @@
 -- Calls that are wanted, by their numbers.
-SELECT call, thread, start_ns, end_ns, host FROM internal.idle_calls SEMI JOIN wanted USING (call)
+SELECT call, thread, start_ns, end_ns FROM internal.idle_calls SEMI JOIN wanted USING (call)
