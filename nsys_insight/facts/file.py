@@ -38,17 +38,17 @@ class FactsFile:
         """
         import duckdb
 
-        self._export, self._lasting = export, lasting
+        self.export, self.lasting = export, lasting
         self._key = cache_folder.key(export, duckdb.__version__, definitions())
         self._files = ExitStack()
         try:
             self._make(lasting=lasting)
         except OSError:
-            self._lasting = False
+            self.lasting = False
             self._make(lasting=False)
         attached: list[str] = []
         try:
-            for name, path in (("facts", self._path), ("internal", self._path.with_name("internal.duckdb"))):
+            for name, path in (("facts", self._path), ("internal", self.internal)):
                 connection.execute(f"ATTACH {literal(str(path))} AS {name} {STORAGE}")
                 attached.append(name)
         except duckdb.IOException as error:
@@ -57,7 +57,7 @@ class FactsFile:
             self._files.close()
             raise OSError(str(error)) from None
         self.kept = frozenset[str]()
-        self._source = self._attached_before(connection) if self._lasting else None
+        self._source = self._attached_before(connection) if self.lasting else None
         if self._source:
             self.kept = frozenset(_names(connection, "table", "kept"))
             for table in self.kept:
@@ -67,11 +67,20 @@ class FactsFile:
         self._folder = cache_folder.folder(lasting=lasting)
         self._path = self._files.enter_context(cache_folder.working(self._folder / "facts.duckdb"))
 
+    @property
+    def internal(self) -> Path:
+        """Where what is needed on the way is, which goes with `keep`."""
+        return self._path.with_name("internal.duckdb")
+
+    def entry(self, name: str) -> Path:
+        """Where in the cache folder something else is kept that depends on the trace and what facts are."""
+        return self._folder / f"{self._key}-{name}"
+
     def keep(self, tables: AbstractSet[str]) -> None:
         """Leave tables of facts in the cache folder, when the connection is closed; what was kept before stays."""
         import duckdb
 
-        if self._lasting and not tables <= self.kept:
+        if self.lasting and not tables <= self.kept:
             with suppress(OSError, duckdb.Error, TraceError):
                 self._publish(tables)
         self._files.close()
@@ -88,8 +97,8 @@ class FactsFile:
                 connection.execute(f"CREATE TABLE {identifier(table)} AS FROM kept.{identifier(table)}")
             for table in set(_names(connection, "table", "facts")) - tables - self.kept:
                 connection.execute(f"DROP TABLE {identifier(table)}")
-        target = self._folder / f"{self._key}-facts-{len(tables | self.kept):03}.duckdb"
-        with cache_entries.making(target, "facts", self._export) as path:
+        target = self.entry(f"facts-{len(tables | self.kept):03}.duckdb")
+        with cache_entries.making(target, "facts", self.export) as path:
             self._path.replace(path)
         if self._source:
             cache_entries.discard(self._source)

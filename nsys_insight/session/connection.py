@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
+from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
 from nsys_insight.errors import MetLateError, QueryError
@@ -20,6 +21,7 @@ from nsys_insight.model import views
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.session import build, sandbox
 from nsys_insight.session.answer import HAS_ZONE, store, without_zone
+from nsys_insight.session.kept_answers import KeptAnswers
 from nsys_insight.session.recovery import Recovery
 from nsys_insight.session.several import unite
 from nsys_insight.sql.names import mentioned
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from nsys_insight.ingest.source import Source
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.answer import Batch, Columns
+    from nsys_insight.session.kept_answers import Stored
     from nsys_insight.session.several import RankNumber
     from nsys_insight.sql.statements import Statement
 
@@ -81,12 +84,14 @@ class Connection:
         self.files, self.scope, self._use_cache, self._steps = files, scope, use_cache, steps
         self._parts = parts or [(file.label, scope) for file in files]
         self._ways = Ways(files, limits, use_cache=use_cache, ncu=ncu)
+        self._ncu = ncu
         self._bounded = sandbox.Runner(timeout_s)
         self.duckdb: duckdb.DuckDBPyConnection
         self._numbers = count(1)
         self._models: list[build.Model] = []
         self._facts: Facts
         self._files: list[FactsFile] = []
+        self._answers: KeptAnswers | None = None
         self._loaded: dict[str, set[str]] = {}
         self._definitions: dict[tuple[str, bool], str] = {}
         self._as_exported = False
@@ -122,9 +127,9 @@ class Connection:
             QueryError: The query failed.
             TraceError: The file cannot be read.
         """
-        name = f"internal.answer_{next(self._numbers)}"
         # The query begins on the second line of what DuckDB sees.
-        return name, self._run(query, lambda: store(self.duckdb, name, query), line - 1, options, ours=ours)
+        answer, _ = self._stored(query, (), options, line - 1, ours=ours)
+        return answer
 
     def report(
         self, query: str, notes: Sequence[str], options: FactOptions, *, ours: bool
@@ -134,14 +139,7 @@ class Connection:
         Raises:
             As `table`.
         """
-        name = f"internal.answer_{next(self._numbers)}"
-
-        def run() -> tuple[Table, list[list[str]]]:
-            columns = store(self.duckdb, name, query)
-            said = [self._noted(note, name) for note in notes]
-            return (name, columns), [[text for (text,) in rows if text] for rows in said]
-
-        return self._run(query, run, -1, options, *notes, ours=ours)
+        return self._stored(query, notes, options, -1, ours=ours)
 
     def report_of_each(
         self, query: str, notes: Sequence[str], options: FactOptions, *, ours: bool, ranks: Mapping[str, int]
@@ -159,6 +157,7 @@ class Connection:
         beside = {"trace": "VARCHAR"} | ({"rank": "BIGINT"} if ranks else {})
 
         def run() -> tuple[Table, list[list[str]]]:
+            self._make_ready((query, *notes), options, each=True, ours=ours)
             columns: Columns = []
             said: list[dict[str, list[str]]] = [{} for _ in notes]
             for number, (part, label) in enumerate(zip(catalogs(len(labels)), labels, strict=True)):
@@ -180,7 +179,31 @@ class Connection:
                 self.duckdb.execute(f"DROP TABLE {name}_{number}")
             return (name, [*beside.items(), *columns]), [_of_which(texts, labels) for texts in said]
 
-        return self._run(query, run, -1, options, *notes, ours=ours, each=True)
+        return self._run(run, -1, query, *notes, ours=ours)
+
+    def _stored(
+        self, query: str, notes: Sequence[str], options: FactOptions, line: int, *, ours: bool
+    ) -> tuple[Table, list[list[str]]]:
+        """Run a query and its notes, or take their answer from where those of ours are kept."""
+        name = f"internal.answer_{next(self._numbers)}"
+
+        def run() -> Stored:
+            answers = self._answers_of(ours=ours)
+            if answers and (kept := answers.take(name, options, query, *notes)):
+                return kept
+            began = perf_counter()
+            self._make_ready((query, *notes), options, ours=ours)
+            columns = store(self.duckdb, name, query)
+            said = [[text for (text,) in self._noted(note, name) if text] for note in notes]
+            if answers := self._answers_of(ours=ours):  # others, if the files were opened anew
+                answers.add(perf_counter() - began, said, name, options, query, *notes)
+            return columns, said
+
+        columns, said = self._run(run, line, query, *notes, ours=ours)
+        return (name, columns), said
+
+    def _answers_of(self, *, ours: bool) -> KeptAnswers | None:
+        return self._answers if ours and not self._definitions else None
 
     def _noted(self, note: str, answer: str) -> list[tuple[str]]:
         import duckdb
@@ -203,6 +226,7 @@ class Connection:
         """
 
         def start() -> tuple[Columns, Batch]:
+            self._make_ready((query,))
             # Not on a cursor, which does not see the connection's temporary tables and macros.
             select = as_select(query)
             columns = [(name, kind) for name, kind, *_ in self.duckdb.execute(f"DESCRIBE {select}").fetchall()]
@@ -211,7 +235,7 @@ class Connection:
                 select = f"SELECT * REPLACE ({texts}) FROM (\n{select}\n)"
             return [(name, without_zone(kind)) for name, kind in columns], self.duckdb.execute(select).fetchmany(size)
 
-        columns, first = self._run(query, start, line)
+        columns, first = self._run(start, line, query)
         return columns, self._batches(first, size)
 
     def write_parquet(self, query: str, path: Path, *, line: int = 0, options: str = "", ours: bool = False) -> int:
@@ -219,51 +243,54 @@ class Connection:
 
         With `ours`, the user wrote none of it, and raw tables have the columns of the contract.
         """
-        copy = f"COPY (\n{as_select(query)}\n) TO {literal(str(path))} (FORMAT parquet{options})"
-        return int(self._run(query, lambda: self.duckdb.execute(copy).fetchall(), line - 1, ours=ours)[0][0])
+
+        def run() -> int:
+            self._make_ready((query,), ours=ours)
+            copy = f"COPY (\n{as_select(query)}\n) TO {literal(str(path))} (FORMAT parquet{options})"
+            return int(self.duckdb.execute(copy).fetchall()[0][0])
+
+        return self._run(run, line - 1, query, ours=ours)
 
     def define(self, statement: Statement) -> None:
         """Run the definition of a table, view or macro of the user's own."""
         own = (statement.creates, statement.is_macro)
         if own not in self._definitions:
             sandbox.check_name(self.duckdb, statement)
-        self._run(
-            statement.sql, lambda: self.duckdb.execute(statement.sql), statement.line, check=sandbox.check_definition
-        )
+
+        def run() -> None:
+            self._make_ready((statement.sql,))
+            self.duckdb.execute(statement.sql)
+
+        self._run(run, statement.line, statement.sql, check=sandbox.check_definition)
         self._definitions[own] = statement.sql
 
-    def _run(  # noqa: PLR0913 - what is run, and what is said of it
+    def _make_ready(
+        self, statements: Sequence[str], options: FactOptions = NOTHING_SAID, *, each: bool = False, ours: bool = False
+    ) -> None:
+        for statement in statements:
+            self._prepare(statement, options, each=each, ours=ours)
+        self._is_ready = True
+
+    def _run(
         self,
-        sql: str,
         run: Callable[[], T],
         line: int,
-        options: FactOptions = NOTHING_SAID,
-        *more: str,
+        *asked: str,
         ours: bool = False,
-        each: bool = False,
         check: Callable[[str], None] = sandbox.check,
     ) -> T:
-        """Run what `sql` and `more` ask, in the way that is open or one that gets over what stops it there.
-
-        With `each` they are asked of each trace by itself.
-        """
+        """Run what is asked, in the way that is open or one that gets over what stops it there."""
         import sqlite3
 
         import duckdb
 
-        def ready_and_run() -> T:
-            for statement in (sql, *more):
-                self._prepare(statement, options, each=each, ours=ours)
-            self._is_ready = True
-            return run()
-
-        for statement in (sql, *more):
+        for statement in asked:
             check(statement)
         again = True
         while True:
             self._is_ready = False
             try:
-                done = self._bounded(self, ready_and_run)
+                done = self._bounded(self, run)
                 self._check_files()
             except (duckdb.Error, sqlite3.Error, UnicodeDecodeError) as error:
                 if not self._recovery.may_run_again(error, self._files, first=again):
@@ -340,6 +367,7 @@ class Connection:
 
     def _facts_file(self) -> AbstractSet[str]:
         """Put the facts of a big trace into a file; return which of them are known from before."""
+        self._answers = None
         export = self._ways.big_export
         if export is None or len(self._parts) > 1 or not self._recovery.files_facts:
             return frozenset()
@@ -348,6 +376,8 @@ class Connection:
         except OSError:
             return frozenset()
         self._files.append(file)
+        if file.lasting:
+            self._answers = KeptAnswers(self.duckdb, file, self._ncu)
         return file.kept
 
     def close(self) -> None:
@@ -358,9 +388,12 @@ class Connection:
         if left_running:
             return
         self.duckdb.close()
-        found = frozenset[str]() if self._watch.changed() else self._facts.to_keep
+        is_sound = self._recovery.files_facts and not self._watch.changed()
+        if self._answers and is_sound:
+            self._answers.keep()
+        found = self._facts.to_keep if is_sound else frozenset[str]()
         for file in self._files:
-            file.keep(found if file == self._files[-1] and self._recovery.files_facts else frozenset())
+            file.keep(found if file == self._files[-1] else frozenset())
 
     def _build(self, sources: Sequence[Source], kept: AbstractSet[str]) -> None:
         """Begin the model over each source; that of a single one is in the connection's own catalog."""
