@@ -1,22 +1,37 @@
--- nsys mostly leaves out what a call itself calls; but it can be there. Sorting all calls by thread and time is cheap, for
--- that is how they are stored (and in order once, they need no window, which would keep them); only threads on which a call
--- begins before the one before it has ended get the full look: there, in the order in which calls begin, an outer call ends
--- later than all before it.
+-- nsys mostly leaves out what a call itself calls; but it can be there. As they are stored, calls come in long runs of one thread in
+-- which each begins when the one before it has ended: to find these takes one look without a sort, and then only where each begins
+-- and ends need be compared, whatever order the runs are in. Threads on which runs overlap get the full look: there, in the order in
+-- which calls begin, an outer call ends later than all before it.
 CREATE TABLE IF NOT EXISTS facts.inner_calls (
     process_id BIGINT, thread_id BIGINT, start_ns BIGINT, end_ns BIGINT, api VARCHAR, correlation_id BIGINT
 );
 
 INSERT INTO facts.inner_calls BY NAME
-WITH in_order AS (
-    SELECT globalTid, start, lag(globalTid) OVER () AS last_thread, lag("end") OVER () AS last_end
-    FROM (
-        SELECT globalTid, start, "end" FROM raw.CUPTI_ACTIVITY_KIND_RUNTIME WHERE eventClass IS DISTINCT FROM 67 ORDER BY globalTid, start
-    )
+WITH calls AS (
+    SELECT globalTid AS thread, start, greatest(start + 1, "end") AS close
+    FROM raw.CUPTI_ACTIVITY_KIND_RUNTIME WHERE eventClass IS DISTINCT FROM 67
+),
+-- Windows without an order keep no row.
+stored AS (
+    SELECT
+        *, lag(thread) OVER () AS last_thread, lag(close) OVER () AS last_close, lead(thread) OVER () IS NULL AS is_last
+    FROM calls
+),
+-- The last call is a run by itself.
+runs AS (
+    SELECT thread, start, coalesce(lead(last_close) OVER (), close) AS close
+    FROM stored
+    WHERE is_last OR last_thread IS DISTINCT FROM thread OR (last_close > start) IS NOT FALSE
+),
+in_order AS (
+    SELECT
+        thread, start, lag(thread) OVER (ORDER BY thread, start) AS last_thread, lag(close) OVER (ORDER BY thread, start) AS last_close
+    FROM runs
 ),
 nesting_threads AS (
-    SELECT DISTINCT pid_of(globalTid) AS process_id, tid_of(globalTid) AS thread_id
+    SELECT DISTINCT pid_of(thread) AS process_id, tid_of(thread) AS thread_id
     FROM in_order
-    WHERE last_thread = globalTid AND last_end > start
+    WHERE last_thread = thread AND last_close > start
 )
 SELECT process_id, thread_id, start_ns, end_ns, api, correlation_id
 FROM api_calls SEMI JOIN nesting_threads USING (process_id, thread_id)
