@@ -33,6 +33,6 @@ def fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None]) 
     run("steps", process=process)
     run("requests", process=process)
     connection.execute("DROP VIEW internal.step_owned")
-    names = ("launched", "ranges", "pieces", "line", "slots", "counted", "calls", "waits", "work", "busy", "totals")
+    names = ("ranges", "pieces", "line", "slots", "counted", "calls", "waits", "work", "busy", "totals")
     for name in names:
         connection.execute(f"DROP TABLE internal.step_{name}")

@@ -11,21 +11,36 @@ WITH ops AS (
         gpu_of(process_id, device_id) AS gpu_id
     FROM gpu_ops
 ),
+scoped AS (
+    SELECT coalesce(nvtx, from_ns::VARCHAR, to_ns::VARCHAR) IS NOT NULL AS is_cut FROM scope
+),
+-- Of a stream that ran all that its GPU did, the busy time is the GPU's, which is known.
+alone AS (
+    SELECT
+        gpu_id, count(*) AS ops,
+        sum(greatest(0, end_ns - greatest(start_ns, coalesce(running_end_ns, start_ns))))::BIGINT AS known_ns
+    FROM _gpu_reach
+    WHERE NOT (SELECT is_cut FROM scoped)
+    GROUP BY gpu_id
+),
 streams AS MATERIALIZED (
     SELECT
-        *,
-        row_number() OVER (PARTITION BY gpu_id ORDER BY process_id, device_id, stream_id) AS number,
-        count(*) OVER (PARTITION BY gpu_id) > 1 AS has_others
+        s.* EXCLUDE (ops),
+        row_number() OVER (PARTITION BY s.gpu_id ORDER BY process_id, device_id, stream_id) AS number,
+        count(*) OVER (PARTITION BY s.gpu_id) > 1 AS has_others,
+        a.known_ns
     FROM (
         SELECT
             gpu_id, process_id, device_id, stream_id,
             count(*) FILTER (kind = 'kernel') AS kernels,
             count(*) FILTER (kind IN ('copy', 'memset')) AS copies,
             count(*) FILTER (kind = 'graph') AS graphs,
-            max(end_ns) - min(start_ns) AS span_ns
+            max(end_ns) - min(start_ns) AS span_ns,
+            count(*) AS ops
         FROM ops
         GROUP BY ALL
-    )
+    ) AS s
+    LEFT JOIN alone AS a ON a.gpu_id = s.gpu_id AND a.ops = s.ops
 ),
 -- What each operation adds to the busy time of its stream: the part of it after the latest end so far. These pieces do not
 -- overlap within a stream.
@@ -40,7 +55,7 @@ pieces AS MATERIALIZED (
         FROM ops AS o
         JOIN streams AS s
             ON s.process_id = o.process_id AND s.device_id IS NOT DISTINCT FROM o.device_id
-            AND s.stream_id IS NOT DISTINCT FROM o.stream_id
+            AND s.stream_id IS NOT DISTINCT FROM o.stream_id AND s.known_ns IS NULL
     )
     WHERE running_end_ns IS NULL OR end_ns > running_end_ns
 ),
@@ -61,9 +76,6 @@ gpus_busy AS (
 ),
 -- How long a stream was busy up to an instant follows from the last piece that began before it; the difference between the
 -- ends of the wall's intervals is what they hold. Without --nvtx, --from and --to everything is within the wall.
-scoped AS (
-    SELECT coalesce(nvtx, from_ns::VARCHAR, to_ns::VARCHAR) IS NOT NULL AS is_cut FROM scope
-),
 within AS (
     SELECT i.gpu_id, i.number, sum(i.sign * (p.until_ns + least(p.end_ns, i.at_ns) - p.end_ns))::BIGINT AS busy_ns
     FROM (
@@ -80,10 +92,14 @@ within AS (
 ),
 measured AS (
     SELECT
-        s.*, b.busy_ns, CASE WHEN (SELECT is_cut FROM scoped) THEN coalesce(w.busy_ns, 0) ELSE b.busy_ns END AS within_ns,
+        s.* EXCLUDE (known_ns), b.busy_ns, CASE WHEN (SELECT is_cut FROM scoped) THEN coalesce(w.busy_ns, 0) ELSE b.busy_ns END AS within_ns,
         CASE WHEN s.has_others THEN b.busy_ns - coalesce(a.alone_ns, 0) ELSE 0 END AS overlap_ns
     FROM streams AS s
-    JOIN (SELECT gpu_id, number, sum(end_ns - start_ns)::BIGINT AS busy_ns FROM pieces GROUP BY ALL) AS b USING (gpu_id, number)
+    JOIN (
+        SELECT gpu_id, number, sum(end_ns - start_ns)::BIGINT AS busy_ns FROM pieces GROUP BY ALL
+        UNION ALL
+        SELECT gpu_id, number, known_ns FROM streams WHERE known_ns IS NOT NULL
+    ) AS b USING (gpu_id, number)
     LEFT JOIN (
         SELECT gpu_id, number, sum(lasts_ns)::BIGINT AS alone_ns FROM steps WHERE busy_streams = 1 GROUP BY ALL
     ) AS a USING (gpu_id, number)

@@ -15,8 +15,14 @@ if TYPE_CHECKING:
 
 
 def fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None], run: Run, process: int) -> None:
-    """Fill `internal.step_launched`; `run` runs the statements of `queries/facts/steps`."""
+    """Fill `internal.step_launched`, which stays: steps and phases have the same operations.
+
+    `run` runs the statements of `queries/facts/steps`.
+    """
+    if any(row.process_id == process for row in run("launched_before")):
+        return
     run("no_launched")
     prepare("FROM _gpu_reach")
     for first, last in call_windows(connection):
         run("launched", process=process, from_id=first, to_id=last)
+    run("launched_is_of", process=process)

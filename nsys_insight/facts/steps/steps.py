@@ -77,7 +77,7 @@ def _find_all(
         _find(run, BusiestStream.of(busiest[0]), options)
     for kind, names in (
         ("VIEW", "named ops owned"),
-        ("TABLE", "launched stream cut units pieces ranges line slots counted calls waits work busy totals numbered"),
+        ("TABLE", "stream cut units pieces ranges line slots counted calls waits work busy totals numbered"),
     ):
         for name in names.split():
             connection.execute(f"DROP {kind} IF EXISTS internal.step_{name}")
