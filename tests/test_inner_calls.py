@@ -76,6 +76,16 @@ def test_runs_of_calls_that_are_stored_out_of_order_need_none():
     assert found(made[25:] + made[10:25] + made[:10]) == ([], False)
 
 
+@pytest.mark.parametrize("step", [10, 1_000_000])
+def test_nor_do_runs_with_parts_of_others_in_their_holes(step):
+    made = [(1, at, at + step) for at in range(0, 100 * step, step)]
+    parts = [made[first : first + 10] for first in range(0, 100, 10)]
+    stored = [call for part in (*parts[::2], *parts[1::2]) for call in part]
+    assert found(stored) == ([], False)
+    within = (1, 55 * step + 2, 55 * step + 7)
+    assert found([*stored, within]) == ([within], True)
+
+
 def test_a_call_inside_one_that_is_stored_far_from_it_is_found():
     made = [(1, at, at + 10) for at in range(0, 500, 10)]
     assert found([*made, (1, 252, 255)])[0] == [(1, 252, 255)]
