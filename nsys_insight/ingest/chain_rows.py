@@ -5,6 +5,7 @@ nsys writes a chain for each call: its frames as neighbouring rows, the innermos
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from nsys_insight.ingest import row_search
@@ -12,9 +13,11 @@ from nsys_insight.ingest.sqlite_file import opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     import duckdb
 
+    from nsys_insight.ingest.row_search import Rows, Spans
     from nsys_insight.ingest.source import Source
 
 _TABLE = "CUDA_CALLCHAINS"
@@ -25,6 +28,7 @@ BIG = 200_000
 _FEWEST = 4
 # A chain behind another by no more than this is read with all between them.
 _NEAR = 3
+_THREADS = 8
 
 
 def look_up(connection: duckdb.DuckDBPyConnection, source: Source, wanted: str) -> bool:
@@ -46,12 +50,9 @@ def look_up(connection: duckdb.DuckDBPyConnection, source: Source, wanted: str) 
         first, last = rows.edges
         if not ids or first < 0 or last < ids[-1] or len(ids) * _FEWEST > last - first + 1:
             return False
-        runs = list(_runs(ids))
-        places = rows.places([first for first, _ in runs])
-        if places is None:
-            return False
-        behind = rows.behind(zip(places, (last for _, last in runs), strict=True))
-    spans = [(first, after - 1) for first, after in zip(places, behind, strict=True)]
+        spans = _spans(export.file, rows, list(_runs(ids)))
+    if spans is None:
+        return False
     types = {name: kind for name, kind in _TYPES.items() if name in present}
     found = row_search.keep(connection, export.catalog, _TABLE, types, spans)
     connection.execute(f"DROP TABLE IF EXISTS internal.chain_rows; ALTER TABLE {found} RENAME TO chain_rows")
@@ -67,6 +68,27 @@ def look_up(connection: duckdb.DuckDBPyConnection, source: Source, wanted: str) 
             SEMI JOIN ({wanted}) AS w(id) USING (id)"""
     ).fetchall()
     return bool(whole == len(ids))
+
+
+def _spans(file: Path, rows: Rows, runs: Sequence[tuple[int, int]]) -> Spans | None:
+    """The rows of runs of ids; None where these cannot be told.
+
+    Most of the time goes by with waiting for pages of the file: several threads ask for more of them at once.
+    """
+
+    def of(some: Sequence[tuple[int, int]]) -> Spans | None:
+        with opened(file) as database:
+            mine = rows.over(database)
+            places = mine.places([first for first, _ in some])
+            if places is None:
+                return None
+            behind = mine.behind(zip(places, (last for _, last in some), strict=True))
+        return [(first, after - 1) for first, after in zip(places, behind, strict=True)]
+
+    size = -(-len(runs) // _THREADS)
+    with ThreadPoolExecutor(_THREADS) as pool:
+        parts = list(pool.map(of, (runs[first : first + size] for first in range(0, len(runs), size))))
+    return None if None in parts else [span for part in parts for span in part or ()]
 
 
 def _runs(ids: Sequence[int]) -> Iterator[tuple[int, int]]:

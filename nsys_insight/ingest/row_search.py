@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from bisect import bisect_left
 from contextlib import suppress
+from copy import copy
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -40,6 +41,12 @@ class Rows:
         self._database, self._name, self._column = database, identifier(table), identifier(column)
         self._probe = f"SELECT {self._column} FROM {self._name} WHERE rowid >= ? ORDER BY rowid LIMIT 1"
         self.numbers = row_numbers(database, table)
+
+    def over(self, database: sqlite3.Connection) -> Rows:
+        """The same rows over another connection to the file, for another thread."""
+        rows = copy(self)
+        rows._database = database  # noqa: SLF001 - of its own class
+        return rows
 
     @property
     def are_in_order(self) -> bool:
