@@ -24,11 +24,11 @@ def machine(monkeypatch):
 @pytest.mark.parametrize(
     ("cores", "gb", "settled"),
     [
-        (2, 8, ("900MB", 2)),
-        (4, 8, ("900MB", 4)),
-        (16, 64, ("996MB", 16)),
-        (128, 512, ("996MB", 16)),  # more threads gain nothing
-        (16, 2, ("500MB", 16)),  # no more than a quarter of what there is
+        (2, 8, ("800MB", 2)),
+        (4, 8, ("800MB", 4)),
+        (16, 64, ("832MB", 8)),
+        (128, 512, ("832MB", 8)),  # more threads gain nothing
+        (16, 2, ("500MB", 8)),  # no more than a quarter of what there is
         (2, 1, ("256MB", 2)),  # and never less than any report needs
     ],
 )
@@ -40,14 +40,14 @@ def test_memory_follows_from_cores_and_from_what_there_is(cores, gb, settled, ma
 def test_what_the_user_says_holds(machine):
     machine(16, 64)
     assert Limits("4GB", 3).settled == ("4GB", 3)
-    assert Limits(threads=2).settled == ("900MB", 2)
+    assert Limits(threads=2).settled == ("800MB", 2)
     assert Limits("4GB").wider() is None
 
 
 def test_a_query_that_does_not_fit_is_given_more_once(machine):
     machine(16, 64)
     wider = Limits().wider()
-    assert wider.settled == ("3984MB", 2)
+    assert wider.settled == ("3328MB", 2)
     assert wider.wider() is None
     machine(16, 6)
     assert wider.settled == ("3000MB", 2)  # half of what there is

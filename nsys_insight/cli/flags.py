@@ -318,7 +318,7 @@ def _loading() -> list[inspect.Parameter]:
         "NAME.ncu.duckdb next to the trace or in this folder, if there is one."
     )
     memory = "Memory that a query may use before it spills to disk, such as 2GB; by default chosen for the machine."
-    threads = "Threads that a query may use; by default one per core, up to 16."
+    threads = "Threads that a query may use; by default one per core, up to 8."
     return [
         flag("cache", bool | None, "--cache/--no-cache", help=cache, **panel),
         flag("memory", str | None, "--memory", help=memory, **panel),

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _MB = 10**6
-# Measured on 6.5 million kernels: with 0.9 GB and two threads `diagnose`, `report` and `syncs` take 1.5 GB at most for
-# the whole process, and with 1 GB and 16 threads 1.6 GB (`report` 1.8), and as long as with more. DuckDB holds a part
-# of it per thread: what fits with two may fail with 16.
-_BASE, _EACH, _INCLUDED, _MOST_THREADS = 900 * _MB, 8 * _MB, 4, 16
+# Measured on 6.5 million kernels: with 0.8 GB `diagnose`, `report` and `syncs` take 1.4 GB at most for the whole
+# process with two threads, and 1.55 GB with eight, as long as with more. DuckDB holds a part of it per thread: what
+# fits with two may fail with eight. Sixteen threads take 2 GB and end no sooner.
+_BASE, _EACH, _INCLUDED, _MOST_THREADS = 800 * _MB, 8 * _MB, 4, 8
 # Of a small machine's memory, queries hold no more than this share, but what any report needs.
 _SHARE, _LEAST = 0.25, 256 * _MB
 # Smaller files are answered as fast by one thread, and others only cost the machine: of `diagnose` on a sample trace, a

@@ -56,7 +56,7 @@ class Session:
         scope: The part of the trace to look at.
         memory: What a query may hold in memory before it spills to disk, such as ``"2GB"``. None takes what suits the
             machine, and more where that does not do.
-        threads: How many threads a query may use; None is for one a core, up to 16.
+        threads: How many threads a query may use; None is for one a core, up to 8.
         timeout_s: How many seconds a query may take.
         use_cache: True builds a DuckDB copy in the cache folder first, which makes further questions on a big trace
             faster; None uses one if it is there; False neither looks into that folder nor leaves anything there: the
