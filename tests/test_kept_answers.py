@@ -10,6 +10,7 @@ import pytest
 
 import nsys_insight
 from nsys_insight.cli.main import main
+from nsys_insight.errors import QueryError
 from nsys_insight.facts import file
 from nsys_insight.ingest import cache_entries, ways
 from nsys_insight.ingest.scope import WHOLE_TRACE
@@ -215,6 +216,22 @@ def test_a_damaged_file_is_made_anew(sample, cache, monkeypatch):
     monkeypatch.setattr(cache_entries, "_is_sound", lambda _: True)
     assert ask(sample("decode_eager"), "top") == first
     assert ask(sample("decode_eager"), "top") == first
+
+
+def test_who_interrupts_the_reading_of_one_damages_none(sample, cache, worked_out, monkeypatch):
+    ask(sample("decode_eager"), "top")
+
+    def interrupted(*_):
+        raise duckdb.InterruptException
+
+    with nsys_insight.open(sample("decode_eager")) as trace, monkeypatch.context() as patched:
+        patched.setattr(kept_answers.KeptAnswers, "_taken", interrupted)
+        with pytest.raises(QueryError):
+            trace.answer("top")
+    assert kept(cache)
+    worked_out.clear()
+    ask(sample("decode_eager"), "top")
+    assert not worked_out
 
 
 class _Facts:

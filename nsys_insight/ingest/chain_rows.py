@@ -28,7 +28,7 @@ BIG = 200_000
 _FEWEST = 4
 # A chain behind another by no more than this is read with all between them.
 _NEAR = 3
-_THREADS = 8
+_THREADS, _AT_ONCE = 8, 2_500
 
 
 def look_up(connection: duckdb.DuckDBPyConnection, source: Source, wanted: str) -> bool:
@@ -51,10 +51,11 @@ def look_up(connection: duckdb.DuckDBPyConnection, source: Source, wanted: str) 
         if not ids or first < 0 or last < ids[-1] or len(ids) * _FEWEST > last - first + 1:
             return False
         spans = _spans(export.file, rows, list(_runs(ids)))
-    if spans is None:
-        return False
-    types = {name: kind for name, kind in _TYPES.items() if name in present}
-    found = row_search.keep(connection, export.catalog, _TABLE, types, spans)
+        types = {name: kind for name, kind in _TYPES.items() if name in present}
+        try:
+            found = row_search.keep(connection, export.catalog, _TABLE, types, spans)
+        except _NotToldError:
+            return False
     connection.execute(f"DROP TABLE IF EXISTS internal.chain_rows; ALTER TABLE {found} RENAME TO chain_rows")
     for name in _TYPES.keys() - present:
         connection.execute(f"ALTER TABLE internal.chain_rows ADD COLUMN {name} BIGINT")
@@ -70,25 +71,30 @@ def look_up(connection: duckdb.DuckDBPyConnection, source: Source, wanted: str) 
     return bool(whole == len(ids))
 
 
-def _spans(file: Path, rows: Rows, runs: Sequence[tuple[int, int]]) -> Spans | None:
-    """The rows of runs of ids; None where these cannot be told.
+class _NotToldError(Exception):
+    """Where rows are cannot be told."""
+
+
+def _spans(file: Path, rows: Rows, runs: Sequence[tuple[int, int]]) -> Iterator[Spans]:
+    """The rows of runs of ids, part by part.
 
     Most of the time goes by with waiting for pages of the file: several threads ask for more of them at once.
+
+    Raises:
+        _NotToldError: These rows cannot be told.
     """
 
-    def of(some: Sequence[tuple[int, int]]) -> Spans | None:
+    def of(some: Sequence[tuple[int, int]]) -> Spans:
         with opened(file) as database:
             mine = rows.over(database)
             places = mine.places([first for first, _ in some])
             if places is None:
-                return None
+                raise _NotToldError
             behind = mine.behind(zip(places, (last for _, last in some), strict=True))
         return [(first, after - 1) for first, after in zip(places, behind, strict=True)]
 
-    size = -(-len(runs) // _THREADS)
     with ThreadPoolExecutor(_THREADS) as pool:
-        parts = list(pool.map(of, (runs[first : first + size] for first in range(0, len(runs), size))))
-    return None if None in parts else [span for part in parts for span in part or ()]
+        yield from pool.map(of, (runs[first : first + _AT_ONCE] for first in range(0, len(runs), _AT_ONCE)))
 
 
 def _runs(ids: Sequence[int]) -> Iterator[tuple[int, int]]:

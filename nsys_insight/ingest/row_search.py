@@ -192,9 +192,11 @@ def joined(spans: Iterable[tuple[int, int]]) -> Spans:
 
 
 def keep(
-    connection: duckdb.DuckDBPyConnection, catalog: str, table: str, types: Mapping[str, str], spans: Spans
+    connection: duckdb.DuckDBPyConnection, catalog: str, table: str, types: Mapping[str, str], parts: Iterable[Spans]
 ) -> str:
     """Copy the rows whose numbers are in spans into a scratch table with columns of these types; return its name.
+
+    The spans may come in parts, of which no two share a row: one is copied while the next ones are looked for.
 
     SQLite finds each span by its row numbers, where DuckDB's extension would read all rows to leave most of them out.
     It hands every cell over as text.
@@ -202,12 +204,15 @@ def keep(
     name = f"internal.{identifier(f'near_{table}')}"
     wanted = ", ".join(f"r.{identifier(column)}" for column in types)
     typed = ", ".join(f"{identifier(column)}::{kind} AS {identifier(column)}" for column, kind in types.items())
-    union = joined(spans) or [(0, -1)]
-    for first in range(0, len(union), _AT_ONCE):
-        values = ", ".join(map(str, union[first : first + _AT_ONCE]))
-        query = f"""WITH span (first, last) AS (VALUES {values})
-            SELECT {wanted} FROM span CROSS JOIN {identifier(table)} AS r
-            WHERE r.rowid BETWEEN span.first AND span.last"""
-        into = f"INSERT INTO {name}" if first else f"CREATE OR REPLACE TABLE {name} AS"
-        connection.execute(f"{into} SELECT {typed} FROM sqlite_query({literal(catalog)}, {literal(query)})")
+    columns = ", ".join(f"{identifier(column)} {kind}" for column, kind in types.items())
+    connection.execute(f"CREATE OR REPLACE TABLE {name} ({columns})")
+    for spans in parts:
+        union = joined(spans)
+        for first in range(0, len(union), _AT_ONCE):
+            values = ", ".join(map(str, union[first : first + _AT_ONCE]))
+            query = f"""WITH span (first, last) AS (VALUES {values})
+                SELECT {wanted} FROM span CROSS JOIN {identifier(table)} AS r
+                WHERE r.rowid BETWEEN span.first AND span.last"""
+            found = f"sqlite_query({literal(catalog)}, {literal(query)})"
+            connection.execute(f"INSERT INTO {name} SELECT {typed} FROM {found}")
     return name

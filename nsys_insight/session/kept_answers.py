@@ -72,6 +72,8 @@ class KeptAnswers:
             return None
         try:
             return self._taken(key, table)
+        except (duckdb.InterruptException, duckdb.OutOfMemoryException):
+            raise
         except duckdb.Error:  # the file is damaged
             cache_entries.discard(self._entry)
             self._there.clear()
