@@ -10,6 +10,7 @@ import pytest
 
 import nsys_insight
 from nsys_insight.facts import file
+from nsys_insight.facts.steps import launched
 from nsys_insight.ingest import ways
 from nsys_insight.ingest.scope import WHOLE_TRACE
 
@@ -103,6 +104,27 @@ def test_answers_from_the_file_are_those_from_memory(sample, cache, monkeypatch)
     filed = {report: ask(sample("churn"), report) for report in reports}
     monkeypatch.setattr(ways, "_BIG", 10**12)
     assert {report: ask(sample("churn"), report) for report in reports} == filed
+
+
+def test_steps_and_phases_are_made_of_the_same_operations(sample, cache, monkeypatch):
+    looks, windows = [], launched.call_windows
+
+    def noting(connection):
+        looks.append(connection)
+        return windows(connection)
+
+    monkeypatch.setattr(launched, "call_windows", noting)
+
+    def phases():
+        with nsys_insight.open(sample("decode_eager")) as trace:
+            trace.rows("FROM steps")
+            return trace.rows("FROM phase_steps ORDER BY phase_step")
+
+    in_file = phases()
+    assert len(looks) == 1
+    monkeypatch.setattr(ways, "_BIG", 10**12)
+    assert phases() == in_file != []
+    assert len(looks) == 3  # in memory, they would stay for nothing
 
 
 def test_where_no_cache_folder_can_be_written_to_the_answer_is_the_same(sample, cache, monkeypatch):

@@ -36,3 +36,4 @@ def fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None]) 
     names = ("ranges", "pieces", "line", "slots", "counted", "calls", "waits", "work", "busy", "totals")
     for name in names:
         connection.execute(f"DROP TABLE internal.step_{name}")
+    launched.leave(connection)

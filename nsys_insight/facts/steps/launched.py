@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None], run: Run, process: int) -> None:
-    """Fill `internal.step_launched`, which stays: steps and phases have the same operations.
+    """Fill `internal.step_launched`, unless it still has the operations of the process: those of steps are phases' too.
 
     `run` runs the statements of `queries/facts/steps`.
     """
@@ -26,3 +26,11 @@ def fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None], 
     for first, last in call_windows(connection):
         run("launched", process=process, from_id=first, to_id=last)
     run("launched_is_of", process=process)
+
+
+def leave(connection: duckdb.DuckDBPyConnection) -> None:
+    """Leave the operations for who needs them next where they are in a file; in memory they would stay for nothing."""
+    in_file = "SELECT 1 FROM duckdb_databases() WHERE database_name = 'internal'"
+    if connection.execute(in_file).fetchone() is None:
+        for table in ("step_launched", "launched_process"):
+            connection.execute(f"DROP TABLE IF EXISTS internal.{table}")

@@ -81,6 +81,7 @@ def _find_all(
     ):
         for name in names.split():
             connection.execute(f"DROP {kind} IF EXISTS internal.step_{name}")
+    launched.leave(connection)
 
 
 def _find(run: Run, stream: BusiestStream, options: StepOptions) -> None:
