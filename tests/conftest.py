@@ -82,7 +82,7 @@ def signals_as_they_were() -> Iterator[None]:
         signal.signal(each, handler)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, name="cache")
 def cache_folder_of_its_own(all_caches: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give each test a cache folder that nobody has used; it is made by who first needs it."""
     folder = all_caches / str(next(_NUMBERS))

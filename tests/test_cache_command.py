@@ -31,9 +31,9 @@ def listed(**environment):
 
 
 @pytest.fixture
-def folder(tmp_path, cache_folder_of_its_own, monkeypatch):
+def folder(tmp_path, cache, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    return cache_folder_of_its_own
+    return cache
 
 
 @pytest.fixture

@@ -12,13 +12,6 @@ import pytest
 from nsys_insight.ingest import cache_folder
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    folder = tmp_path / "cache"
-    monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(folder))
-    return folder
-
-
 @pytest.fixture
 def file(tmp_path):
     path = tmp_path / "trace.sqlite"

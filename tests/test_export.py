@@ -34,13 +34,6 @@ std::exception::what: ProtobufParseException
 """
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    folder = tmp_path / "cache"
-    monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(folder))
-    return folder
-
-
 @pytest.fixture
 def real_nsys():
     try:

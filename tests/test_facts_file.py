@@ -21,13 +21,6 @@ def big(monkeypatch):
     monkeypatch.setattr(ways, "_BIG", 0)
 
 
-@pytest.fixture
-def cache(tmp_path, monkeypatch):
-    folder = tmp_path / "cache"
-    monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(folder))
-    return folder
-
-
 def ask(path, report, **options):
     with nsys_insight.open(path) as trace:
         return trace.answer(report, **options).rows()

@@ -25,13 +25,6 @@ def big(monkeypatch):
     monkeypatch.setattr(kept_answers, "_WORTH_S", 0)
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    folder = tmp_path / "cache"
-    monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(folder))
-    return folder
-
-
 @pytest.fixture
 def worked_out(monkeypatch):
     """Give the queries that are run, and not read."""

@@ -179,14 +179,14 @@ def test_a_conversion_hands_none_over(secretive, tmp_path, to):
 
 
 @pytest.mark.parametrize("change", ["", "CREATE VIEW odd AS SELECT 1 AS a", "PRAGMA journal_mode = WAL"])
-def test_the_cache_holds_none(secretive, cache_folder_of_its_own, change):
+def test_the_cache_holds_none(secretive, cache, change):
     """Neither the DuckDB copy, nor the SQLite copy of a file that is not read in place."""
     with contextlib.closing(sqlite3.connect(secretive)) as database:
         database.execute(change)
     code, out, err = ran("info", secretive, "--cache")
     assert code == 0, err
     assert "python3 --api-key" in out
-    kept = [file for file in cache_folder_of_its_own.rglob("*") if file.is_file()]
+    kept = [file for file in cache.rglob("*") if file.is_file()]
     assert [file for file in kept if file.suffix in (".duckdb", ".sqlite")]
     for file in kept:
         assert Trace.SECRET.encode() not in file.read_bytes(), file

@@ -192,10 +192,10 @@ class TestNothingIsLeftBehind:
         assert content(tmp_path) == before
         assert path.stat().st_mtime_ns == changed
 
-    def test_without_being_asked_for_no_cache_is_built(self, sample, cache_folder_of_its_own):
+    def test_without_being_asked_for_no_cache_is_built(self, sample, cache):
         with nsys_insight.open(sample("churn")) as trace:
             trace.top()
-        assert list(cache_folder_of_its_own.glob("*.duckdb")) == []
+        assert list(cache.glob("*.duckdb")) == []
 
     @pytest.mark.parametrize(
         "name", ["it's.sqlite", 'a "b" c.sqlite', "x; DROP TABLE y;--.sqlite", "100%20#?&.sqlite", "käse [1].sqlite"]
@@ -213,11 +213,11 @@ class TestNothingIsLeftBehind:
 
 class TestCache:
     @pytest.mark.parametrize("keep", [slice(100, None), slice(None, 6_000)])
-    def test_a_damaged_file_is_not_used_and_built_again(self, sample, cache_folder_of_its_own, keep):
+    def test_a_damaged_file_is_not_used_and_built_again(self, sample, cache, keep):
         def ask():
             with nsys_insight.open(sample("churn"), use_cache=True) as trace:
                 assert trace.top()["calls"].sum() == 500
-            return list(cache_folder_of_its_own.glob("*.duckdb"))
+            return list(cache.glob("*.duckdb"))
 
         (cached,) = ask()
         whole = cached.read_bytes()
@@ -239,7 +239,7 @@ class TestCache:
             with nsys_insight.open(path, use_cache=True) as trace:
                 assert trace.top()["calls"].sum() == kernels
 
-    def test_two_processes_at_once_on_an_empty_cache(self, sample, cache_folder_of_its_own):
+    def test_two_processes_at_once_on_an_empty_cache(self, sample, cache):
         program = (
             f"import nsys_insight; t = nsys_insight.open({str(sample('decode_eager'))!r}, use_cache=True);"
             "print(t.top()['total_ns'].sum(), t.launches().height)"
@@ -250,8 +250,8 @@ class TestCache:
         assert [process.returncode for process in started] == [0, 0]
         with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:
             assert printed == {f"{trace.top()['total_ns'].sum()} {trace.launches().height}\n"}
-        assert {file.suffix for file in cache_folder_of_its_own.iterdir()} == {".duckdb", ".json", ".last"}
-        assert len(list(cache_folder_of_its_own.glob("*.duckdb*"))) == 2
+        assert {file.suffix for file in cache.iterdir()} == {".duckdb", ".json", ".last"}
+        assert len(list(cache.glob("*.duckdb*"))) == 2
 
 
 def test_notes_reach_a_python_user_who_asks_for_them(sample):

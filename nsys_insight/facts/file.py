@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 class FactsFile:
     """Databases for facts and for what is needed on the way, attached as `facts` and `internal`.
 
-    `kept` are the tables of facts that are in the cache folder; `facts` shows them as views.
+    They are of `export`, and stay in the cache folder if they are `lasting`. `kept` are the tables of facts that are
+    there; `facts` shows them as views.
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, export: Path, *, lasting: bool) -> None:

@@ -28,6 +28,7 @@ BIG = 200_000
 _FEWEST = 4
 # A chain behind another by no more than this is read with all between them.
 _NEAR = 3
+# So many threads look for places, each for those of so many runs at a time.
 _THREADS, _AT_ONCE = 8, 2_500
 
 
@@ -54,7 +55,7 @@ def look_up(connection: duckdb.DuckDBPyConnection, source: Source, wanted: str) 
         types = {name: kind for name, kind in _TYPES.items() if name in present}
         try:
             found = row_search.keep(connection, export.catalog, _TABLE, types, spans)
-        except _NotToldError:
+        except _UnknownPlacesError:
             return False
     connection.execute(f"DROP TABLE IF EXISTS internal.chain_rows; ALTER TABLE {found} RENAME TO chain_rows")
     for name in _TYPES.keys() - present:
@@ -71,8 +72,8 @@ def look_up(connection: duckdb.DuckDBPyConnection, source: Source, wanted: str) 
     return bool(whole == len(ids))
 
 
-class _NotToldError(Exception):
-    """Where rows are cannot be told."""
+class _UnknownPlacesError(Exception):
+    """The places of some rows could not be found."""
 
 
 def _spans(file: Path, rows: Rows, runs: Sequence[tuple[int, int]]) -> Iterator[Spans]:
@@ -81,7 +82,7 @@ def _spans(file: Path, rows: Rows, runs: Sequence[tuple[int, int]]) -> Iterator[
     Most of the time goes by with waiting for pages of the file: several threads ask for more of them at once.
 
     Raises:
-        _NotToldError: These rows cannot be told.
+        _UnknownPlacesError: The places of these rows could not be found.
     """
 
     def of(some: Sequence[tuple[int, int]]) -> Spans:
@@ -89,7 +90,7 @@ def _spans(file: Path, rows: Rows, runs: Sequence[tuple[int, int]]) -> Iterator[
             mine = rows.over(database)
             places = mine.places([first for first, _ in some])
             if places is None:
-                raise _NotToldError
+                raise _UnknownPlacesError
             behind = mine.behind(zip(places, (last for _, last in some), strict=True))
         return [(first, after - 1) for first, after in zip(places, behind, strict=True)]
 

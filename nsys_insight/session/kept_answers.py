@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     # The columns of an answer, and the sentences of each note.
     Stored = tuple[Columns, list[list[str]]]
 
-_ANSWER = re.compile(r"\binternal\.(answer_\d+)\b")
+_ANSWER = re.compile(r"\binternal\.answer_\d+\b")
 # Answers that took less together are not worth a file; to copy one of more rows may take as long as to work it out.
 _WORTH_S, _MOST_ROWS = 1.0, 100_000
-# A file of more is begun anew: nobody asks so much twice.
+# Beyond so many, those of earlier sessions are dropped.
 _MOST_ANSWERS = 1000
 # Most have few rows, and each column takes a block at least.
 _BLOCK = 16384
@@ -82,16 +82,16 @@ class KeptAnswers:
     def add(self, seconds: float, said: list[list[str]], table: str, options: object, *queries: str) -> None:
         """Note what is said of an answer in `table` to queries, and in how many seconds it was worked out."""
         if key := self._key(table, options, queries):
-            self._new[key] = _New(table.partition(".")[2], said, seconds)
+            self._new[key] = _New(table, said, seconds)
 
     def _key(self, table: str, options: object, queries: Iterable[str]) -> str:
         """Give the key of the answer that will be `table`; none where it is made of one that has none."""
         try:
-            texts = [_ANSWER.sub(lambda other: self._keys[other[1]], text) for text in queries]
+            texts = [_ANSWER.sub(lambda other: self._keys[other[0]], text) for text in queries]
         except KeyError:
             return ""
         key = cache_folder.digest(self._beside, repr(options), *(text.encode(errors="surrogatepass") for text in texts))
-        self._keys[table.partition(".")[2]] = key
+        self._keys[table] = key
         return key
 
     def _taken(self, key: str, table: str) -> Stored:
@@ -122,9 +122,9 @@ class KeptAnswers:
                 connection.execute("INSERT INTO said FROM before.said")
                 for key in self._there:
                     connection.execute(f"CREATE TABLE answer_{key} AS FROM before.answer_{key}")
-            connection.execute(f"ATTACH {literal(str(self._facts.internal))} AS session (READ_ONLY)")
+            connection.execute(f"ATTACH {literal(str(self._facts.internal))} AS internal (READ_ONLY)")
             for key, new in self._new.items():
-                ((rows,),) = connection.execute(f"SELECT count(*) FROM session.{new.table}").fetchall()
+                ((rows,),) = connection.execute(f"SELECT count(*) FROM {new.table}").fetchall()
                 if rows <= _MOST_ROWS:
-                    connection.execute(f"CREATE TABLE answer_{key} AS FROM session.{new.table}")
+                    connection.execute(f"CREATE TABLE answer_{key} AS FROM {new.table}")
                     connection.execute("INSERT INTO said VALUES (?, ?)", [key, new.said])

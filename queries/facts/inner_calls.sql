@@ -27,10 +27,8 @@ runs AS (
 met AS (
     SELECT DISTINCT thread
     FROM (
-        SELECT
-            thread, start,
-            lag(thread) OVER (ORDER BY thread, start) AS last_thread, lag(close) OVER (ORDER BY thread, start) AS last_close
-        FROM runs
+        SELECT thread, start, lag(thread) OVER () AS last_thread, lag(close) OVER () AS last_close
+        FROM (FROM runs ORDER BY thread, start)
     )
     WHERE last_thread = thread AND last_close > start
 ),
