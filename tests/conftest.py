@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from nsys_insight.cli import ending
 
@@ -31,8 +32,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let tests start the tool as users do.
 
     They send Ctrl-C to it, which is ignored in a shell's background job; and without its bytecode each start takes
-    longer.
+    longer. No example has a deadline: how long one takes says more of the machine.
     """
+    settings.register_profile("any machine", deadline=None)
+    settings.load_profile("any machine")
     config.addinivalue_line("markers", "sweep: one more of a kind that the other tests have one of; run by --all")
     config.addinivalue_line("markers", "wheel: what needs the files that a wheel carries; CI runs these on the wheel")
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -58,7 +58,7 @@ def looked_up(path, wanted):
 chains = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 12)), min_size=1, max_size=60)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(chains=chains, probes=st.integers(1, 40), data=st.data())
 def test_of_chains_in_order_all_frames_are_found(tmp_path, few_are_many, chains, probes, data):
     ids = [sum(step for step, _ in chains[: at + 1]) for at in range(len(chains))]
@@ -73,7 +73,7 @@ def test_of_chains_in_order_all_frames_are_found(tmp_path, few_are_many, chains,
         assert looked_up(path, wanted) == sorted(frame for frame in frames if frame[0] in wanted)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(chains=chains, data=st.data())
 def test_of_any_rows_all_frames_are_found_or_none(tmp_path, few_are_many, chains, data):
     """Frames in any order, some of them missing, and with holes between the rows."""
@@ -184,7 +184,7 @@ class TestLeanCopies:
         for cached in (False, None, True):
             with nsys_insight.open(DECODE, use_cache=cached) as trace:
                 rows = [trace.answer(report, group_by="stack").rows() for report in ("launch-census", "host", "api")]
-                assert bool(trace._connection._ways.cached)
+                assert bool(trace._connection._files._ways.cached)
                 stacks = trace.query("SELECT of, count(*) FROM call_frames GROUP BY of ORDER BY of").rows()
             expected = expected if cached else (rows, stacks)
             assert (rows, stacks) == expected

@@ -386,8 +386,8 @@ def test_a_connection_that_duckdb_gives_up_on_the_way_is_asked_anew(tmp_path, mo
         def dicts(query, *rest):
             if not lost and query.startswith("WITH"):
                 lost.append(query)
-                trace._connection._ways.repeat()  # as after DuckDB's InternalException
-                trace._connection._open()
+                trace._connection._files._ways.repeat()  # as after DuckDB's InternalException
+                trace._connection._files.open()
             return ask(query, *rest)
 
         monkeypatch.setattr(trace, "dicts", dicts)
@@ -605,7 +605,7 @@ def test_whatever_a_trace_lacks_there_is_a_diagnosis(tmp_path):
 
 
 @given(random_traces())
-@settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=2, suppress_health_check=list(HealthCheck))
 def test_the_parts_are_the_whole_and_no_more_is_won_than_there_is(tmp_path_factory, trace):
     with open_trace(trace.write(tmp_path_factory.mktemp("random") / "trace.sqlite")) as opened:
         found = opened.diagnose()

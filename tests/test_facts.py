@@ -126,7 +126,7 @@ class TestBigExports:
             expected = other.diagnose().text()
         with nsys_insight.open(sample("decode_eager")) as trace:
             assert trace.diagnose().text() == expected
-            assert trace._connection._ways.cached
+            assert trace._connection._files._ways.cached
         assert cache.find(sample("decode_eager"))
 
     def test_a_report_without_steps_reads_in_place(self, sample):
@@ -148,7 +148,7 @@ class TestBigExports:
     def test_without_the_cache_nothing_is_left(self, sample, tmp_path):
         with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:
             trace.load()
-            assert trace._connection._ways.cached
+            assert trace._connection._files._ways.cached
             assert trace.answer("syncs").rows()
         assert not list(tmp_path.glob("cache/*.duckdb"))
 
@@ -160,7 +160,7 @@ class TestBigExports:
         with nsys_insight.open(sample("decode_eager")) as trace:
             trace.load()
             assert trace.answer("syncs").rows()
-            assert not trace._connection._ways.cached
+            assert not trace._connection._files._ways.cached
 
     def test_definitions_and_earlier_answers_stay(self, sample):
         with nsys_insight.open(sample("decode_eager")) as trace:

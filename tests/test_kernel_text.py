@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -178,7 +178,6 @@ def test_a_readable_name_is_as_readable_as_it_gets(trace):
 cxx = st.lists(st.sampled_from(["at::native::", "f", "<", ">", "(", ")", "(int)4", ", ", "void ", "::", "*", " ", "…"]))
 
 
-@settings(deadline=None)
 @given(st.one_of(st.text(), cxx.map("".join)), st.integers(10, 60))
 def test_any_text_fits_the_width_it_is_given(text, width):
     shown = readable(text)
@@ -186,7 +185,6 @@ def test_any_text_fits_the_width_it_is_given(text, width):
     assert fit(shown, width) == shown or cell_len(shown) > width
 
 
-@settings(deadline=None)
 @given(st.lists(cxx.map("".join), max_size=5), st.integers(10, 40))
 def test_any_set_of_texts_fits_the_width_it_is_given(texts, width):
     assert all(cell_len(short) <= width for short in fit_all(texts, width).values())

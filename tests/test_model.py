@@ -223,7 +223,7 @@ def stacks_of_domains(draw):
 
 
 class TestNvtxDomains:
-    @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(trace=stacks_of_domains())
     def test_nesting_and_places_equal_plain_loops(self, trace, tmp_path):
         path = trace.write(tmp_path / "trace.sqlite")
@@ -263,7 +263,7 @@ class TestNvtxDomains:
 
 
 class TestOddTimes:
-    @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(trace=traces())
     def test_busy_and_gaps_equal_plain_loops(self, trace, tmp_path):
         path = trace.write(tmp_path / "trace.sqlite")

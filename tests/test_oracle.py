@@ -404,7 +404,7 @@ def test_allocations_by_call_and_by_event(tables_of: Any) -> None:
 
 # Properties ----------------------------------------------------------------------------------------------------------
 
-slow = settings(deadline=None, max_examples=60)
+slow = settings(max_examples=60)
 
 
 def answers(trace: Trace, **options: Any) -> dict[str, Any]:

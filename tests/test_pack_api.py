@@ -54,7 +54,7 @@ def test_equals_what_nsys_stats_prints(trace, printed):
         assert nsys.same(ours["api_time_pct"], row["Time (%)"])
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trace=traces())
 def test_any_trace_equals_plain_loops(trace, tmp_path):
     tables = oracle.read(trace.write(tmp_path / "any.sqlite"))

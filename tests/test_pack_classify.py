@@ -131,7 +131,7 @@ def test_tokens_share_the_time_of_a_step(tmp_path):
         assert four[part]["wall_pct"] == pytest.approx(row["wall_pct"])
 
 
-@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trace=traces())
 def test_the_parts_of_any_trace_add_up_to_the_wall_of_each_gpu(tmp_path, trace):
     path = trace.write(tmp_path / "trace.sqlite")
@@ -148,7 +148,7 @@ def test_the_parts_of_any_trace_add_up_to_the_wall_of_each_gpu(tmp_path, trace):
         assert dict(rows) == dict.fromkeys(oracle.busy_ns(tables), last - first)
 
 
-@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     operations=st.lists(
         st.tuples(

@@ -53,7 +53,7 @@ def test_equals_plain_loops(path):
     assert sum(row["idle_pct"] for row in rows) == pytest.approx(100)
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trace=traces())
 def test_any_trace_s_gaps_and_busy_time_add_up(trace, tmp_path):
     path = trace.write(tmp_path / "trace.sqlite")

@@ -145,11 +145,12 @@ def test_busy_and_idle_add_up_to_the_wall_of_each_gpu(real):
         assert sum(ns for (other, _, _), ns in found.items() if other == gpu) == last - first
 
 
-@given(trace=traces(), most=st.sampled_from([2, 10, idle.MOST]))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_trace_is_split_as_a_plain_loop_splits_it(tmp_path, monkeypatch, trace, most):
-    """However few operations are looked at together: a gap may begin long before them."""
+@given(trace=traces(), most=st.sampled_from([2, 10, idle.MOST]), long_ns=st.sampled_from([1, 20, idle.LONG_NS]))
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_trace_is_split_as_a_plain_loop_splits_it(tmp_path, monkeypatch, trace, most, long_ns):
+    """However few operations are looked at together: a gap, or a call, may begin long before them."""
     monkeypatch.setattr(idle, "MOST", most)
+    monkeypatch.setattr(idle, "LONG_NS", long_ns)
     path = trace.write(tmp_path / "trace.sqlite")
     tables = oracle.read(path)
     wall = oracle.wall(tables)
@@ -160,6 +161,7 @@ def test_any_trace_is_split_as_a_plain_loop_splits_it(tmp_path, monkeypatch, tra
 def test_gaps_that_are_looked_at_a_few_at_a_time_are_the_same(name, sample, monkeypatch):
     found = ask(sample(name))
     monkeypatch.setattr("nsys_insight.facts.idle.MOST", 100)
+    monkeypatch.setattr("nsys_insight.facts.idle.LONG_NS", 5_000)
     assert ask(sample(name)) == found
 
 

@@ -92,7 +92,7 @@ def test_equals_plain_loops(name):
     assert_equal(ask(path)[0], expected_of(oracle.read(path)))
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trace=traces())
 def test_any_trace_equals_plain_loops(trace, tmp_path):
     tables = oracle.read(trace.write(tmp_path / "any.sqlite"))

@@ -117,7 +117,7 @@ class TestAgainstLoops:
         path = SAMPLES / f"{name}.sqlite"
         assert_equal(ask(path), expected_of(oracle.read(path)))
 
-    @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(trace=traces())
     def test_any_trace(self, trace, tmp_path):
         path = trace.write(tmp_path / "trace.sqlite")

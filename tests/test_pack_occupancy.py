@@ -147,7 +147,7 @@ def placed(capability, threads, registers, shared):
 
 
 @pytest.mark.parametrize("capability", SMS)
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     shapes=st.lists(
         st.tuples(st.integers(1, 512), st.integers(16, 128), st.integers(0, 48 << 10)), min_size=1, max_size=12
@@ -162,7 +162,7 @@ def test_as_many_blocks_as_can_be_placed_one_by_one(capability, shapes, tmp_path
         assert answer[number]["blocks_per_sm"] == placed(capability, *shape), shape
 
 
-@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     shapes=st.lists(
         st.tuples(st.sampled_from([32, 64, 96, 128, 256, 384, 512]), st.integers(16, 168), st.integers(0, 100 << 10)),

@@ -71,7 +71,7 @@ def test_equals_plain_loops(path):
     check(path)
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trace=traces())
 def test_any_trace_equals_plain_loops(trace, tmp_path):
     check(trace.write(tmp_path / "trace.sqlite"))

@@ -111,7 +111,7 @@ def test_a_copy_into_pageable_memory_and_its_wait_are_one_place(sample):
 # Any trace -----------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trace=traces())
 def test_any_trace_s_sync_points_are_those_of_plain_loops_and_no_idle_time_is_charged_twice(trace, tmp_path):
     path = trace.write(tmp_path / "trace.sqlite")

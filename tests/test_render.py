@@ -323,7 +323,7 @@ def sql(value):
     return f"'{value}'::DOUBLE" if isinstance(value, float) else literal(value)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(rows=rows, width=st.integers(60, 200))
 def test_no_line_is_wider_than_asked_and_none_ends_in_spaces(connection, rows, width):
     columns = tuple(Column(name, kind) for name, kind in store(connection, "answer_2", selected(rows)))
@@ -432,7 +432,7 @@ def test_an_empty_answer_is_still_a_valid_file(answer, fmt):
     assert fmt != "csv" or text == "name,calls\n"
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(rows=rows)
 def test_csv_survives_the_round_trip(connection, rows):
     columns = tuple(Column(name, kind) for name, kind in store(connection, "answer_2", selected(rows)))

@@ -196,7 +196,7 @@ class TestWhatIsRefused:
         assert "is a damaged SQLite file" in refusal(path)
 
     @given(st.sampled_from([b"", b"SQLite format 3\0", REPORT, b"{"]), st.binary(max_size=200))
-    @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+    @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
     def test_no_content_whatever_is_more_than_a_trace_error(self, folder, head, tail):
         path = folder / "trace.sqlite"
         path.write_bytes(head + tail)

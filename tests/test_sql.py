@@ -162,7 +162,7 @@ class TestSteps:
         query = "SELECT count(*) AS steps FROM kernels -- not FROM steps"
         with nsys_insight.open(CHURN) as trace:
             assert trace.sql(query).rows() == [(500,)]
-            assert "steps" not in trace._connection._facts._found
+            assert "steps" not in trace._connection._files._facts._found
             assert trace.sql("SELECT count(*) FROM steps").rows() == [(20,)]
         with nsys_insight.open([CHURN, EAGER]) as both:
             assert both.sql(query).rows() == [(500 + 6469,)]

@@ -51,7 +51,7 @@ def selected(path, columns, *, table="t"):
 
 
 @given(data=st.data(), page_size=st.sampled_from([512, 1024, 4096, 65536]), batch=st.sampled_from([1, 50, 1_000_000]))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_numbers_are_those_that_sqlite_gives(data, page_size, batch, tmp_path, monkeypatch):
     """Text, blobs and other numbers beside them do not matter, nor do rows that were removed."""
     monkeypatch.setattr(sqlite_pages, "_PART", data.draw(st.sampled_from([1, 8192, 4 << 20])))
@@ -146,7 +146,7 @@ def test_a_file_that_is_being_written_is_left_to_sqlite(suffix, tmp_path):
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_damaged_file_is_left_to_sqlite_or_read_as_it_is(data, tmp_path):
     """No byte of it makes anything else happen."""
     path = make(

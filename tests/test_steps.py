@@ -268,7 +268,7 @@ class TestReal:
                 assert row["gpu_busy_ns"] + row["gpu_idle_ns"] == row["duration_ns"] > 0
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(
     steps=st.integers(3, 12), layers=st.integers(0, 6), reads=st.booleans(),
     extra=st.lists(st.integers(0, 11), max_size=2),

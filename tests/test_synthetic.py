@@ -244,7 +244,7 @@ class TestTheClock:
         assert {row["domainId"] for row in trace.rows["NVTX_EVENTS"]} == {0, 1}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(traces())
 def test_random_traces_are_unambiguous(trace: Trace) -> None:
     """Calls of a thread do not touch, ranges of a thread nest, and no kernel ends before it starts."""

@@ -24,7 +24,7 @@ from nsys_insight.ingest import cache_about, cache_folder
 REPOSITORY = Path(__file__).parents[1]
 SAMPLES = REPOSITORY / "sample_traces"
 EVENTS = ("kernels", "api_calls", "memcpys", "memsets", "graph_launches", "memory_events", "os_calls")
-quickly = settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quickly = settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def rows(trace, query):

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 # Operations are looked at so many at a time, with the calls around them; a million take some 200 MB.
 MOST = 800_000
+# Calls that last longer are few, and are looked for by themselves.
+LONG_NS = 100_000_000
 # What a thread can be at, by its number in `queries/facts/idle/calls.sql`: columns of `facts.idle_time`, and words of
 # `facts.idle_calls`.
 KINDS = {"sync_ns": "sync calls", "copy_ns": "blocking copies", "alloc_ns": "allocation", "api_ns": "API calls"}
@@ -64,13 +66,15 @@ def fill(connection: duckdb.DuckDBPyConnection, source: Source, prepare: Callabl
         prepare(statement)
     kind = "VIEW" if raw.is_read_in_parts(connection, source, "CUPTI_ACTIVITY_KIND_RUNTIME") else "TABLE"
     connection.execute(statements["edges"])
-    connection.execute(f"CREATE OR REPLACE {kind} internal.idle_calls AS {statements['calls']}")
+    calls, long_calls = (bind(statements["calls"], {"least_ns": least_ns}) for least_ns in (None, LONG_NS))
+    connection.execute(f"CREATE OR REPLACE {kind} internal.idle_calls AS {calls}")
+    connection.execute(f"CREATE OR REPLACE TABLE internal.idle_long_calls AS {long_calls}")
     windows = _windows(connection)
     with Inserts(connection) as inserts:
         filling = _Filling(connection, statements, inserts)
         for number in range(len(windows)):
             filling.add(windows[: number + 1])
-    connection.execute(f"DROP {kind} internal.idle_calls")
+    connection.execute(f"DROP {kind} internal.idle_calls; DROP TABLE internal.idle_long_calls")
     heap.give_back()
 
 
@@ -101,7 +105,7 @@ class _Filling:
         if not len(gaps["call"]):
             return
         first = max(windows[-1][0], int(gaps["start_ns"].min()))
-        calls = self._read("around", from_ns=first, to_ns=int(gaps["end_ns"].max()))
+        calls = self._read("around", from_ns=first, to_ns=int(gaps["end_ns"].max()), long_ns=LONG_NS)
         launches = LaunchCalls.of(gaps["call"], calls, self._look_up)
         is_copy = (gaps["bits"] & _COPY > 0) & (launches.thread >= 0)
         gaps |= {"thread": launches.thread, "call_ns": launches.start, "returned_ns": launches.end, "is_copy": is_copy}
@@ -114,8 +118,9 @@ class _Filling:
 
     def _look_up(self, numbers: Ints) -> Columns:
         """Look up calls that lie elsewhere, by their numbers."""
+        ids = numbers >> 24  # as `call_of` puts them together
         self._connection.register("wanted", {"call": numbers})
-        found = self._read("launched")
+        found = self._read("launched", from_id=int(ids.min()), to_id=int(ids.max()))
         self._connection.unregister("wanted")
         return found
 
@@ -179,7 +184,7 @@ class _Filling:
         for first, last in windows:
             if first < end and last > start:
                 since, until = max(first, start), min(last, end)
-                calls = self._read("around", from_ns=since, to_ns=until)
+                calls = self._read("around", from_ns=since, to_ns=until, long_ns=LONG_NS)
                 calls = _chosen(calls, calls["thread"] == thread)
                 begins, ends = np.maximum(calls["start_ns"], since), np.minimum(calls["end_ns"], until)
                 yield ThreadCalls.of(begins, ends, calls["host"])

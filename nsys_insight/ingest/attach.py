@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import TraceError
@@ -85,7 +86,7 @@ def attach_sqlite(
     if not _scan(connection, path, name, lasting=lasting):
         return None
     columns = sqlite_columns(path)
-    in_order = extents.known(path, columns)
+    in_order = cache(partial(extents.known, path, columns))
     relations = {table: f"{name}.{identifier(table)}" for table in columns}
     return Source(relations, columns, in_order, Export(name, path, frozenset(columns)))
 

@@ -56,14 +56,7 @@ _WORDS = {"correlationId": "correlation id", "bytes": "size", "deviceId": "devic
 
 def screened(connection: duckdb.DuckDBPyConnection, source: Source) -> Source:
     """Return a source whose relations raise an error where a query meets a row that cannot be true."""
-    screen = Screen(_window(connection, source))
-    low, high = screen.window
-    known = {
-        table: (start, end)
-        for table, (start, end) in source.extents.items()
-        if start is None or end is None or low <= start <= end <= high
-    }
-    return replace(source, screen=screen, extents=known)
+    return replace(source, screen=Screen(_window(connection, source)))
 
 
 def looked_at(
@@ -105,7 +98,7 @@ def looked_at(
         *([f"{_joined(unknown)} is impossible and counts as unknown"] if unknown else []),
     ]
     # What looks rows up in the file itself would meet the others.
-    return replace(source, screen=screen, relations=relations, extents={}, export=None, narrow={}), said
+    return replace(source, screen=screen, relations=relations, find_extents=dict, export=None, narrow={}), said
 
 
 def guarded(screen: Screen, table: str, name: str, kind: str, columns: set[str]) -> str:

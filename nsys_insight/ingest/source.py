@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from nsys_insight.ingest.extents import Extents
@@ -45,17 +47,28 @@ class Export:
 
 @dataclass(frozen=True)
 class Source:
-    """An opened trace: where each raw table's rows are, which columns they have, and where big tables begin and end.
+    """An opened trace: where each raw table's rows are, and which columns they have.
 
-    `export` is where rows of some of the tables can be looked up: of all, where it is scanned in place, or of the few
-    that a copy left there. `narrow` is where a view of the contract finds its rows (`raw.narrow`), if not in its table.
-    `screen` tells rows that cannot be true. `facts` are those that lie beside the rows.
+    `find_extents` tells when the events of big tables begin and end. `export` is where rows of some of the tables can
+    be looked up: of all, where it is scanned in place, or of the few that a copy left there. `narrow` is where a view
+    of the contract finds its rows (`raw.narrow`), if not in its table. `screen` tells rows that cannot be true.
+    `facts` are those that lie beside the rows.
     """
 
     relations: dict[str, str]
     columns: dict[str, set[str]]
-    extents: Extents = field(default_factory=dict)
+    find_extents: Callable[[], Extents] = dict
     export: Export | None = None
     narrow: dict[str, str] = field(default_factory=dict)
     screen: Screen = field(default_factory=Screen)
     facts: Stored | None = None
+
+    @cached_property
+    def extents(self) -> Extents:
+        """When the events of big tables begin and end, as far as that can be true; looked for when it is needed."""
+        low, high = self.screen.window
+        return {
+            table: (start, end)
+            for table, (start, end) in self.find_extents().items()
+            if start is None or end is None or low <= start <= end <= high
+        }

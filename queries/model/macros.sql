@@ -143,7 +143,8 @@ CREATE MACRO kernel_key(name) AS regexp_replace(regexp_replace(regexp_replace(na
     '^void ', '');
 
 -- The name of the function alone: what nsys calls the short name, and ncu's --kernel-name matches.
-CREATE MACRO kernel_base_name(name) AS regexp_extract(kernel_key(name), '^(?:[^<(]* )?([^<( ]+)', 1);
+CREATE MACRO base_name_of_key(key) AS regexp_extract(key, '^(?:[^<(]* )?([^<( ]+)', 1);
+CREATE MACRO kernel_base_name(name) AS base_name_of_key(kernel_key(name));
 
 -- What bounds a kernel, by how busy the SMs are and how busy memory is, each in % of its peak: the first that is true counts,
 -- so a kernel that is 20 points busier on one side is bound by it even where it is busy on neither.

@@ -71,13 +71,13 @@ WITH configured AS (
         SELECT
             name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, count(*) AS calls, sum(duration_ns)::BIGINT AS total_ns
         FROM _kernel_times
-        WHERE EXISTS (FROM ncu_launches)
+        WHERE EXISTS (FROM ncu_metrics)
         GROUP BY ALL
     )
     GROUP BY ALL
 ),
 shortest AS (
-    SELECT min(duration_ns) AS floor_ns FROM _kernel_times WHERE duration_ns > 0 AND EXISTS (FROM ncu_launches)
+    SELECT min(duration_ns) AS floor_ns FROM _kernel_times WHERE duration_ns > 0 AND EXISTS (FROM ncu_metrics)
 ),
 remarks AS (
     SELECT launch, rule, speedup_pct,
@@ -96,7 +96,7 @@ measured AS (
         max(r.rule) AS rule,
         bool_and(m.match IN ('name, grid, block, order', 'name, grid, block')) AS is_same
     FROM ncu_matches AS m
-    JOIN ncu_kernels AS k USING (launch)
+    JOIN _ncu_columns() AS k USING (launch)
     LEFT JOIN remarks AS r ON r.launch = m.launch AND r.place = 1
     GROUP BY m.name_id, m.grid, m.block
 ),

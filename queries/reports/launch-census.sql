@@ -64,7 +64,7 @@ windows AS (
     UNION ALL
     SELECT -2305843009213693952, 2305843009213693952 WHERE NOT EXISTS (FROM steady)
 ),
-calls AS MATERIALIZED (
+calls AS (
     SELECT process_id, correlation_id, call, duration_ns, call_group
     FROM whole_in('begun', 'windows')
     WHERE process_id IN (SELECT process_id FROM steady) OR NOT EXISTS (FROM steady)
@@ -75,7 +75,7 @@ ran AS (
     FROM _kernel_times
     GROUP BY ALL
 ),
-launched AS MATERIALIZED (
+launched AS (
     SELECT
         c.*, r.kernels, r.gpu_ns, r.name_id,
         CASE WHEN c.call_group = 'graph launch' THEN 'CUDA graph' WHEN r.kernels IS NULL THEN '(no kernel in the trace)' END AS special
@@ -98,15 +98,20 @@ named AS (
     SELECT coalesce(p.name, '(no backtrace)'), l.kernels, l.gpu_ns, l.duration_ns
     FROM launched AS l LEFT JOIN _call_stacks($stack) AS p USING (process_id, correlation_id)
     WHERE $group_by = 'stack'
+),
+summed AS MATERIALIZED (
+    SELECT
+        name, count(*) AS calls, sum(duration_ns)::BIGINT AS host_ns, sum(gpu_ns)::BIGINT AS gpu_ns, sum(kernels)::BIGINT AS kernels
+    FROM named
+    GROUP BY name
 )
 SELECT
-    n.name,
-    count(*) / any_value(p.tokens) AS launch_calls,
-    100.0 * count(*) / (SELECT count(*) FROM named) AS launch_pct,
-    sum(n.duration_ns)::BIGINT / any_value(p.tokens) AS host_ns,
-    sum(n.gpu_ns)::BIGINT / any_value(p.tokens) AS gpu_ns,
-    sum(n.kernels)::BIGINT / any_value(p.tokens) AS kernels,
-    100.0 * sum(n.gpu_ns)::BIGINT / nullif((SELECT sum(gpu_ns) FROM named), 0)::BIGINT AS gpu_pct
-FROM named AS n, per AS p
-GROUP BY n.name
-ORDER BY launch_calls DESC, host_ns DESC, n.name
+    s.name,
+    s.calls / p.tokens AS launch_calls,
+    100.0 * s.calls / (SELECT sum(calls) FROM summed) AS launch_pct,
+    s.host_ns / p.tokens AS host_ns,
+    s.gpu_ns / p.tokens AS gpu_ns,
+    s.kernels / p.tokens AS kernels,
+    100.0 * s.gpu_ns / nullif((SELECT sum(gpu_ns) FROM summed), 0)::BIGINT AS gpu_pct
+FROM summed AS s, per AS p
+ORDER BY launch_calls DESC, host_ns DESC, s.name

@@ -47,7 +47,7 @@ sync_points = "Mean number of times that the host waited for the GPU"
 outside = """
 SELECT share_text(100 * (1 - p.busy_ns / b.busy_ns)) || ' of the GPU''s busy time is outside these steps'
 FROM (SELECT sum(gpu_busy_ns)::DOUBLE AS busy_ns FROM phase_steps) AS p,
-    (SELECT avg(busy_ns)::DOUBLE AS busy_ns FROM (SELECT gpu_id, sum(end_ns - start_ns) AS busy_ns FROM gpu_busy GROUP BY gpu_id)) AS b
+    (SELECT avg(busy_ns)::DOUBLE AS busy_ns FROM used_gpus) AS b
 WHERE p.busy_ns < 0.95 * b.busy_ns"""
 cost = """
 SELECT 'a step that also prefills delays the sequences that decode: ' || time_text(m.ns) || ' instead of ' || time_text(d.ns) || ' (medians)'

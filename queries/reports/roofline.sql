@@ -100,6 +100,9 @@ WITH sizes AS (
         list_transform(string_split($attention, ','), x -> x::DOUBLE) AS a,
         $elements::DOUBLE AS e
 ),
+ncu AS MATERIALIZED (
+    FROM _ncu_shapes
+),
 counted AS (
     SELECT
         s.name_id, s.grid_x, s.grid_y, s.grid_z, s.block_x, s.block_y, s.block_z,
@@ -109,7 +112,7 @@ counted AS (
         avg(r.l2_bytes) AS l2_bytes,
         avg(r.l1_bytes) AS l1_bytes,
         avg(r.duration_ns) AS ncu_ns
-    FROM (SELECT * EXCLUDE (launches), unnest(launches) AS launch FROM _ncu_shapes) AS s
+    FROM (SELECT * EXCLUDE (launches), unnest(launches) AS launch FROM ncu) AS s
     JOIN ncu_roofline AS r USING (launch)
     GROUP BY ALL
 ),
@@ -135,13 +138,16 @@ shapes AS (
     LEFT JOIN counted AS c USING (name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
     WHERE $kernel IS NULL OR contains(lower(n.name), lower($kernel))
 ),
+sized AS MATERIALIZED (
+    FROM sized_ranges
+),
 -- Without sized ranges no call is looked at.
 sized_calls AS MATERIALIZED (
     SELECT a.process_id, a.correlation_id, a.thread_id, r.start_ns, r.family, r.flop_count, r.elements_count
     FROM (
-        FROM api_calls SEMI JOIN sized_ranges USING (process_id, thread_id) WHERE call_group = 'launch'
+        FROM api_calls SEMI JOIN sized USING (process_id, thread_id) WHERE call_group = 'launch'
     ) AS a
-    ASOF JOIN sized_ranges AS r
+    ASOF JOIN sized AS r
         ON r.process_id = a.process_id AND r.thread_id = a.thread_id AND r.start_ns <= a.start_ns
     WHERE a.start_ns < r.end_ns
 ),
@@ -192,7 +198,7 @@ placed AS (
     LEFT JOIN gpu_peaks AS k ON k.gpu_id = h.model_id AND k.precision = h.used
     LEFT JOIN traced AS t ON t.shape_id = h.shape_id
     LEFT JOIN sampled AS s ON s.shape_id = h.shape_id AND s.model_id IS NOT DISTINCT FROM h.model_id
-    LEFT JOIN _ncu_shapes AS p USING (name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
+    LEFT JOIN ncu AS p USING (name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
 ),
 -- Who says which kernels are meant is believed; else a size is not of a kernel that would have had to beat the peaks.
 fitted AS (

@@ -1,25 +1,17 @@
 -- The same kernel is one whose name, grid and block agree; nsys and ncu may spell a name otherwise. Where no name agrees,
 -- another instance of the function's template counts, if ncu profiled only one. Without ncu, no string is looked at.
--- A few metrics of ncu_kernels, which has them all: a report that knows of ncu must be as quick where nobody ran it.
 CREATE VIEW _ncu_shapes AS
-WITH launched AS (
+WITH keyed AS (
     SELECT
-        launch, kernel, grid_x, grid_y, grid_z, block_x, block_y, block_z,
-        max(value) FILTER (metric = 'sm__throughput.avg.pct_of_peak_sustained_elapsed') AS sm_pct,
-        max(value) FILTER (metric = 'gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed') AS memory_pct,
-        max(value) FILTER (metric IN ('gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed', 'dram__throughput.avg.pct_of_peak_sustained_elapsed')) AS dram_pct,
-        max(value) FILTER (metric = 'lts__throughput.avg.pct_of_peak_sustained_elapsed') AS l2_pct,
-        max(value) FILTER (metric = 'l1tex__throughput.avg.pct_of_peak_sustained_active') AS l1_pct,
-        max(value) FILTER (metric = 'lts__t_sector_hit_rate.pct') AS l2_hit_pct,
-        max(value) FILTER (metric = 'l1tex__t_sector_hit_rate.pct') AS l1_hit_pct,
-        sum(value) FILTER (metric IN ('dram__bytes_read.sum', 'dram__bytes_write.sum')) AS dram_bytes,
-        max(value) FILTER (metric = 'sm__maximum_warps_per_active_cycle_pct') AS theoretical_occupancy_pct
-    FROM ncu_metrics
-    GROUP BY launch, kernel, grid_x, grid_y, grid_z, block_x, block_y, block_z
+        launch, kernel_key(kernel) AS key, base_name_of_key(key) AS short_name, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+        sm_pct, memory_pct, dram_pct, l1_pct, l2_pct, l1_hit_pct, l2_hit_pct, theoretical_occupancy_pct,
+        coalesce(dram_read_bytes + dram_write_bytes, dram_read_bytes, dram_write_bytes) AS dram_bytes
+    FROM raw.ncu_launches
+    JOIN _ncu_columns() USING (launch)
 ),
 profiled AS (
     SELECT
-        kernel_key(kernel) AS key, kernel_base_name(kernel) AS short_name, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+        key, short_name, grid_x, grid_y, grid_z, block_x, block_y, block_z,
         avg(sm_pct) AS sm_pct,
         avg(memory_pct) AS memory_pct,
         avg(dram_pct) AS dram_pct,
@@ -31,13 +23,13 @@ profiled AS (
         avg(theoretical_occupancy_pct) AS theoretical_occupancy_pct,
         list(launch ORDER BY launch) AS launches,
         count(*) OVER (PARTITION BY short_name, grid_x, grid_y, grid_z, block_x, block_y, block_z) = 1 AS is_alone
-    FROM launched
+    FROM keyed
     GROUP BY key, short_name, grid_x, grid_y, grid_z, block_x, block_y, block_z
 ),
 names AS (
-    SELECT s.name_id, kernel_key(s.name) AS key, kernel_base_name(s.name) AS short_name
-    FROM strings AS s
-    WHERE kernel_base_name(s.name) IN (SELECT kernel_base_name(kernel) FROM raw.ncu_launches)
+    SELECT *
+    FROM (SELECT name_id, kernel_key(name) AS key, base_name_of_key(key) AS short_name FROM strings WHERE EXISTS (FROM raw.ncu_launches))
+    WHERE short_name IN (SELECT short_name FROM keyed)
 )
 SELECT n.name_id, p.* EXCLUDE (key, short_name, is_alone)
 FROM names AS n

@@ -6,10 +6,10 @@ CREATE VIEW ncu_matches AS
 WITH profiled AS (
     SELECT
         launch, report, ncu_id,
-        kernel_key(kernel) AS key, short_name,
+        kernel_key(kernel) AS key, base_name_of_key(key) AS short_name,
         grid_x || 'x' || grid_y || 'x' || grid_z AS grid,
         block_x || 'x' || block_y || 'x' || block_z AS block
-    FROM ncu_launches
+    FROM raw.ncu_launches
 ),
 traced AS (
     SELECT
@@ -19,7 +19,7 @@ traced AS (
         n.key, n.short_name
     FROM _kernel_times AS k
     JOIN (
-        SELECT name_id, kernel_key(name) AS key, kernel_base_name(name) AS short_name
+        SELECT name_id, kernel_key(name) AS key, base_name_of_key(key) AS short_name
         FROM strings
         WHERE name_id IN (SELECT DISTINCT name_id FROM _kernel_times)
     ) AS n USING (name_id)

@@ -9,17 +9,27 @@ WITH named AS (
         try_cast(regexp_extract(name, 'sizes = (\[\[[^=]*\])', 1) AS BIGINT[][]) AS sizes
     FROM (SELECT DISTINCT name FROM nvtx_ranges WHERE contains(name, 'sizes = [['))
 ),
--- A matrix product is A of … x M x K by B of … x K x N; a vector is one row or one column, and linear has B transposed.
-products AS (
-    SELECT
-        name,
-        CASE WHEN op IN ('addmm', 'baddbmm', '_addmm_activation') THEN sizes[2:3] ELSE sizes[1:2] END AS ab,
-        CASE WHEN len(ab[1]) = 1 THEN [1] || ab[1] ELSE ab[1] END AS a,
-        CASE WHEN op = 'linear' THEN [ab[2][-1], coalesce(ab[2][-2], 1)] WHEN len(ab[2]) = 1 THEN ab[2] || [1] ELSE ab[2] END AS b,
-        list_zip(list_reverse(a[:-3]), list_reverse(b[:-3])) AS batches,
-        list_product([1.0] || [greatest(coalesce(x[1], 1), coalesce(x[2], 1)) FOR x IN batches]) AS batch
+-- A matrix product is A of … x M x K by B of … x K x N; a vector is one row or one column, and linear has B transposed. In
+-- steps: a column that names one beside it is planned as often as it is named.
+factors AS (
+    SELECT name, op, CASE WHEN op IN ('addmm', 'baddbmm', '_addmm_activation') THEN sizes[2:3] ELSE sizes[1:2] END AS ab
     FROM named
     WHERE op IN ('mm', 'bmm', 'matmul', 'linear', '_scaled_mm', '_int_mm', 'addmm', 'baddbmm', '_addmm_activation')
+),
+matrices AS (
+    SELECT
+        name,
+        CASE WHEN len(ab[1]) = 1 THEN [1] || ab[1] ELSE ab[1] END AS a,
+        CASE WHEN op = 'linear' THEN [ab[2][-1], coalesce(ab[2][-2], 1)] WHEN len(ab[2]) = 1 THEN ab[2] || [1] ELSE ab[2] END AS b
+    FROM factors
+),
+products AS (
+    SELECT
+        name, a, b,
+        list_product([1.0] || [
+            greatest(coalesce(x[1], 1), coalesce(x[2], 1)) FOR x IN list_zip(list_reverse(a[:-3]), list_reverse(b[:-3]))
+        ]) AS batch
+    FROM matrices
 ),
 known AS (
     SELECT
