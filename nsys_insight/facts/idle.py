@@ -13,12 +13,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.facts import heap
+from nsys_insight.facts.calls_in import CallsIn
 from nsys_insight.facts.cuts import cuts
 from nsys_insight.facts.inserts import Inserts, words
 from nsys_insight.facts.intervals import Intervals
 from nsys_insight.facts.lanes import Lanes
 from nsys_insight.facts.launch_calls import LaunchCalls
-from nsys_insight.facts.thread_calls import ThreadCalls
 from nsys_insight.ingest import raw
 from nsys_insight.ingest.source import ANY_TIME
 from nsys_insight.paths import query
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     Window = tuple[int, int]
 
-# Operations are looked at so many at a time, with the calls around them; a million take some 200 MB.
-MOST = 800_000
+# Operations are looked at so many at a time, with the calls around them, which then fit in a processor's cache.
+MOST = 200_000
 # Calls that last longer are few, and are looked for by themselves.
 LONG_NS = 100_000_000
 # What a thread can be at, by its number in `queries/facts/idle/calls.sql`: columns of `facts.idle_time`, and words of
@@ -60,12 +60,13 @@ def fill(connection: duckdb.DuckDBPyConnection, source: Source, prepare: Callabl
         source: What it is over.
         prepare: Creates the views that a statement names.
     """
-    names = ("edges", "calls", "gaps", "around", "launched", "held")
+    names = ("edges", "migrations", "calls", "gaps", "around", "launched", "held")
     statements = {name: query(f"facts/idle/{name}") for name in names}
     for statement in statements.values():
         prepare(statement)
     kind = "VIEW" if raw.is_read_in_parts(connection, source, "CUPTI_ACTIVITY_KIND_RUNTIME") else "TABLE"
     connection.execute(statements["edges"])
+    connection.execute(statements["migrations"])
     calls, long_calls = (bind(statements["calls"], {"least_ns": least_ns}) for least_ns in (None, LONG_NS))
     connection.execute(f"CREATE OR REPLACE {kind} internal.idle_calls AS {calls}")
     connection.execute(f"CREATE OR REPLACE TABLE internal.idle_long_calls AS {long_calls}")
@@ -74,7 +75,8 @@ def fill(connection: duckdb.DuckDBPyConnection, source: Source, prepare: Callabl
         filling = _Filling(connection, statements, inserts)
         for number in range(len(windows)):
             filling.add(windows[: number + 1])
-    connection.execute(f"DROP {kind} internal.idle_calls; DROP TABLE internal.idle_long_calls")
+    connection.execute(f"DROP {kind} internal.idle_calls")
+    connection.execute("DROP TABLE internal.idle_long_calls; DROP TABLE internal.idle_migrations")
     heap.give_back()
 
 
@@ -152,29 +154,24 @@ class _Filling:
         start, end, placed = lanes.place(
             calls["thread"], np.maximum(calls["start_ns"], windows[-1][0]), calls["end_ns"]
         )
-        met = ThreadCalls.of(start, end, calls["host"][placed])
         back = shift[gaps.of]
         called = np.clip(late["call_ns"][gaps.of] + back, gaps.start, gaps.end)
-        first, last = met.begun(gaps.start), met.begun(called)
-        times = {
-            name: met.time_between((gaps.start, first), (called, last), number) for number, name in enumerate(KINDS)
-        }
+        until_called = Intervals(gaps.start, called, np.arange(len(called)))
+        found = CallsIn.find(until_called, start, end, calls["host"][placed])
+        times = {name: found.time(kind, len(called)) for kind, name in enumerate(KINDS)}
         for piece in np.flatnonzero(gaps.start - back < windows[-1][0]).tolist():
             thread, gpu = late["thread"][gaps.of[piece]], late["gpu_id"][gaps.of[piece]]
             began, until = int((gaps.start - back)[piece]), int((called - back)[piece])
             for before in self._calls_before(thread, began, until, windows[:-1]):
-                for number, name in enumerate(KINDS):
-                    times[name][piece] += (before.end - before.start)[before.host == number].sum()
-                self._add_calls(np.full(len(before.start), gpu), np.full(len(before.start), began), before)
+                for kind, name in enumerate(KINDS):
+                    times[name][piece] += before.time(kind, 1)[0]
+                self._add_calls(np.full(len(before.of), gpu), np.full(len(before.of), began), before)
         self._add_parts("late", late, gaps, shift, times)
-        which, call = met.met(gaps.start, called, first, last)
-        back = back[which]
-        start = np.maximum(met.start[call], gaps.start[which]) - back
-        end = np.minimum(met.end[call], called[which]) - back
-        in_gaps = ThreadCalls(start, end, met.host[call])
-        self._add_calls(late["gpu_id"][gaps.of[which]], gaps.start[which] - back, in_gaps)
+        back = back[found.of]
+        moved = found._replace(start=found.start - back, end=found.end - back)
+        self._add_calls(late["gpu_id"][gaps.of[found.of]], gaps.start[found.of] - back, moved)
 
-    def _calls_before(self, thread: int, start: int, end: int, windows: Sequence[Window]) -> Iterator[ThreadCalls]:
+    def _calls_before(self, thread: int, start: int, end: int, windows: Sequence[Window]) -> Iterator[CallsIn]:
         """Give the calls of a thread from one time to another, as far as these are in some windows, one by one.
 
         A gap that ends in one window may have begun in any before: with all calls in it, memory would not do.
@@ -186,10 +183,10 @@ class _Filling:
                 since, until = max(first, start), min(last, end)
                 calls = self._read("around", from_ns=since, to_ns=until, long_ns=LONG_NS)
                 calls = _chosen(calls, calls["thread"] == thread)
-                begins, ends = np.maximum(calls["start_ns"], since), np.minimum(calls["end_ns"], until)
-                yield ThreadCalls.of(begins, ends, calls["host"])
+                within = Intervals(np.array([since]), np.array([until]), np.zeros(1, dtype=np.int64))
+                yield CallsIn.find(within, calls["start_ns"], calls["end_ns"], calls["host"])
 
-    def _add_calls(self, gpu: Ints, gap: Ints, calls: ThreadCalls) -> None:
+    def _add_calls(self, gpu: Ints, gap: Ints, calls: CallsIn) -> None:
         select = f"SELECT nullif(gpu_id, -1) AS gpu_id, gap_ns, start_ns, end_ns, {self._in_calls} AS host FROM found"
         found = {"gpu_id": gpu, "gap_ns": gap, "start_ns": calls.start, "end_ns": calls.end, "host": calls.host}
         self._inserts.add("idle_calls", select, found)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from nsys_insight.sql.quoting import identifier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from concurrent.futures import Future
 
     import duckdb
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
     Columns = dict[str, np.ndarray[Any, Any]]
 
-# So many batches may wait, for each takes memory.
-_WAITING = 3
+# Rows are added so many at a time, where there are as many: each time DuckDB's columns begin anew. So many batches may wait,
+# for each takes memory.
+_ROWS, _WAITING = 500_000, 3
 
 
 class Inserts:
@@ -31,6 +32,7 @@ class Inserts:
         self._cursor.execute(f"USE {identifier(catalog)}")
         self._pool = ThreadPoolExecutor(1)
         self._waiting: deque[Future[None]] = deque()
+        self._gathered: dict[tuple[str, str], list[Columns]] = {}
 
     def __enter__(self) -> Self:
         """Begin."""
@@ -38,19 +40,33 @@ class Inserts:
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         """Wait for what is under way, and raise what it raised."""
-        self._pool.shutdown(cancel_futures=error is not None)
-        self._cursor.close()
+        try:
+            if error is None:
+                for what in list(self._gathered):
+                    self._begin(*what)
+        finally:
+            self._pool.shutdown(cancel_futures=error is not None)
+            self._cursor.close()
         while self._waiting and error is None:
             self._waiting.popleft().result()
 
     def add(self, fact: str, select: str, found: Columns) -> None:
         """Add what a query gives over columns, which it calls `found`, and which are not to be changed any more."""
+        gathered = self._gathered.setdefault((fact, select), [])
+        gathered.append(found)
+        if sum(len(next(iter(columns.values()))) for columns in gathered) >= _ROWS:
+            self._begin(fact, select)
+
+    def _begin(self, fact: str, select: str) -> None:
         while len(self._waiting) >= _WAITING:
             self._waiting.popleft().result()
-        self._waiting.append(self._pool.submit(self._insert, fact, select, found))
+        self._waiting.append(self._pool.submit(self._insert, fact, select, self._gathered.pop((fact, select))))
 
-    def _insert(self, fact: str, select: str, found: Columns) -> None:
-        self._cursor.register("found", found)
+    def _insert(self, fact: str, select: str, found: Sequence[Columns]) -> None:
+        import numpy as np
+
+        columns = {name: np.concatenate([part[name] for part in found]) for name in found[0]}
+        self._cursor.register("found", columns)
         self._cursor.execute(f"INSERT INTO facts.{fact} BY NAME {select}")
         self._cursor.unregister("found")
 

@@ -26,17 +26,19 @@ class Intervals(NamedTuple):
         if (np.diff(start[order]) == 0).any():  # two keys take five times as long
             order = np.lexsort((-end, start))
         start, end = start[order], end[order]
-        if len(start):
-            start[1:] = np.maximum(start[1:], np.maximum.accumulate(end)[:-1])
+        if (end > start).all() and (start[1:] >= end[:-1]).all():  # most often, and the rest takes three times as long
+            return cls(start, end, order)
+        start[1:] = np.maximum(start[1:], np.maximum.accumulate(end)[:-1])
         kept = end > start
         return cls(start[kept], end[kept], order[kept])
 
     def shared(self, other: Intervals) -> tuple[Self, Ints]:
-        """Cut these to another set: the parts, and for each which of the others it lies in."""
+        """Cut these, whether disjoint or not, to another set: the parts, and for each which of the others it lies in."""
         import numpy as np
 
         first = np.searchsorted(other.end, self.start, side="right")
         count = np.maximum(np.searchsorted(other.start, self.end) - first, 0)
+        count[self.end <= self.start] = 0
         mine = np.repeat(np.arange(len(count)), count)
         theirs = np.arange(len(mine)) - np.repeat(np.cumsum(count) - count - first, count)
         start = np.maximum(self.start[mine], other.start[theirs])

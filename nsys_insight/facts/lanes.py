@@ -21,11 +21,9 @@ class Lanes(NamedTuple):
         """Lay out the threads of some intervals, each from its first start to its last end."""
         import numpy as np
 
-        threads, lane = np.unique(thread, return_inverse=True)
-        limits = np.iinfo(np.int64)
-        first, last = np.full(len(threads), limits.max), np.full(len(threads), limits.min)
-        np.minimum.at(first, lane, start)
-        np.maximum.at(last, lane, end)
+        order = np.argsort(thread, kind="stable")
+        threads, begins = np.unique(thread[order], return_index=True)
+        first, last = np.minimum.reduceat(start[order], begins), np.maximum.reduceat(end[order], begins)
         widths = last - first + 1
         return cls(threads, first, last, np.cumsum(widths) - widths - first)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # So many bytes of pages are looked at together, for they and what is worked out from them fit in a processor's cache;
 # and about so many cells make a batch.
-_PART, _BATCH = 2 << 20, 12_000_000
+_PART, _BATCH = 2 << 20, 20_000_000
 _LEAF, _INTERIOR = 13, 5
 # The type of a cell that is not a whole number.
 _REAL = 7

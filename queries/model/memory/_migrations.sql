@@ -1,8 +1,0 @@
-CREATE VIEW _migrations AS
-SELECT m.start AS start_ns, call_of(m.correlationId, pid_of(m.globalPid)) AS call
-FROM whole.CUPTI_ACTIVITY_KIND_MEMCPY AS m
-JOIN _enum_words AS k ON k.enum = 'copy kind' AND k.id = m.copyKind AND k.word LIKE 'UM %';
-
-COMMENT ON VIEW _migrations IS 'The copies that moved unified memory, including those that a scope leaves out: no call requested most of them.';
-COMMENT ON COLUMN _migrations.start_ns IS 'When it started on the GPU';
-COMMENT ON COLUMN _migrations.call IS 'As in `_gpu_reach`';
