@@ -10,6 +10,15 @@ CREATE MACRO call_of(correlation_id, process_id) AS correlation_id * 16777216 + 
 -- One number for a thread, in the same way.
 CREATE MACRO thread_of(thread_id, process_id) AS process_id << 24 | thread_id;
 
+-- One number for the three dimensions of a grid or a block, and these again: of millions of kernels two columns are written, not
+-- six. Those that CUDA does not allow are as good as none (CUDA C++ Programming Guide, "Compute Capabilities").
+CREATE MACRO dims_of(x, y, z) AS CASE
+    WHEN x BETWEEN 0 AND 2147483647 AND y BETWEEN 0 AND 65535 AND z BETWEEN 0 AND 65535 THEN (x << 32) | (y << 16) | z
+END;
+CREATE MACRO x_of(dims) AS dims >> 32;
+CREATE MACRO y_of(dims) AS (dims >> 16) & 65535;
+CREATE MACRO z_of(dims) AS dims & 65535;
+
 -- Clocks of host and GPU are fitted to each other, so an event may end before it starts: then it lasted no time at all.
 -- What was recorded stays in start_ns and end_ns. No end, no duration.
 CREATE MACRO duration(start_ns, end_ns) AS CASE WHEN end_ns < start_ns THEN 0 ELSE end_ns - start_ns END;

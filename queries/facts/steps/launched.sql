@@ -4,7 +4,7 @@ INSERT INTO internal.step_launched BY NAME
 WITH operations AS (
     SELECT
         'kernel'::ENUM ('kernel', 'copy', 'memset', 'graph', 'H2D', 'D2H') AS kind, start_ns, greatest(start_ns, end_ns) AS end_ns, NULL::BIGINT AS size_bytes, device_id, correlation_id,
-        name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z
+        name_id, dims_of(grid_x, grid_y, grid_z) AS grid, dims_of(block_x, block_y, block_z) AS block
     FROM _kernel_times
     WHERE process_id = $process
     UNION ALL BY NAME
