@@ -11,7 +11,10 @@ gaps AS (
     WHERE end_ns > $from_ns
 ),
 cut AS (
-    SELECT gpu_id, start_ns, end_ns, unnest(range(first_ns // $piece_ns, last_ns // $piece_ns + 1)) AS piece FROM gaps WHERE last_ns >= first_ns
+    SELECT gpu_id, start_ns, end_ns, first_ns // $piece_ns AS piece FROM gaps WHERE last_ns >= first_ns
+    UNION ALL
+    SELECT gpu_id, start_ns, end_ns, unnest(range(first_ns // $piece_ns + 1, last_ns // $piece_ns + 1)) FROM gaps
+    WHERE last_ns // $piece_ns > first_ns // $piece_ns
 ),
 idle AS (
     SELECT gpu_id, piece,
