@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nsys_insight.ingest import attach, cache, raw, sqlite_pages
+from nsys_insight.ingest import attach, cache, constants, raw, sqlite_pages
 from nsys_insight.ingest.sqlite_pages import NULL, NotPlainError, batches
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
@@ -179,9 +179,16 @@ def test_a_copy_made_of_pages_is_the_one_that_the_extension_makes(monkeypatch):
     def rows():
         import duckdb
 
-        with duckdb.connect(cache.build(path, lasting=False), read_only=True) as copy:
-            tables = sorted(name for (name,) in copy.execute("SELECT table_name FROM duckdb_tables()").fetchall())
-            return {table: copy.execute(f'FROM "{table}" ORDER BY ALL').fetchall() for table in tables}
+        found = {}
+        with duckdb.connect() as connection:
+            connection.execute(f"ATTACH '{cache.build(path, lasting=False)}' AS copy (READ_ONLY)")
+            noted = constants.noted(connection, "copy")
+            for (table,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall():
+                relation = constants.shown(f'copy."{table}"', noted.get(table, {}))
+                columns = sorted(name for name, *_ in connection.execute(f"DESCRIBE FROM {relation}").fetchall())
+                select = ", ".join(f'"{name}"' for name in columns)
+                found[table] = connection.execute(f"SELECT {select} FROM {relation} ORDER BY ALL").fetchall()
+        return found
 
     of_pages = rows()
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     Columns = dict[str, np.ndarray[Any, Any]]
 
-# Rows are added so many at a time, where there are as many: each time DuckDB's columns begin anew. So many batches may wait,
-# for each takes memory.
+# Rows are added so many at a time, where there are as many: each time DuckDB begins a new part of a table. So many
+# batches may wait, for each takes memory.
 _ROWS, _WAITING = 500_000, 3
 
 

@@ -33,7 +33,7 @@ class Intervals(NamedTuple):
         return cls(start[kept], end[kept], order[kept])
 
     def shared(self, other: Intervals) -> tuple[Self, Ints]:
-        """Cut these, whether disjoint or not, to another set: the parts, and for each which of the others it lies in."""
+        """Cut these, which may overlap, to another set: the parts, and for each which of the others it lies in."""
         import numpy as np
 
         first = np.searchsorted(other.end, self.start, side="right")

@@ -7,7 +7,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import TraceError
-from nsys_insight.ingest import extension, extents, facts_folder, raw
+from nsys_insight.ingest import constants, extension, extents, facts_folder, raw
 from nsys_insight.ingest.database import tables
 from nsys_insight.ingest.identify import Kind
 from nsys_insight.ingest.ncu.store import attach as attach_ncu
@@ -125,6 +125,10 @@ def _attach_copy(
 ) -> Source | None:
     """Attach a copy of an export, and if it is a lean one the export as well; None where that cannot be read."""
     source = attach_database(connection, copy, name)
+    more = constants.noted(connection, name)
+    shown = {table: constants.shown(rows, more.get(table, {})) for table, rows in source.relations.items()}
+    columns = {table: written | more.get(table, {}).keys() for table, written in source.columns.items()}
+    source = replace(source, relations=shown, columns=columns)
     if "StringIds" in source.columns:
         return source
     catalog = f"{name}_export"

@@ -13,6 +13,7 @@ from nsys_insight.ingest import (
     bad_rows,
     cache_entries,
     cache_folder,
+    constants,
     database,
     private,
     raw,
@@ -55,7 +56,7 @@ def entry(file: Path, *, lasting: bool = True, part: Part = "all") -> Path:
     """
     import duckdb
 
-    read = [repr(raw.contract()), *([repr(raw.narrow())] if part == "few" else [])]
+    read = [repr(raw.contract()), *([repr(raw.narrow())] if part == "few" else []), constants.NOTED]
     key = cache_folder.key(file, *read, private.WITHOUT, duckdb.__version__)
     return cache_folder.folder(lasting=lasting) / f"{key}{_SUFFIXES[part]}.duckdb"
 
@@ -190,19 +191,14 @@ def _create_of_pages(
     if set(types.values()) != {"BIGINT"}:
         return False
     name = f"built.{identifier(table)}"
-    connection.execute(f"CREATE TABLE {name} ({', '.join(f'{identifier(column)} BIGINT' for column in types)})")
+    copied = constants.Copied(connection, name, list(types))
     try:
         for batch in sqlite_pages.batches(file, table, list(types), limits.settled[1]):
-            cells = (
-                f"nullif({identifier(column)}, {sqlite_pages.NULL})" if column in batch.nullable else identifier(column)
-                for column in types
-            )
-            connection.register("batch", batch.columns)
-            connection.execute(f"INSERT INTO {name} SELECT {', '.join(cells)} FROM batch")
-            connection.unregister("batch")
+            copied.add(batch)
     except sqlite_pages.NotPlainError:
-        connection.execute(f"DROP TABLE {name}")
+        connection.execute(f"DROP TABLE IF EXISTS {name}")
         return False
+    copied.end()
     return True
 
 
