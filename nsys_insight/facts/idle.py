@@ -2,8 +2,8 @@
 
 A gap belongs to the operation that ends it: if its launch call began before the gap, the operation was launched in
 time, else the host was late. Late gaps are cut where the profiler held the launching thread up. Of a late gap counts
-how long its thread was in API calls of each kind before the launch call. Two look-ups in running sums over the thread's
-calls tell that, one where the gap begins and one where the launch call does; SQL would have to sort gaps and calls into
+how long its thread was in API calls of each kind before the launch call. Two look-ups among the thread's calls tell
+which these are, one where the gap begins and one where the launch call does; SQL would have to sort gaps and calls into
 one order.
 """
 
