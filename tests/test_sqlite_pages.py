@@ -180,8 +180,9 @@ def test_a_copy_made_of_pages_is_the_one_that_the_extension_makes(monkeypatch):
         import duckdb
 
         found = {}
+        copy = cache.build(path, lasting=False, part="lean")
         with duckdb.connect() as connection:
-            connection.execute(f"ATTACH '{cache.build(path, lasting=False)}' AS copy (READ_ONLY)")
+            connection.execute(f"ATTACH '{copy}' AS copy (READ_ONLY)")
             noted = constants.noted(connection, "copy")
             for (table,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall():
                 relation = constants.shown(f'copy."{table}"', noted.get(table, {}))

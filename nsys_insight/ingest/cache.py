@@ -121,7 +121,8 @@ def _build(  # noqa: PLR0913 - how a copy is made
                 if source is not None:
                     copied = _part(source.columns, part)
                     for table, types in _present(file, copied, task):
-                        if not _create_of_pages(connection, file, table, types, limits):
+                        # Of a copy with strings those are kept to which columns of its tables refer.
+                        if not _create_of_pages(connection, file, table, types, limits, may_note=part != "all"):
                             select = ", ".join(raw.cell(name, kind) for name, kind in types.items())
                             _create(connection, table, f"SELECT {select} FROM {source.relations[table]}", made)
                         made[table] = types
@@ -185,13 +186,22 @@ def _create(connection: duckdb.DuckDBPyConnection, table: str, rows: str, made: 
 
 
 def _create_of_pages(
-    connection: duckdb.DuckDBPyConnection, file: Path, table: str, types: Mapping[str, str], limits: Limits
+    connection: duckdb.DuckDBPyConnection,
+    file: Path,
+    table: str,
+    types: Mapping[str, str],
+    limits: Limits,
+    *,
+    may_note: bool,
 ) -> bool:
-    """Create a table of whole numbers in `built`; tell whether that was possible, or is left to SQLite."""
+    """Create a table of whole numbers in `built`; tell whether that was possible, or is left to SQLite.
+
+    Columns of one value are noted if they may be; see `constants`.
+    """
     if set(types.values()) != {"BIGINT"}:
         return False
     name = f"built.{identifier(table)}"
-    copied = constants.Copied(connection, name, list(types))
+    copied = constants.Copied(connection, name, list(types), may_note=may_note)
     try:
         for batch in sqlite_pages.batches(file, table, list(types), limits.settled[1]):
             copied.add(batch)

@@ -25,12 +25,15 @@ NOTED = "columns of one value are in the table's comment"
 class Copied:
     """A table that is filled batch by batch, whose columns are written from where on they have a second value.
 
-    The first column is written in any case.
+    The first column is written in any case, and all are without `may_note`.
     """
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, name: str, columns: Sequence[str]) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, name: str, columns: Sequence[str], *, may_note: bool = True
+    ) -> None:
         """Nothing is there yet; `name` is the table's, quoted, and its columns are whole numbers."""
         self._connection, self._name, self._columns = connection, name, columns
+        self._notable = columns[1:] if may_note else ()
         self._constants: dict[str, int] | None = None
 
     def add(self, batch: Batch) -> None:
@@ -39,7 +42,7 @@ class Copied:
         if not len(rows[self._columns[0]]):
             return
         if self._constants is None:
-            self._constants = {name: int(rows[name][0]) for name in self._columns[1:] if _is_one(rows[name])}
+            self._constants = {name: int(rows[name][0]) for name in self._notable if _is_one(rows[name])}
             written = ", ".join(f"{identifier(name)} BIGINT" for name in self._columns if name not in self._constants)
             self._connection.execute(f"CREATE TABLE {self._name} ({written})")
         for name, value in list(self._constants.items()):
