@@ -185,7 +185,7 @@ def _create(connection: duckdb.DuckDBPyConnection, table: str, rows: str, made: 
     connection.execute(f"CREATE TABLE built.{identifier(table)} AS FROM ({rows}){kept}")
 
 
-def _create_of_pages(
+def _create_of_pages(  # noqa: PLR0913 - how a copy is made
     connection: duckdb.DuckDBPyConnection,
     file: Path,
     table: str,
