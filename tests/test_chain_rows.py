@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from bisect import bisect_left
 from contextlib import closing
 
 import pytest
@@ -14,7 +13,7 @@ from opening import open_trace as opened
 
 import nsys_insight
 from nsys_insight.facts import few_callers
-from nsys_insight.ingest import cache, chain_rows, extension, row_search, ways
+from nsys_insight.ingest import cache, chain_rows, extension, page_search, ways
 from nsys_insight.ingest.attach import attach_sqlite
 from nsys_insight.ingest.database import connect
 from tests.conftest import REPOSITORY
@@ -35,6 +34,7 @@ def table(path, rows):
     """A SQLite file of chains: rows as (row number, id, depth)."""
     path.unlink(missing_ok=True)
     with closing(sqlite3.connect(path)) as database, database:
+        database.execute("PRAGMA page_size = 512")  # so that there are many
         database.execute(
             f"CREATE TABLE CUDA_CALLCHAINS ({', '.join(f'{name} INTEGER' for name in COLUMNS.split(', '))})"
         )
@@ -59,50 +59,31 @@ chains = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 12)), min_size=1, 
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(chains=chains, probes=st.integers(1, 40), data=st.data())
-def test_of_chains_in_order_all_frames_are_found(tmp_path, few_are_many, chains, probes, data):
+@given(chains=chains, every=st.integers(1, 9), data=st.data())
+def test_of_chains_in_order_all_frames_are_found(tmp_path, few_are_many, chains, every, data):
     ids = [sum(step for step, _ in chains[: at + 1]) for at in range(len(chains))]
     frames = [(number, depth) for number, (_, depths) in zip(ids, chains, strict=True) for depth in range(depths)]
     wanted = data.draw(st.sets(st.sampled_from(ids), min_size=1))
     path = table(tmp_path / "chains.sqlite", [(7 + at, *frame) for at, frame in enumerate(frames)])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_search, "PROBES", probes)
-        patch.setattr(row_search, "_FEW", 2)
-        patch.setattr(row_search, "_TOGETHER", 5)
-        patch.setattr(row_search, "_AT_ONCE", 3)
+        patch.setattr(page_search, "_EVERY", every)
+        patch.setattr(page_search, "_AT_ONCE", 3)
         assert looked_up(path, wanted) == sorted(frame for frame in frames if frame[0] in wanted)
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(chains=chains, data=st.data())
-def test_of_any_rows_all_frames_are_found_or_none(tmp_path, few_are_many, chains, data):
-    """Frames in any order, some of them missing, and with holes between the rows."""
-    frames = [(at, depth) for at, (_, depths) in enumerate(chains) for depth in range(depths)]
-    kept = data.draw(st.permutations(frames)) if data.draw(st.booleans()) else frames
-    kept = [frame for frame in kept if data.draw(st.integers(0, 30))] or kept
+def test_of_chains_in_any_order_all_frames_are_found_or_none(tmp_path, few_are_many, chains, data):
+    """Some frames are missing, and there are holes between the rows; but those of a chain are neighbours."""
+    order = data.draw(st.permutations(range(len(chains))) | st.just(range(len(chains))))
+    turn = data.draw(st.sampled_from([1, -1]))
+    frames = [(at, depth) for at in order for depth in range(chains[at][1])[::turn]]
+    kept = [frame for frame in frames if data.draw(st.integers(0, 30))] or frames
     steps = data.draw(st.lists(st.sampled_from([1, 1, 1, 5]), min_size=len(kept), max_size=len(kept)))
     numbers = [sum(steps[: at + 1]) for at in range(len(kept))]
     wanted = data.draw(st.sets(st.integers(0, len(chains)), min_size=1))
     path = table(tmp_path / "chains.sqlite", [(number, *frame) for number, frame in zip(numbers, kept, strict=True)])
     assert looked_up(path, wanted) in (None, sorted(frame for frame in kept if frame[0] in wanted))
-
-
-@given(
-    counts=st.lists(st.integers(0, 9), min_size=1, max_size=80).filter(any),
-    values=st.lists(st.integers(0, 90), min_size=1, max_size=30),
-    probes=st.integers(1, 40),
-)
-def test_places_of_many_values_are_those_of_each(counts, values, probes):
-    ids = [number for number, count in enumerate(counts) for _ in range(count)]
-    database = sqlite3.connect(":memory:")
-    database.execute("CREATE TABLE events (id INTEGER)")
-    database.executemany("INSERT INTO events VALUES (?)", [(number,) for number in ids])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_search, "PROBES", probes)
-        patch.setattr(row_search, "_FEW", 2)
-        patch.setattr(row_search, "_TOGETHER", 4)
-        found = row_search.Rows(database, "events", "id").places(sorted(values))
-    assert found == [1 + bisect_left(ids, value) for value in sorted(values)]
 
 
 def answers(path, **how):

@@ -26,8 +26,7 @@ def machine(monkeypatch):
     [
         (2, 8, ("800MB", 2)),
         (4, 8, ("800MB", 4)),
-        (16, 64, ("832MB", 8)),
-        (128, 512, ("832MB", 8)),  # more threads gain nothing
+        (128, 512, ("800MB", 8)),  # more threads gain nothing
         (16, 2, ("500MB", 8)),  # no more than a quarter of what there is
         (2, 1, ("256MB", 2)),  # and never less than any report needs
     ],
@@ -35,6 +34,15 @@ def machine(monkeypatch):
 def test_memory_follows_from_cores_and_from_what_there_is(cores, gb, settled, machine):
     machine(cores, gb)
     assert Limits().settled == settled
+
+
+def test_facts_of_a_copy_need_fewer_threads_than_a_scan(machine):
+    machine(16, 64)
+    assert Limits().of_copy.settled == ("800MB", 4)
+    assert Limits("4GB", 12).of_copy.settled == ("4GB", 12)
+    assert Limits().wider().of_copy.settled == ("3200MB", 2)
+    machine(2, 64)
+    assert Limits().of_copy.settled == ("800MB", 2)
 
 
 def test_what_the_user_says_holds(machine):
@@ -47,7 +55,7 @@ def test_what_the_user_says_holds(machine):
 def test_a_query_that_does_not_fit_is_given_more_once(machine):
     machine(16, 64)
     wider = Limits().wider()
-    assert wider.settled == ("3328MB", 2)
+    assert wider.settled == ("3200MB", 2)
     assert wider.wider() is None
     machine(16, 6)
     assert wider.settled == ("3000MB", 2)  # half of what there is
@@ -57,7 +65,7 @@ def test_small_files_need_one_thread(sample, tmp_path, machine):
     machine(8, 64)
     small = sample("churn")
     assert suited([small, small], None, None).settled[1] == 1
-    assert suited([small], None, 4).settled[1] == 4
+    assert suited([small], None, 3).settled[1] == 3
     big = tmp_path / "big.sqlite"
     with big.open("wb") as file:
         file.truncate(20_000_000)

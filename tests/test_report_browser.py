@@ -223,6 +223,7 @@ def test_the_timeline_is_zoomed_and_moved_and_names_appear_where_there_is_room(p
     moved = ticks(page)
     assert float(moved[0].split()[0].replace(",", "")) > float(near[0].split()[0].replace(",", ""))
     page.get_by_role("button", name="Run", exact=True).click()
+    drawn(page)
     assert "89." in page.locator(".where").text_content()
     page.locator(".timeline .gpu .crowd").first.click()
     assert ticks(page) != step

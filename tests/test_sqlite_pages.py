@@ -58,7 +58,7 @@ def test_any_numbers_are_those_that_sqlite_gives(data, page_size, batch, tmp_pat
     monkeypatch.setattr(sqlite_pages, "_BATCH", batch)
     cells = (
         NUMBERS,
-        st.none() | st.text(max_size=40) | st.binary(max_size=20) | st.floats(allow_nan=False),
+        st.none() | st.text(max_size=14) | st.binary(max_size=20) | st.floats(allow_nan=False),
         NUMBERS,
         NUMBERS,
     )

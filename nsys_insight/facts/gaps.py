@@ -143,7 +143,7 @@ class _Lookup:
     def _rows(self, table: str, spans: row_search.Spans) -> tuple[str, set[str]]:
         columns = self.source.columns[table] & _COLUMNS
         types = {name: kind for name, kind in raw.contract()[table].items() if name in columns}
-        return row_search.keep(self.connection, self.export.catalog, table, types, [spans]), columns
+        return row_search.keep(self.connection, self.export.catalog, table, types, spans), columns
 
     def _fill(self, table: str, statement: str, rows: Rows) -> None:
         self.connection.execute(f"DELETE FROM {table}")

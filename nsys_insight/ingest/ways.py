@@ -82,7 +82,7 @@ class Ways:
         if self._way != self._in_place or sum(file.stat().st_size for file in files) < _BIG:
             return False
         try:
-            self._made = cache.build_all(files, self.limits, lasting=self._use_cache is not False, part=part)
+            self._made = cache.build_all(files, self.limits.of_copy, lasting=self._use_cache is not False, part=part)
         except (OSError, UnicodeDecodeError, duckdb.Error):
             return False
         self._left.insert(0, self._from_cache)
@@ -117,7 +117,7 @@ class Ways:
             missing = [path for path, database in built.items() if database is None]
             # Without room for a copy, the file is read in place.
             with suppress(OSError):
-                built |= cache.build_all(missing, self.limits)
+                built |= cache.build_all(missing, self.limits.of_copy)
         if built and not any(built.values()):
             return None
         self.cached = [database for database in built.values() if database]
@@ -127,11 +127,10 @@ class Ways:
         return self._attach({})
 
     def _copied(self) -> Opened | None:
-        return self._attach(
-            cache.build_all(exports(self._files), self.limits, in_place=False, lasting=self._use_cache is not False)
-        )
+        files, lasting = exports(self._files), self._use_cache is not False
+        return self._attach(cache.build_all(files, self.limits.of_copy, in_place=False, lasting=lasting))
 
     def _attach(self, built: Mapping[Path, Path | None]) -> Opened | None:
-        connection = connect(self.limits)
+        connection = connect(self.limits.of_copy if built else self.limits)
         sources = attach(connection, self._files, built, self._ncu, lasting=self._use_cache is not False)
         return None if sources is None else (connection, sources)

@@ -7,7 +7,7 @@
 CREATE TABLE StringIds (id BIGINT, value VARCHAR);
 
 CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (
-    start BIGINT, "end" BIGINT, deviceId BIGINT, contextId BIGINT, greenContextId BIGINT, streamId BIGINT,
+    start BIGINT, "end" BIGINT, deviceId BIGINT, contextId BIGINT, streamId BIGINT,
     correlationId BIGINT, globalPid BIGINT, demangledName BIGINT, shortName BIGINT, mangledName BIGINT,
     launchType BIGINT, registersPerThread BIGINT,
     gridX BIGINT, gridY BIGINT, gridZ BIGINT, blockX BIGINT, blockY BIGINT, blockZ BIGINT,
@@ -40,10 +40,9 @@ CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (
     globalPid BIGINT, value BIGINT, bytes BIGINT, graphNodeId BIGINT, memKind BIGINT
 );
 
--- deprecatedSyncType exists from schema 3.17 on, where syncType counts differently: the view `syncs` reads both.
 CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (
     start BIGINT, "end" BIGINT, deviceId BIGINT, contextId BIGINT, streamId BIGINT, correlationId BIGINT,
-    globalPid BIGINT, deprecatedSyncType BIGINT, syncType BIGINT, eventId BIGINT, eventSyncId BIGINT
+    globalPid BIGINT, syncType BIGINT, eventId BIGINT
 );
 
 CREATE TABLE CUPTI_ACTIVITY_KIND_CUDA_EVENT (
@@ -68,7 +67,7 @@ CREATE TABLE CUDA_UM_GPU_PAGE_FAULT_EVENTS (
 );
 
 CREATE TABLE NVTX_EVENTS (
-    start BIGINT, "end" BIGINT, eventType BIGINT, rangeId BIGINT, text VARCHAR, globalTid BIGINT,
+    start BIGINT, "end" BIGINT, eventType BIGINT, text VARCHAR, globalTid BIGINT,
     endGlobalTid BIGINT, textId BIGINT, domainId BIGINT, binaryData BLOB
 );
 
@@ -108,7 +107,7 @@ CREATE TABLE ThreadNames (nameId BIGINT, globalTid BIGINT);
 
 CREATE TABLE TARGET_INFO_GPU (
     id BIGINT, name VARCHAR, busLocation VARCHAR, totalMemory BIGINT, memoryBandwidth BIGINT, clockRate BIGINT,
-    smCount BIGINT, l2CacheSize BIGINT, uuid VARCHAR, chipName VARCHAR, cuDevice BIGINT, threadsPerWarp BIGINT,
+    smCount BIGINT, l2CacheSize BIGINT, uuid VARCHAR, chipName VARCHAR, threadsPerWarp BIGINT,
     maxWarpsPerSm BIGINT, maxBlocksPerSm BIGINT, maxRegistersPerSm BIGINT, maxRegistersPerBlock BIGINT,
     maxShmemPerSm BIGINT, maxShmemPerBlock BIGINT, maxShmemPerBlockOptin BIGINT, maxThreadsPerBlock BIGINT,
     computeMajor BIGINT, computeMinor BIGINT
