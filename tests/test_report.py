@@ -37,6 +37,7 @@ from nsys_insight.page import agent, cards, content, drawn, file, html, icicle, 
 from nsys_insight.page import layer as layers
 from nsys_insight.page import strip as strips
 from nsys_insight.page import timeline as timelines
+from nsys_insight.page.asking import ask
 
 REPOSITORY = Path(__file__).parents[1]
 SAMPLES = sorted(path.stem for path in (REPOSITORY / "sample_traces").glob("*.sqlite"))
@@ -308,6 +309,19 @@ class TestTimeline:
         busy = data["busy"]
         (wall,) = trace.rows("SELECT duration_ns, (SELECT sum(busy_ns) FROM used_gpus) AS busy_ns FROM wall")
         assert sum(busy["pct"]) / 100 * busy["each"] == pytest.approx(wall.busy_ns, rel=0.02)
+
+    def test_the_size_of_a_window_is_how_many_operations_and_calls_reach_into_it(self, sample):
+        with nsys_insight.open(sample("churn")) as trace:
+            events = trace.rows(
+                "SELECT start_ns, end_ns FROM gpu_ops UNION ALL FROM (SELECT start_ns, end_ns FROM outer_api_calls)"
+            )
+            edges = sorted({at for event in events[::40] for at in (event.start_ns, event.end_ns, event.end_ns + 1)})
+            pairs = [(edges[0] - 9, edges[0] - 3), *zip(edges, edges[3:], strict=False), (edges[0], edges[-1] + 9)]
+            starts, ends = ([pair[at] for pair in pairs] for at in (0, 1))
+            found = {row.place: row.events for row in ask(trace, "window_sizes", AUTO, starts=starts, ends=ends)}
+        for place, (start, end) in enumerate(pairs):
+            assert found.get(place, 0) == sum(event.start_ns < end and event.end_ns > start for event in events)
+        assert len(found) < len(pairs)
 
     def test_of_a_long_run_what_is_odd_is_in_it(self, tmp_path, monkeypatch):
         monkeypatch.setattr(windows, "EVENTS", 60)

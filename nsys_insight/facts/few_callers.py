@@ -23,12 +23,12 @@ _FIRST = 10_000
 # A frame whose symbol is in doubt: where it is without a symbol in these chains, it may have one in others.
 _IN_DOUBT = """
     SELECT 1
-    FROM (
-        SELECT symbol FROM internal.chain_rows GROUP BY symbol, module HAVING bool_and(coalesce(unresolved, 0) <> 0)
-    ) AS c
+    FROM internal.chain_symbols AS c
     JOIN raw.StringIds AS s ON s.id = c.symbol
-    WHERE s.value NOT SIMILAR TO '0x[0-9a-fA-F]+|\\[.*\\]|' LIMIT 1"""
-_TABLES = ("chosen_calls", "chosen_chains", "chain_rows", "chain_names", "chain_frames", "chain_callers")
+    WHERE c.unresolved <> 0 AND s.value NOT SIMILAR TO '0x[0-9a-fA-F]+|\\[.*\\]|' LIMIT 1"""
+_TABLES = (
+    "chosen_calls", "chosen_chains", "chain_rows", "chain_symbols", "chain_names", "chain_frames", "chain_callers",
+)  # fmt: skip
 
 
 def fill(connection: duckdb.DuckDBPyConnection, source: Source, kind: str, prepare: Callable[[str], None]) -> None:
@@ -41,12 +41,13 @@ def fill(connection: duckdb.DuckDBPyConnection, source: Source, kind: str, prepa
         prepare: Creates the views that a statement names.
     """
     chosen, chained = query(f"facts/{kind}/chosen"), query("facts/few_callers/chained")
-    scanned, named = query("facts/few_callers/scanned"), query("facts/few_callers/named")
+    scanned, symbols, named = (query(f"facts/few_callers/{name}") for name in ("scanned", "symbols", "named"))
     found, of_all = (query(f"facts/few_callers/{name}").replace("few_", kind[:4]) for name in ("found", "of_all"))
-    for statement in (chosen, chained, scanned, named, found, _IN_DOUBT):
+    for statement in (chosen, chained, scanned, symbols, named, found, _IN_DOUBT):
         prepare(statement)
 
     def is_without_doubt() -> bool:
+        connection.execute(symbols)
         return connection.execute(_IN_DOUBT).fetchone() is None
 
     def name_any() -> bool:

@@ -1,7 +1,7 @@
--- Of the rows of chains in internal.chain_rows.
+-- Of the rows of chains in internal.chain_rows, whose symbols are in internal.chain_symbols.
 CREATE OR REPLACE TABLE internal.chain_names AS
 WITH chain_rows AS (
-    FROM internal.chain_rows
+    FROM internal.chain_symbols
 )
 FROM _numbered_frames('chain_rows');
 
