@@ -15,6 +15,7 @@ from nsys_insight.facts import file
 from nsys_insight.ingest import cache_entries, ways
 from nsys_insight.ingest.scope import WHOLE_TRACE
 from nsys_insight.session import connection, kept_answers
+from nsys_insight.session.ahead import Question
 from nsys_insight.sql.statements import split
 
 
@@ -149,7 +150,9 @@ def test_an_answer_by_other_definitions_is_not_used(sample, worked_out, monkeypa
 def test_an_answer_with_data_of_ncu_is_not_one_without(tmp_path):
     (tmp_path / "trace.ncu.duckdb").touch()
     keys = {
-        kept_answers.KeptAnswers(duckdb.connect(), _Facts(tmp_path), beside)._key("internal.answer_1", None, ["FROM a"])
+        kept_answers.KeptAnswers(duckdb.connect(), _Facts(tmp_path), beside)._key(
+            "internal.answer_1", Question("FROM a")
+        )
         for beside in (None, tmp_path / "trace.ncu.duckdb")
     }
     assert len(keys) == 2
@@ -157,15 +160,13 @@ def test_an_answer_with_data_of_ncu_is_not_one_without(tmp_path):
 
 def test_what_is_made_of_an_answer_is_known_by_that_answer(tmp_path):
     answers = kept_answers.KeptAnswers(duckdb.connect(), _Facts(tmp_path), None)
-    one, other = (answers._key(f"internal.answer_{number}", None, [f"SELECT {number}"]) for number in (1, 2))
-    made = [
-        answers._key(f"internal.answer_{number + 2}", None, [f"FROM internal.answer_{number}"]) for number in (1, 2)
-    ]
-    again = answers._key("internal.answer_5", None, ["SELECT 1"])
+    one, other = (answers._key(f"internal.answer_{number}", Question(f"SELECT {number}")) for number in (1, 2))
+    made = [answers._key(f"internal.answer_{at + 2}", Question(f"FROM internal.answer_{at}")) for at in (1, 2)]
+    again = answers._key("internal.answer_5", Question("SELECT 1"))
     assert again == one != other
     assert made[0] != made[1]
-    assert answers._key("internal.answer_6", None, ["FROM internal.answer_5"]) == made[0]
-    assert not answers._key("internal.answer_7", None, ["FROM internal.answer_99"])
+    assert answers._key("internal.answer_6", Question("FROM internal.answer_5")) == made[0]
+    assert not answers._key("internal.answer_7", Question("FROM internal.answer_99"))
 
 
 def test_a_long_answer_is_not_kept(sample, worked_out, monkeypatch):

@@ -100,6 +100,10 @@ def _diagnosed(trace: Session, steps: StepOptions, run: RunOfRanks | None = None
     def found_rows(sql: str) -> list[dict[str, Any]]:
         return trace.dicts(over_answers(sql, {report: answer.table for report, answer in answers.items()}), steps)
 
+    def ahead(*texts: str) -> None:
+        tables = {report: answer.table for report, answer in answers.items()}
+        trace.ahead((), [over_answers(sql, tables) for sql in texts], steps)
+
     def rows(sql: str) -> list[dict[str, Any]]:
         try:
             return found_rows(sql)
@@ -111,12 +115,14 @@ def _diagnosed(trace: Session, steps: StepOptions, run: RunOfRanks | None = None
             answers.update(anew)
             return found_rows(sql)
 
+    ahead(*headline.values(), *(bind(rule.when, rule.params) for rule in rules if rule.when))
     lost = bool(trace.dicts("FROM _unrecorded WHERE what = 'kernels'"))
     (found_steps,) = rows(headline["steps"])
     told_by = found_steps.pop("told_by")
     per = "trace" if not found_steps["steady_count"] else "step" if found_steps["tokens_per_step"] == 1 else "token"
     for_each = "in total" if per == "trace" else f"a {per}"
     asked = [rule for rule in rules if not rule.when or rows(bind(rule.when, rule.params))]
+    ahead(*(rule.statement(per=for_each) for rule in asked))
     found = [_finding(rule, row, trace, steps) for rule in asked for row in rows(rule.statement(per=for_each))]
     shares = tuple(Share(**row) for row in rows(headline["shares"]))
     unjudged = tuple(Unjudged(**row) for row in rows(headline["unjudged"]))
@@ -158,6 +164,7 @@ def _notes(trace: Session, answers: dict[str, Answer], *, nothing: bool) -> tupl
 def _answers(trace: Session, reports: set[str], steps: StepOptions) -> dict[str, Answer]:
     """Answer the reports, all on one connection: a file that is hard to read may take another one on the way."""
     packs = {report: library.pack_of(report) for report in sorted(reports)}
+    trace.ahead((pack, steps.taken_by(pack)) for pack in packs.values())
     answers: dict[str, Answer] = {}
     while missing := packs.keys() - answers.keys():
         for report in sorted(missing):

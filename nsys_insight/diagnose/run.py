@@ -30,6 +30,9 @@ class Chosen(NamedTuple):
 def of(trace: Session, steps: StepOptions) -> Chosen | None:
     """Look for the ranks of a run; None if there are none, or they share no collectives."""
     if len(trace.paths) == 1:
+        # What kernels are called is looked at first, as it stands: most programs have none of NCCL.
+        if not trace.dicts("SELECT 1 FROM strings WHERE contains(name, 'nccl') LIMIT 1"):
+            return None
         (named,) = trace.dicts("SELECT count(*) AS names FROM kernel_names WHERE provenance = 'NCCL'")
         if not named["names"] or not trace.dicts(query("internal/diagnose/several_ranks"))[0]["has_ranks"]:
             return None

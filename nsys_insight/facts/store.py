@@ -6,10 +6,12 @@ for each that one statement finds, and a folder for each kind that takes more, w
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING
+from threading import Lock, RLock, local
+from typing import TYPE_CHECKING, Any
 
 from nsys_insight import progress
 from nsys_insight.facts.file import definitions
@@ -21,7 +23,7 @@ from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.paths import query
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
     import duckdb
@@ -88,6 +90,9 @@ _WORDS = {
     "rank_numbers": "ranks",
     "ranks": "who is late",
 }
+# Kinds that keep what is between their statements in tables of another one: only one thread at a time finds these.
+_ROOM = {"phases": "steps", "gap_callers": "few_callers"}
+_CREATING = Lock()
 _KIND_OF = {table: kind for kind, tables in _KINDS.items() for table in tables}
 
 
@@ -101,11 +106,12 @@ def create_schemas(connection: duckdb.DuckDBPyConnection, *names: str) -> None:
 
 def create_tables(connection: duckdb.DuckDBPyConnection, names: AbstractSet[str]) -> None:
     """Create tables of facts that are not there yet, without rows, for the views that show them."""
-    for kind, tables in _KINDS.items():
-        if names & tables:
-            connection.execute(query(f"facts/{kind}/tables"))
-    for name in names & fact_tables().keys():
-        connection.execute(fact_tables()[name].create)
+    with _CREATING:
+        for kind, tables in _KINDS.items():
+            if names & tables:
+                connection.execute(query(f"facts/{kind}/tables"))
+        for name in names & fact_tables().keys():
+            connection.execute(fact_tables()[name].create)
 
 
 def every_table() -> AbstractSet[str]:
@@ -125,6 +131,13 @@ def tables_of_run() -> AbstractSet[str]:
 
 def _tables_of(kind: str) -> AbstractSet[str]:
     return _KINDS.get(kind, frozenset({kind}))
+
+
+class _Mine(local):
+    """What each thread finds facts over, and which it is finding."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self.connection, self.under_way = connection, set[str]()
 
 
 class Facts:
@@ -151,7 +164,9 @@ class Facts:
         of_run: Stored | None = None,
     ) -> None:
         """Nothing has been found but what was kept."""
-        self._connection, self._sources, self._scopes, self._create_views = connection, sources, scopes, prepare
+        self._main, self._sources, self._scopes, self._create_views = connection, sources, scopes, prepare
+        self._mine = _Mine(connection)
+        self._locks: dict[str, Any] = {}
         self._labels, self._of_run = labels, of_run
         self._kept = set(kept)
         kinds = {_KIND_OF.get(table, table) for table in kept}
@@ -159,7 +174,10 @@ class Facts:
             (kind, part): self._said(kind, NOTHING_SAID)
             for kind in kinds if _tables_of(kind) <= kept for part in self._parts_of(kind)
         }  # fmt: skip
-        self._under_way: set[str] = set()
+
+    @property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        return self._mine.connection
 
     def to_find(
         self, queries: Sequence[str], options: FactOptions, parts: Sequence[str] | None = None
@@ -168,7 +186,7 @@ class Facts:
 
         `parts` are the catalogs of the traces that are meant; None is all.
         """
-        wanted = frozenset[str]().union(*map(views.facts_read, queries)) - self._under_way
+        wanted = frozenset[str]().union(*map(views.facts_read, queries)) - self._mine.under_way
         kinds = sorted({_KIND_OF.get(name, name) for name in wanted})
         missing = {
             kind: [
@@ -179,6 +197,21 @@ class Facts:
         }  # fmt: skip
         return {kind: where for kind, where in missing.items() if where}
 
+    @contextmanager
+    def over(self, connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+        """Find facts over another connection to the same database, in this thread and within the block."""
+        self._mine.connection = connection
+        try:
+            yield
+        finally:
+            self._mine.connection = self._main
+
+    def said_of(self, queries: Sequence[str], options: FactOptions) -> set[object]:
+        """What the user says that facts depend on which these queries read, or that have been found."""
+        read = frozenset[str]().union(*map(views.facts_read, queries))
+        said = {self._said(_KIND_OF.get(name, name), options) for name in read}
+        return (said | set(self._found.values())) - {None}
+
     def find(self, queries: Sequence[str], options: FactOptions, parts: Sequence[str] | None = None) -> None:
         """Find the facts that the queries read, in all traces or in those whose catalogs are `parts`.
 
@@ -187,11 +220,12 @@ class Facts:
         """
         for kind in self.to_find(queries, options, parts):
             said = self._said(kind, options)
-            # Another of them may have needed it.
-            where = [part for part in self._parts_of(kind, parts) if self._found.get((kind, part), _NEVER) != said]
-            if where:
-                self._find(kind, options, where)
-                self._found |= dict.fromkeys(((kind, part) for part in where), said)
+            with self._locks.setdefault(_ROOM.get(kind, kind), RLock()):
+                # Another of them may have needed it, or another thread.
+                where = [part for part in self._parts_of(kind, parts) if self._found.get((kind, part), _NEVER) != said]
+                if where:
+                    self._find(kind, options, where)
+                    self._found |= dict.fromkeys(((kind, part) for part in where), said)
 
     @property
     def to_keep(self) -> AbstractSet[str]:
@@ -211,7 +245,7 @@ class Facts:
     def _find(self, kind: str, options: FactOptions, parts: Sequence[str]) -> None:
         """Find a kind of facts anew, and before it those that it is found in."""
         tables = _tables_of(kind)
-        self._under_way |= tables
+        self._mine.under_way |= tables
         for table in self._kept & tables:
             self._connection.execute(f"DROP VIEW facts.{table}")
         self._kept -= tables
@@ -224,7 +258,7 @@ class Facts:
                 if left := [part for part in parts if not self._is_stored(kind, options, part)]:
                     self._fill(kind, options, left)
         finally:
-            self._under_way -= tables
+            self._mine.under_way -= tables
 
     def _is_stored(self, kind: str, options: FactOptions, part: str) -> bool:
         """Tell whether facts of a kind were stored, and are those that are asked for; they are then taken."""

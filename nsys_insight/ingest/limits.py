@@ -58,8 +58,12 @@ class Limits:
 
 def suited(files: Sequence[Path], memory: str | None, threads: int | None) -> Limits:
     """The user's limits, and one thread for files so small that more gain nothing."""
-    small = all(file.is_file() for file in files) and sum(file.stat().st_size for file in files) < _SMALL
-    return Limits(memory, threads or (1 if small else None))
+    return Limits(memory, threads or (1 if are_small(files) else None))
+
+
+def are_small(files: Sequence[Path]) -> bool:
+    """Whether questions about files are nearly all planning."""
+    return all(file.is_file() for file in files) and sum(file.stat().st_size for file in files) < _SMALL
 
 
 def _cores() -> int:

@@ -148,25 +148,29 @@ def read_by(names: Names, source: Source) -> list[str]:
     return [*tables, *(["wall"] if "wall" in of_raw else []), *(["on_line"] if names.functions & gpus.LINE else [])]
 
 
-def create_relations(
+def create_relations(  # noqa: PLR0913 - what relations are made of
     connection: duckdb.DuckDBPyConnection,
     source: Source,
     scope: Scope,
     names: Collection[str],
     *,
     for_now: bool = False,
+    held: bool = False,
 ) -> None:
     """Make relations of the contract in the schema `raw`: each has its columns, and the rows in scope.
 
     The schema `whole` holds what explains why a GPU was idle, whatever part of it the scope is about. To create all
     takes a tenth of the time in which a small trace is answered: a session makes those that are read. What is there
-    `for_now`, until a scope takes its place, is not read beforehand.
+    `for_now`, until a scope takes its place, is not read beforehand. With `held`, rows of the whole trace are read now.
     """
     statements = []
     for name in {*contract(), *narrow()} & set(names):
         table = _table_of(name)
         columns = source.columns.get(table, set())
         rows = f"FROM {source.narrow.get(name) or _relation(connection, source, table)}" if columns else "WHERE false"
+        if held:
+            statements += _held(name, columns, rows, source.screen)
+            continue
         statements.append(_raw_view("raw", name, columns, rows, scope, source.screen))
         if table in WHOLE:
             statements.append(_whole_view(name, columns, rows, scope, source.screen))
@@ -223,6 +227,14 @@ def _table_of(name: str) -> str:
 
 def _whole_view(name: str, columns: set[str], rows: str, scope: Scope, screen: Screen) -> str:
     return _raw_view("whole", name, columns, rows, Scope(device=scope.device), screen)
+
+
+def _held(name: str, columns: set[str], rows: str, screen: Screen) -> list[str]:
+    """SQL that reads a relation into a table, and shows it."""
+    table = f"held.{identifier(name)}"
+    read = _raw_view("held", name, columns, rows, WHOLE_TRACE, screen).replace(" VIEW ", " TABLE ", 1)
+    shown = [schema for schema in ("raw", "whole") if schema == "raw" or _table_of(name) in WHOLE]
+    return [read, *(f"CREATE OR REPLACE VIEW {schema}.{identifier(name)} AS FROM {table}" for schema in shown)]
 
 
 def _raw_view(  # noqa: PLR0913, PLR0917 - what a relation is made of

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.page import looks
-from nsys_insight.page.asking import ask
+from nsys_insight.page.asking import ask, ask_each
 from nsys_insight.text.cells import printable
 from nsys_insight.text.kernel_names import fit_all, readable_all
 from nsys_insight.text.quantities import value
@@ -51,19 +51,20 @@ def cards(trace: Session, steps: StepOptions, window: Window, answers: Mapping[s
     if not kernels:
         return {}
     names = [row.name_id for row in kernels if row.name_id is not None]
-    durations = ask(
-        trace, "card_durations", steps, names=names, bins=BINS,
-        shortest=[row.min_ns for row in kernels if row.name_id is not None],
-        longest=[row.max_ns for row in kernels if row.name_id is not None],
-    )  # fmt: skip
-    paces = _by_name(ask(trace, "card_steps", steps, names=names, most=COLUMNS))
-    shapes = _by_name(ask(trace, "card_shapes", steps, names=names, most=ROWS))
     has_chains = bool(trace.rows("SELECT 1 AS one FROM call_frames WHERE \"of\" = 'api' LIMIT 1"))
-    callers = ask(
-        trace, "card_callers" if has_chains else "card_ranges", steps,
-        names=names, from_ns=window.start_ns, to_ns=window.end_ns, most=ROWS,
-    )  # fmt: skip
-    places, bins = _by_name(callers), _by_name(durations)
+    found = ask_each(trace, steps, {
+        "card_durations": {
+            "names": names, "bins": BINS,
+            "shortest": [row.min_ns for row in kernels if row.name_id is not None],
+            "longest": [row.max_ns for row in kernels if row.name_id is not None],
+        },
+        "card_steps": {"names": names, "most": COLUMNS},
+        "card_shapes": {"names": names, "most": ROWS},
+        "card_callers" if has_chains else "card_ranges": {
+            "names": names, "from_ns": window.start_ns, "to_ns": window.end_ns, "most": ROWS
+        },
+    })  # fmt: skip
+    bins, paces, shapes, places = map(_by_name, found)
     clear = readable_all({row.name for row in kernels})
     short = fit_all(clear.values(), _NAME)
     bounds = {

@@ -110,10 +110,10 @@ def gather(trace: Session, steps: StepOptions, sizes: dict[str, Any] | None = No
     said = diagnosis.run
     run = ranks(trace, steps, said.sentence, said.notes) if said else None
     trace = one_of(trace, diagnosis)
-    reports = {}
-    for pack in (pack for packs in by_topic().values() for pack in packs if pack.page):
-        options = sizes or {} if pack.name == "roofline" else steps.taken_by(pack)
-        reports[pack.name] = _report(trace, pack, options, diagnosis.answers.get(pack.name))
+    packs = [pack for packs in by_topic().values() for pack in packs if pack.page]
+    options = {pack.name: sizes or {} if pack.name == "roofline" else steps.taken_by(pack) for pack in packs}
+    trace.ahead((pack, options[pack.name]) for pack in packs if pack.name not in diagnosis.answers)
+    reports = {pack.name: _report(trace, pack, options[pack.name], diagnosis.answers.get(pack.name)) for pack in packs}
     return Content(
         path=str(trace.path),
         file=trace.path.name,

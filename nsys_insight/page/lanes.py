@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight.page import looks
-from nsys_insight.page.asking import ask
+from nsys_insight.page.asking import ask_each
 from nsys_insight.text.cells import printable
 from nsys_insight.text.kernel_names import fit, readable
 from nsys_insight.text.quantities import value
@@ -77,13 +77,14 @@ def read(trace: Session, steps: StepOptions, windows: Sequence[Window], most: Mo
     """Read windows that do not overlap, in order; of a single one that holds too much, the beginning."""
     cut, kept = [], list(windows)
 
-    def within(name: str, **limits: int) -> list[Any]:
+    def within(**limits: dict[str, int]) -> list[list[Any]]:
         starts, ends = ([window[at] for window in kept] for at in (0, 1))
-        found = ask(trace, name, steps, starts=starts, ends=ends, **limits)
+        asked = {name: {"starts": starts, "ends": ends, **values} for name, values in limits.items()}
+        found = ask_each(trace, steps, asked)
         # What reaches over several windows is found in each of them.
-        return list(dict.fromkeys(found)) if len(kept) > 1 else found
+        return [list(dict.fromkeys(rows)) for rows in found] if len(kept) > 1 else found
 
-    operations = within("operations", most=most.operations)
+    (operations,) = within(operations={"most": most.operations})
     if len(operations) > most.operations and operations[most.operations].start_ns > kept[0].start_ns:
         whole, to_ns = kept[0], operations[most.operations].start_ns
         kept = [Window(whole.start_ns, to_ns)]
@@ -92,11 +93,11 @@ def read(trace: Session, steps: StepOptions, windows: Sequence[Window], most: Mo
             f"the first {value('a_ns', to_ns - whole.start_ns)} of {value('a_ns', whole.end_ns - whole.start_ns)},"
             f" {most.operations:,} operations"
         )
-    calls = within("calls", most=most.calls)
+    calls, ranges, gaps = within(
+        calls={"most": most.calls}, ranges={"most": most.ranges, "deepest": most.deepest}, gaps={}
+    )
     if len(calls) > most.calls:
         cut.append(f"the {most.calls:,} longest calls")
-    ranges = within("ranges", most=most.ranges, deepest=most.deepest)
-    gaps = within("gaps")
     host, threads = _host(ranges[: most.ranges], calls[: most.calls])
     device, streams = _device(operations)
     idle, hidden, causes = _idle(gaps, most.gaps)

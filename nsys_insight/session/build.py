@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from nsys_insight.facts import store
@@ -51,6 +52,8 @@ class Model:
         self._connection, self.source, self._catalog = connection, source, catalog
         self._relations: set[str] = set()
         self._views: set[str] = set()
+        self._lock = Lock()
+        self._holds = False
         with inside(connection, catalog):
             raw.begin(connection, source)
             _create_frame(connection)
@@ -94,9 +97,18 @@ class Model:
             raw.create_relations(connection, self.source, WHOLE_TRACE, self._relations, for_now=True)
             describe(connection)
 
+    def hold(self) -> None:
+        """Hold in memory the rows of relations that are made from now on, of a whole trace scanned in place.
+
+        To plan a scan of an export takes longer than to scan a small one.
+        """
+        self._holds = self.source.export is not None
+        if self._holds:
+            self._connection.execute("CREATE SCHEMA IF NOT EXISTS held")
+
     def create(self, sql: str, *, comments: bool = False) -> None:
         """Create the views that a statement names, and the relations that it and they read."""
-        with inside(self._connection, self._catalog):
+        with self._lock, inside(self._connection, self._catalog):
             wanted = views.needed(sql)
             if self._catalog:
                 wanted = [view for view in wanted if not view.is_of_run]
@@ -117,7 +129,7 @@ class Model:
 
     def _create_relations(self, names: Iterable[str]) -> None:
         new = set(names) - self._relations
-        raw.create_relations(self._connection, self.source, WHOLE_TRACE, new)
+        raw.create_relations(self._connection, self.source, WHOLE_TRACE, new, held=self._holds)
         self._relations |= new
 
 

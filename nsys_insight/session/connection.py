@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import count
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
-from nsys_insight.errors import MetLateError, QueryError
+from nsys_insight.errors import InsightError, MetLateError, QueryError
 from nsys_insight.facts.store import NOTHING_SAID
 from nsys_insight.ingest.several import catalogs, inside
 from nsys_insight.model import views
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.session import sandbox
+from nsys_insight.session.ahead import Ahead, Question
 from nsys_insight.session.answer import HAS_ZONE, store, without_zone
 from nsys_insight.session.open_files import OpenFiles
 from nsys_insight.sql.quoting import identifier, literal
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import duckdb
+    from duckdb import DuckDBPyConnection
 
-    from nsys_insight.errors import InsightError
     from nsys_insight.facts.store import FactOptions
     from nsys_insight.ingest.cache import Part
     from nsys_insight.ingest.files import File
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Table = tuple[str, "Columns"]  # a result's name, and its columns
+Found = tuple[Table, list[list[str]]]  # an answer, and the sentences of each of its notes
 
 
 class Connection:
@@ -58,6 +61,7 @@ class Connection:
         self._files = OpenFiles(files, scope, limits, use_cache=use_cache, ncu=ncu, parts=parts, steps=steps, note=note)
         self._bounded = sandbox.Runner(timeout_s)
         self._numbers = count(1)
+        self._ahead: Ahead[Found] = Ahead()
         self._is_ready = False
 
     @property
@@ -82,6 +86,7 @@ class Connection:
     def interrupt(self) -> None:
         """Stop what runs."""
         self.duckdb.interrupt()
+        self._ahead.interrupt()
 
     def table(self, query: str, options: FactOptions = NOTHING_SAID, *, line: int = 0, ours: bool = False) -> Table:
         """Run a query over the model's views; return its result's table, with its columns' names and types.
@@ -95,22 +100,50 @@ class Connection:
             TraceError: The file cannot be read.
         """
         # The query begins on the second line of what DuckDB sees.
-        answer, _ = self._stored(query, (), options, line - 1, ours=ours)
+        answer, _ = self._stored(Question(query, (), options), line - 1, ours=ours)
         return answer
 
-    def report(
-        self, query: str, notes: Sequence[str], options: FactOptions, *, ours: bool
-    ) -> tuple[Table, list[list[str]]]:
+    def report(self, asked: Question, *, ours: bool) -> Found:
         """Run a report's query as `table` does, and its notes: queries for sentences, over views and its `answer`.
 
         Raises:
             As `table`.
         """
-        return self._stored(query, notes, options, -1, ours=ours)
+        return self._stored(asked, -1, ours=ours)
 
-    def report_of_each(
-        self, query: str, notes: Sequence[str], options: FactOptions, *, ours: bool, ranks: Mapping[str, int]
-    ) -> tuple[Table, list[list[str]]]:
+    def ahead(self, questions: Sequence[Question]) -> None:
+        """Work out answers to questions of ours that will be asked, several at a time.
+
+        What fails is left to be worked out when it is asked for.
+        """
+        import sqlite3
+
+        import duckdb
+
+        if len(questions) < 2 or not self._files.serve_several or self._bounded.seconds is not None:
+            return
+        for statement in (statement for asked in questions for statement in asked.statements):
+            sandbox.check(statement)
+        with suppress(duckdb.Error, sqlite3.Error, UnicodeDecodeError, InsightError):
+            self._bounded(self, lambda: self._ahead.work(self.duckdb, self._alike(questions), self._worked))
+
+    def _alike(self, questions: Sequence[Question]) -> list[Question]:
+        """The questions that need facts found as the first ones do: found otherwise, they would take their place."""
+        alike, said = list[Question](), set[object]()
+        for asked in questions:
+            if len(also := said | self._files.said_of(asked)) <= 1:
+                alike.append(asked)
+                said = also
+        return alike
+
+    def _worked(self, connection: DuckDBPyConnection, asked: Question) -> Found:
+        """Answer a question of ours over a connection beside others."""
+        name = f"internal.answer_{next(self._numbers)}"
+        self._files.prepare_over(connection, asked)
+        columns, said = _answered(connection, name, asked)
+        return (name, columns), said
+
+    def report_of_each(self, asked: Question, *, ours: bool, ranks: Mapping[str, int]) -> Found:
         """Run a report as `report` does, of each of several traces by itself.
 
         Rows come by their place: the first ones of all traces, then the second ones. What all say alike is noted once.
@@ -119,19 +152,20 @@ class Connection:
         Raises:
             As `table`.
         """
+        query, notes, options = asked
         name = f"memory.internal.answer_{next(self._numbers)}"
         labels = self.labels
         beside = {"trace": "VARCHAR"} | ({"rank": "BIGINT"} if ranks else {})
 
-        def run() -> tuple[Table, list[list[str]]]:
-            self._make_ready((query, *notes), options, each=True, ours=ours)
+        def run() -> Found:
+            self._make_ready(asked.statements, options, each=True, ours=ours)
             columns: Columns = []
             said: list[dict[str, list[str]]] = [{} for _ in notes]
             for number, (part, label) in enumerate(zip(catalogs(len(labels)), labels, strict=True)):
                 with inside(self.duckdb, part):
                     columns = store(self.duckdb, f"{name}_{number}", query)
                     for texts, note in zip(said, notes, strict=True):
-                        for (text,) in self._noted(note, f"{name}_{number}"):
+                        for (text,) in _noted(self.duckdb, note, f"{name}_{number}"):
                             texts.setdefault(text, []).append(label)
             pieces = " UNION ALL BY NAME ".join(
                 f"SELECT {number} AS piece_, {literal(label)} AS trace"
@@ -146,43 +180,31 @@ class Connection:
                 self.duckdb.execute(f"DROP TABLE {name}_{number}")
             return (name, [*beside.items(), *columns]), [_of_which(texts, labels) for texts in said]
 
-        return self._run(run, -1, query, *notes, ours=ours)
+        return self._run(run, -1, *asked.statements, ours=ours)
 
-    def _stored(
-        self, query: str, notes: Sequence[str], options: FactOptions, line: int, *, ours: bool
-    ) -> tuple[Table, list[list[str]]]:
-        """Run a query and its notes, or take their answer from where those of ours are kept."""
+    def _stored(self, asked: Question, line: int, *, ours: bool) -> Found:
+        """Run a query and its notes, or take their answer if it was worked out or is kept, as those of ours may be."""
+        if ours and not self._files.definitions and (found := self._ahead.take(asked, self.duckdb)):
+            self._files.check()
+            return found
         name = f"internal.answer_{next(self._numbers)}"
 
         def run() -> Stored:
             answers = self._answers_of(ours=ours)
-            if answers and (kept := answers.take(name, options, query, *notes)):
+            if answers and (kept := answers.take(name, asked)):
                 return kept
             began = perf_counter()
-            self._make_ready((query, *notes), options, ours=ours)
-            columns = store(self.duckdb, name, query)
-            said = [[text for (text,) in self._noted(note, name) if text] for note in notes]
+            self._make_ready(asked.statements, asked.options, ours=ours)
+            columns, said = _answered(self.duckdb, name, asked)
             if answers := self._answers_of(ours=ours):  # others, if the files were opened anew
-                answers.add(perf_counter() - began, said, name, options, query, *notes)
+                answers.add(name, asked, said, perf_counter() - began)
             return columns, said
 
-        columns, said = self._run(run, line, query, *notes, ours=ours)
+        columns, said = self._run(run, line, *asked.statements, ours=ours)
         return (name, columns), said
 
     def _answers_of(self, *, ours: bool) -> KeptAnswers | None:
         return self._files.answers if ours and not self._files.definitions else None
-
-    def _noted(self, note: str, answer: str) -> list[tuple[str]]:
-        import duckdb
-
-        try:
-            rows: list[tuple[str]] = self.duckdb.execute(
-                f"WITH answer AS (FROM {answer}) SELECT * FROM ({note})"
-            ).fetchall()
-        except (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException) as error:
-            what = str(error).partition("\n")[0]
-            raise QueryError(f"a note of the report failed: {what}", "nsys-insight packs check FILE") from None
-        return rows
 
     def stream(self, query: str, size: int, *, line: int = 0) -> tuple[Columns, Iterator[Batch]]:
         """Run a query and give its columns, and its rows in pieces of `size` while it still runs.
@@ -305,6 +327,23 @@ class Connection:
     def close(self) -> None:
         """Close the connection; what was found about a big trace stays in the cache folder."""
         self._files.close()
+
+
+def _answered(connection: duckdb.DuckDBPyConnection, name: str, asked: Question) -> Stored:
+    """Put the answer to a question, for which all is ready, into a table."""
+    columns = store(connection, name, asked.query)
+    return columns, [[text for (text,) in _noted(connection, note, name) if text] for note in asked.notes]
+
+
+def _noted(connection: duckdb.DuckDBPyConnection, note: str, answer: str) -> list[tuple[str]]:
+    import duckdb
+
+    try:
+        rows: list[tuple[str]] = connection.execute(f"WITH answer AS (FROM {answer}) SELECT * FROM ({note})").fetchall()
+    except (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException) as error:
+        what = str(error).partition("\n")[0]
+        raise QueryError(f"a note of the report failed: {what}", "nsys-insight packs check FILE") from None
+    return rows
 
 
 def _of_which(said: dict[str, list[str]], labels: Sequence[str]) -> list[str]:

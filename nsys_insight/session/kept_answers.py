@@ -11,12 +11,12 @@ from nsys_insight.ingest import cache_entries, cache_folder
 from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     import duckdb
 
     from nsys_insight.facts.file import FactsFile
+    from nsys_insight.session.ahead import Question
     from nsys_insight.session.answer import Columns
 
     # The columns of an answer, and the sentences of each note.
@@ -63,11 +63,11 @@ class KeptAnswers:
                 connection.execute(f"ATTACH {literal(str(self._entry))} AS kept_answers (READ_ONLY)")
                 self._there = {key for (key,) in connection.execute("SELECT key FROM kept_answers.said").fetchall()}
 
-    def take(self, table: str, options: object, *queries: str) -> Stored | None:
-        """Show as `table` the answer of queries that is kept, and return what is known of it; None if there is none."""
+    def take(self, table: str, asked: Question) -> Stored | None:
+        """Show as `table` the answer to a question that is kept; return what is known of it, None if there is none."""
         import duckdb
 
-        key = self._key(table, options, queries)
+        key = self._key(table, asked)
         if key not in self._there:
             return None
         try:
@@ -79,18 +79,19 @@ class KeptAnswers:
             self._there.clear()
             return None
 
-    def add(self, seconds: float, said: list[list[str]], table: str, options: object, *queries: str) -> None:
-        """Note what is said of an answer in `table` to queries, and in how many seconds it was worked out."""
-        if key := self._key(table, options, queries):
+    def add(self, table: str, asked: Question, said: list[list[str]], seconds: float) -> None:
+        """Note that `table` has the answer to a question, what is said of it, and how long it took to work out."""
+        if key := self._key(table, asked):
             self._new[key] = _New(table, said, seconds)
 
-    def _key(self, table: str, options: object, queries: Iterable[str]) -> str:
+    def _key(self, table: str, asked: Question) -> str:
         """Give the key of the answer that will be `table`; none where it is made of one that has none."""
         try:
-            texts = [_ANSWER.sub(lambda other: self._keys[other[0]], text) for text in queries]
+            texts = [_ANSWER.sub(lambda other: self._keys[other[0]], text) for text in asked.statements]
         except KeyError:
             return ""
-        key = cache_folder.digest(self._beside, repr(options), *(text.encode(errors="surrogatepass") for text in texts))
+        encoded = (text.encode(errors="surrogatepass") for text in texts)
+        key = cache_folder.digest(self._beside, repr(asked.options), *encoded)
         self._keys[table] = key
         return key
 

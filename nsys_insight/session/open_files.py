@@ -9,6 +9,7 @@ from nsys_insight.facts.store import NOTHING_SAID, Facts, create_schemas
 from nsys_insight.ingest import bad_rows, database, facts_folder, raw
 from nsys_insight.ingest.attach import parquet_files
 from nsys_insight.ingest.identify import Kind
+from nsys_insight.ingest.limits import are_small
 from nsys_insight.ingest.scope import WHOLE_TRACE
 from nsys_insight.ingest.several import catalogs
 from nsys_insight.ingest.waiting import left_running
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from nsys_insight.ingest.scope import Scope
     from nsys_insight.ingest.source import Source
     from nsys_insight.packs.step_options import StepOptions
+    from nsys_insight.session.ahead import Question
     from nsys_insight.session.several import RankNumber
 
 
@@ -127,9 +129,11 @@ class OpenFiles:
                 return
 
     def load(self, part: Part = "lean") -> None:
-        """Read a part of big exports into DuckDB first, where much is asked of all their rows."""
+        """Read a part of big exports into DuckDB first, or small ones as they are read, where much is asked."""
         if not self._as_exported and self._ways.copy(part):
             self.open()
+        elif self._is_small and self.scope == WHOLE_TRACE and len(self._parts) == 1 and not self._as_exported:
+            self._models[0].hold()
 
     def prepare(self, sql: str, options: FactOptions, *, each: bool = False, ours: bool = False) -> None:
         """Make ready what a query reads: facts, then the views that show them; with `each`, those of each trace.
@@ -170,6 +174,30 @@ class OpenFiles:
             if "steps" in missing or ("idle" in missing and self._ways.is_long):
                 self.load("few")
             self._facts.find(queries, options)
+
+    @property
+    def serve_several(self) -> bool:
+        """Whether several connections may answer questions of ours at once: about a small trace by itself.
+
+        Of a big one, they would take ten times as long: it does not fit in memory twice; and there are facts about it
+        for which raw relations hold a part of their rows for a while.
+        """
+        return self._is_small and len(self._parts) == 1 and not self.definitions
+
+    @property
+    def _is_small(self) -> bool:
+        return are_small([file.path for file in self.files]) and self._ways.big_export is None
+
+    def said_of(self, asked: Question) -> set[object]:
+        """What the user says that facts depend on which a question reads, or that have been found."""
+        return self._facts.said_of(asked.statements, asked.options)
+
+    def prepare_over(self, connection: duckdb.DuckDBPyConnection, asked: Question) -> None:
+        """Make ready what a question of ours reads over another connection, while others do so for theirs."""
+        with self._facts.over(connection):
+            self._facts.find(asked.statements, asked.options)
+        for statement in asked.statements:
+            self._create_model(statement)
 
     def _show_as_exported(self) -> None:
         """Give the tables of the schema `raw` with all that the files have; a cached copy holds only what is read."""

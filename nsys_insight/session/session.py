@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from nsys_insight import progress
-from nsys_insight.errors import UsageError
+from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.facts.store import FactOptions
 from nsys_insight.ingest import cache_folder, extents
 from nsys_insight.ingest.files import File, labels_of
@@ -18,6 +19,7 @@ from nsys_insight.ingest.scope import WHOLE_TRACE, Scope
 from nsys_insight.model import views
 from nsys_insight.packs import added, library, step_options
 from nsys_insight.packs.step_options import AUTO, StepOptions
+from nsys_insight.session.ahead import Question
 from nsys_insight.session.answer import Answer, Column
 from nsys_insight.session.connection import Connection
 from nsys_insight.session.running_answer import RunningAnswer
@@ -29,7 +31,7 @@ from nsys_insight.sql.rows import named
 from nsys_insight.sql.statements import Statement, one_query
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from nsys_insight.packs.pack import Pack
     from nsys_insight.session.answer import Columns
@@ -44,6 +46,14 @@ _OF_SCOPE = "SELECT sentence FROM _left_out WHERE EXISTS (FROM answer)"
 _UNRECORDED = "SELECT sentence FROM _unrecorded"
 # Kernels are what they are, whatever called them and whatever was copied besides.
 _OF_KERNELS = f"{_UNRECORDED} WHERE what = 'kernels' AND NOT EXISTS (FROM answer)"
+
+
+class _Asked(NamedTuple):
+    """A report as a question, with the names of its notes and the values of its parameters."""
+
+    question: Question
+    notes: list[str]
+    values: dict[str, Any]
 
 
 class Session:
@@ -178,42 +188,63 @@ class Session:
                 raise UsageError(f"{pack.name} cannot be summed over ranks", "a row for each: --ranks each")
             if len(self.labels) == 1:
                 return self.by_rank().answer(pack, ranks=ranks, **params)
-        given = {name: params.pop(name) for name in step_options.params_of(pack.sql) if name in params}
-        statement, values = pack.statement(params)
-        self._say_which_ncu(statement)
-        options = FactOptions(self._checked(given), values.get("min_gap_ns"))
+        asked = self._asked(pack, params)
+        self._say_which_ncu(asked.question.query)
+        ours = bool(pack.topic)
         with progress.at(f"answering {pack.name}"):
-            asked = pack.notes | ({SCOPE_NOTE: _OF_SCOPE} if self._scope.ranges is not None else {})
-            if pack.topic and not is_of_run(pack):
-                asked |= {UNRECORDED_NOTE: _OF_KERNELS if pack.topic == "kernels" else _UNRECORDED}
-            queries = [bind(chosen(note, values), values) for note in asked.values()]
-            ours = bool(pack.topic)
             means = dict(pack.columns)
             if len(self.labels) == 1 or is_of_run(pack):
-                (table, columns), said = self._connection.report(statement, queries, options, ours=ours)
+                (table, columns), said = self._connection.report(asked.question, ours=ours)
             else:
                 numbers, is_run = self._numbers()
-                (table, columns), said = self._connection.report_of_each(
-                    statement, queries, options, ours=ours, ranks=numbers
-                )
+                (table, columns), said = self._connection.report_of_each(asked.question, ours=ours, ranks=numbers)
                 means |= _BESIDE
                 if pack.ranks and (ranks == "sum" or (ranks is None and is_run)):
                     table, columns, means = self._added_up(pack, table, columns, numbers)
-                    asked = {**asked, "ranks": ""}
+                    asked.notes.append("ranks")
                     said = [*said, [_ADDED.format(len(self.labels))]]
-        notes = [(name, text) for name, texts in zip(asked, said, strict=True) for text in texts]
+        notes = [(name, text) for name, texts in zip(asked.notes, said, strict=True) for text in texts]
         return Answer(
             connection=self._connection.duckdb,
             table=table,
             columns=tuple(_column(pack, name, kind, means) for name, kind in columns),
             report=pack.name,
             title=pack.title,
-            params=values | given,
+            params=asked.values,
             notes=tuple(text for _, text in notes),
             note_names=tuple(name for name, _ in notes),
             empty=self._empty(pack, table),
             trace=self.about(),
         )
+
+    def ahead(
+        self, reports: Iterable[tuple[Pack, Mapping[str, Any]]], rows: Iterable[str] = (), steps: StepOptions = AUTO
+    ) -> None:
+        """Work out answers that will be asked for, several at a time; what fails is worked out again when asked for.
+
+        Args:
+            reports: Reports of ours, with their parameters.
+            rows: Queries that `rows` or `dicts` will be given, with the same `steps`.
+            steps: How steps are found for these.
+        """
+        if self._options["threads"] == 1:
+            return
+        questions = [Question(query, (), FactOptions(steps)) for query in rows]
+        for pack, params in reports:
+            with suppress(InsightError):
+                questions.append(self._asked(pack, dict(params)).question)
+        self._connection.ahead(questions)
+
+    def _asked(self, pack: Pack, params: dict[str, Any]) -> _Asked:
+        """Put a report into a question."""
+        given = {name: params.pop(name) for name in step_options.params_of(pack.sql) if name in params}
+        statement, values = pack.statement(params)
+        options = FactOptions(self._checked(given), values.get("min_gap_ns"))
+        notes = pack.notes | ({SCOPE_NOTE: _OF_SCOPE} if self._scope.ranges is not None else {})
+        if pack.topic and not is_of_run(pack):
+            notes |= {UNRECORDED_NOTE: _OF_KERNELS if pack.topic == "kernels" else _UNRECORDED}
+        queries = tuple(bind(chosen(note, values), values) for note in notes.values())
+        return _Asked(Question(statement, queries, options), list(notes), values | given)
 
     def _checked(self, given: Mapping[str, Any]) -> StepOptions:
         """Read options about steps; those of a scope of steps are found already."""
