@@ -83,6 +83,8 @@ GOALS = {
     ),
     "report": 4.0,
 }
+# Of a small trace, as many times our own `top`.
+SMALL_GOALS = {"diagnose": 3.0, "report": 6.0}
 # The same once more, with what the first run left in the cache folder.
 AGAIN, FACTS_MB = 0.3, 1600
 # By caller, where every call has a call chain: how many times as long as without, and as the typed `top`.
@@ -267,13 +269,22 @@ def every_report(bench: Bench, traces: dict[str, Path]) -> None:
 
 
 def small(bench: Bench) -> None:
-    sample = SAMPLES / "decode_eager.sqlite"
-    cold, help_ = bench.together(bench.ours("top", sample, "--no-cache"), [*bench.insight, "--help"])
+    sample, page = SAMPLES / "decode_eager.sqlite", bench.cache.parent / "page.html"
+    cold, help_, diagnosis, report = bench.together(
+        bench.ours("top", sample, "--no-cache"),
+        [*bench.insight, "--help"],
+        bench.ours("diagnose", sample),
+        bench.ours("report", sample, "-o", str(page)),
+    )
     run(bench.ours("top", sample, "--cache"), bench.environment)
     (warm,) = bench.together(bench.ours("top", sample))
     print("\n| sample trace (6.5 k kernels) | seconds | target |\n|---|---|---|")
     for name, found, limit in (("cold `top`", cold, 0.5), ("warm `top`", warm, 0.4), ("`--help`", help_, 0.25)):
         print(f"| {name} | {found.seconds:.2f} s | ≤ {limit} s {'' if found.seconds <= limit else '**missed**'} |")
+    for name, found in (("diagnose", diagnosis), ("report", report)):
+        ratio = found.seconds / cold.seconds
+        print(f"| `{name}` | {found.seconds:.2f} s | times `top`: {held(ratio, SMALL_GOALS[name])} |")
+    page.unlink()
 
 
 def main() -> None:
