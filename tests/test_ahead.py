@@ -167,7 +167,7 @@ def test_who_interrupts_them_waits_for_none_that_have_not_begun():
 
 def test_no_two_facts_wait_for_each_other():
     """Each is found by one thread at a time, and while it is found those are that it is made of."""
-    room = {fact: store._ROOM.get(fact, fact) for fact in (*store._KINDS, *fact_tables())}
+    lock_of = {fact: store._SCRATCH_OF.get(fact, fact) for fact in (*store._KINDS, *fact_tables())}
     kind_of = {table: kind for kind, tables in store._KINDS.items() for table in tables}
 
     def texts(kind):
@@ -176,9 +176,9 @@ def test_no_two_facts_wait_for_each_other():
         files = (queries_folder() / "facts" / kind).glob("*.sql")
         return [path.read_text() for path in files if path.stem != "tables"]
 
-    made_of = {kind: set() for kind in room.values()}
-    for kind, its_room in room.items():
+    made_of = {lock: set() for lock in lock_of.values()}
+    for kind, lock in lock_of.items():
         read = {name for text in texts(kind) for part in re.split(r";\s*\n", text) for name in views.facts_read(part)}
-        made_of[its_room] |= {room[kind_of.get(name, name)] for name in read} - {its_room}
+        made_of[lock] |= {lock_of[kind_of.get(name, name)] for name in read} - {lock}
     assert made_of["steps"] >= {"waits", "gpu_reach"}
     TopologicalSorter(made_of).prepare()  # which raises if there is a circle

@@ -97,12 +97,11 @@ def _diagnosed(trace: Session, steps: StepOptions, run: RunOfRanks | None = None
     queries = [*(rule.sql for rule in rules), *headline.values()]
     answers = _answers(trace, {report for sql in queries for report in reports_of(sql)}, steps)
 
-    def found_rows(sql: str) -> list[dict[str, Any]]:
-        return trace.dicts(over_answers(sql, {report: answer.table for report, answer in answers.items()}), steps)
+    def over(sql: str) -> str:
+        return over_answers(sql, {report: answer.table for report, answer in answers.items()})
 
-    def ahead(*texts: str) -> None:
-        tables = {report: answer.table for report, answer in answers.items()}
-        trace.ahead((), [over_answers(sql, tables) for sql in texts], steps)
+    def found_rows(sql: str) -> list[dict[str, Any]]:
+        return trace.dicts(over(sql), steps)
 
     def rows(sql: str) -> list[dict[str, Any]]:
         try:
@@ -115,15 +114,16 @@ def _diagnosed(trace: Session, steps: StepOptions, run: RunOfRanks | None = None
             answers.update(anew)
             return found_rows(sql)
 
-    ahead(*headline.values(), *(bind(rule.when, rule.params) for rule in rules if rule.when))
+    whens = {rule.name: bind(rule.when, rule.params) for rule in rules if rule.when}
+    trace.ahead((), map(over, [*headline.values(), *whens.values()]), steps)
     lost = bool(trace.dicts("FROM _unrecorded WHERE what = 'kernels'"))
     (found_steps,) = rows(headline["steps"])
     told_by = found_steps.pop("told_by")
     per = "trace" if not found_steps["steady_count"] else "step" if found_steps["tokens_per_step"] == 1 else "token"
     for_each = "in total" if per == "trace" else f"a {per}"
-    asked = [rule for rule in rules if not rule.when or rows(bind(rule.when, rule.params))]
-    ahead(*(rule.statement(per=for_each) for rule in asked))
-    found = [_finding(rule, row, trace, steps) for rule in asked for row in rows(rule.statement(per=for_each))]
+    asked = [(rule, rule.statement(per=for_each)) for rule in rules if rule.name not in whens or rows(whens[rule.name])]
+    trace.ahead((), (over(statement) for _, statement in asked), steps)
+    found = [_finding(rule, row, trace, steps) for rule, statement in asked for row in rows(statement)]
     shares = tuple(Share(**row) for row in rows(headline["shares"]))
     unjudged = tuple(Unjudged(**row) for row in rows(headline["unjudged"]))
     parts = {row["part"]: row for row in answers["classify"].dicts()}

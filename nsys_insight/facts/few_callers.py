@@ -47,7 +47,6 @@ def fill(connection: duckdb.DuckDBPyConnection, source: Source, kind: str, prepa
         prepare(statement)
 
     def is_without_doubt() -> bool:
-        connection.execute(symbols)
         return connection.execute(_IN_DOUBT).fetchone() is None
 
     def name_any() -> bool:
@@ -59,10 +58,12 @@ def fill(connection: duckdb.DuckDBPyConnection, source: Source, kind: str, prepa
     connection.execute(chained)
     if not chain_rows.look_up(connection, source, "SELECT DISTINCT chain_id FROM internal.chosen_chains"):
         connection.execute(scanned)
+    connection.execute(symbols)
     is_sure = is_without_doubt()
     if is_sure and not name_any():
         # That none of these calls has a caller does not say that none of all has one.
         connection.execute(f"CREATE OR REPLACE TABLE internal.chain_rows AS FROM raw.CUDA_CALLCHAINS LIMIT {_FIRST}")
+        connection.execute(symbols)
         is_sure = is_without_doubt() and name_any()
         connection.execute("TRUNCATE internal.chain_callers")
     if not is_sure:

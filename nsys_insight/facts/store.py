@@ -90,8 +90,9 @@ _WORDS = {
     "rank_numbers": "ranks",
     "ranks": "who is late",
 }
-# Kinds that keep what is between their statements in tables of another one: only one thread at a time finds these.
-_ROOM = {"phases": "steps", "gap_callers": "few_callers"}
+# Kinds whose statements use the scratch tables of another kind: only one thread at a time finds any of both.
+_SCRATCH_OF = {"phases": "steps", "gap_callers": "few_callers"}
+# Two threads may be the first to need a table.
 _CREATING = Lock()
 _KIND_OF = {table: kind for kind, tables in _KINDS.items() for table in tables}
 
@@ -220,7 +221,7 @@ class Facts:
         """
         for kind in self.to_find(queries, options, parts):
             said = self._said(kind, options)
-            with self._locks.setdefault(_ROOM.get(kind, kind), RLock()):
+            with self._locks.setdefault(_SCRATCH_OF.get(kind, kind), RLock()):
                 # Another of them may have needed it, or another thread.
                 where = [part for part in self._parts_of(kind, parts) if self._found.get((kind, part), _NEVER) != said]
                 if where:

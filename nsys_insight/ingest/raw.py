@@ -232,15 +232,24 @@ def _whole_view(name: str, columns: set[str], rows: str, scope: Scope, screen: S
 def _held(name: str, columns: set[str], rows: str, screen: Screen) -> list[str]:
     """SQL that reads a relation into a table, and shows it."""
     table = f"held.{identifier(name)}"
-    read = _raw_view("held", name, columns, rows, WHOLE_TRACE, screen).replace(" VIEW ", " TABLE ", 1)
-    shown = [schema for schema in ("raw", "whole") if schema == "raw" or _table_of(name) in WHOLE]
-    return [read, *(f"CREATE OR REPLACE VIEW {schema}.{identifier(name)} AS FROM {table}" for schema in shown)]
+    schemas = ("raw", "whole") if _table_of(name) in WHOLE else ("raw",)
+    return [
+        f"CREATE OR REPLACE TABLE {table} AS {_select(name, columns, rows, WHOLE_TRACE, screen)}",
+        *(f"CREATE OR REPLACE VIEW {schema}.{identifier(name)} AS FROM {table}" for schema in schemas),
+    ]
 
 
 def _raw_view(  # noqa: PLR0913, PLR0917 - what a relation is made of
     schema: str, name: str, columns: set[str], rows: str, scope: Scope, screen: Screen, more: Sequence[str] = ()
 ) -> str:
-    """SQL that creates a relation: its columns of the contract, from rows that have these, and `more`."""
+    """SQL that creates a relation."""
+    return f"CREATE OR REPLACE VIEW {schema}.{identifier(name)} AS {_select(name, columns, rows, scope, screen, more)}"
+
+
+def _select(  # noqa: PLR0913, PLR0917 - what a relation is made of
+    name: str, columns: set[str], rows: str, scope: Scope, screen: Screen, more: Sequence[str] = ()
+) -> str:
+    """SQL for a relation: its columns of the contract, from rows that have these, and `more`."""
     table = _table_of(name)
     types = contract().get(table, {})
     if name in narrow():
@@ -254,4 +263,4 @@ def _raw_view(  # noqa: PLR0913, PLR0917 - what a relation is made of
     select += map(identifier, more)
     test = condition(scope, table, (set(types) or columns) & columns) if columns else ""
     where = f" WHERE {test}" if test else ""
-    return f"CREATE OR REPLACE VIEW {schema}.{identifier(name)} AS SELECT {', '.join(select)} {rows}{where}"
+    return f"SELECT {', '.join(select)} {rows}{where}"
