@@ -33,14 +33,18 @@ def told(answer):
 
 @pytest.fixture
 def worked_out(monkeypatch):
-    """Give the threads in which answers were worked out."""
-    threads, answered = [], connection._answered
+    """Give the threads in which answers were worked out, tables and rows."""
+    threads = []
 
-    def noting(*asked):
-        threads.append(threading.current_thread().name)
-        return answered(*asked)
+    def noting(work):
+        def noted(*asked):
+            threads.append(threading.current_thread().name)
+            return work(*asked)
 
-    monkeypatch.setattr(connection, "_answered", noting)
+        return noted
+
+    for name in ("_answered", "_read"):
+        monkeypatch.setattr(connection, name, noting(getattr(connection, name)))
     return threads
 
 
@@ -71,6 +75,10 @@ def test_queries_are_answered_ahead_as_well(sample, worked_out):
         assert len(worked_out) == 2
         trace.rows(queries[0])
         assert len(worked_out) == 3, "an answer is given once"
+        trace.ahead((), [queries[0]])
+        trace.ahead((), [queries[1], queries[0]])
+        assert len(worked_out) == 5, "what is there is not worked out again"
+        assert [trace.rows(query) for query in queries] == rows
     with nsys_insight.open(sample("churn")) as trace:
         assert [trace.rows(query) for query in queries] == rows
 
@@ -162,6 +170,53 @@ def test_who_interrupts_them_waits_for_none_that_have_not_begun():
     answers.work(main, questions, answer)
     assert len(begun) == 2
     assert not any(answers.take(asked, main) for asked in questions)
+    assert time.perf_counter() - began < 10
+
+
+def test_two_are_at_work_and_another_one_while_one_of_these_waits():
+    main, found = duckdb.connect(), threading.Event()
+    answers, at_work, most = ahead.Ahead(), [], []
+
+    def answer(_, asked):
+        at_work.append(asked.query)
+        most.append(len(at_work))
+        if asked.query == "waits":
+            at_work.remove(asked.query)
+            with answers.waiting():
+                assert found.wait(10)
+            at_work.append(asked.query)
+        time.sleep(0.1)
+        if asked.query == "finds":
+            found.set()
+        at_work.remove(asked.query)
+        return asked.query
+
+    asked = [Question(query) for query in ("waits", "other", "finds", "one more", "the last")]
+    answers.work(main, asked, answer)
+    assert max(most) <= 2
+    assert [answers.take(one, main) for one in asked] == [one.query for one in asked]
+    assert len(answers._hands) == 3
+    answers.close()
+
+
+def test_who_waits_when_all_are_stopped_ends():
+    """What a thread waits for is found or given up by another one, which then ends as well."""
+    main, lock = duckdb.connect(), threading.Lock()
+    answers = ahead.Ahead()
+
+    def answer(session, asked):
+        with answers.waiting():
+            lock.acquire()
+        try:
+            session.execute(asked.query)
+        finally:
+            lock.release()
+
+    endless = "SELECT count(*) FROM range(1_000_000_000) AS a, range(1_000_000) AS b WHERE a.range < b.range"
+    threading.Timer(0.5, answers.interrupt).start()
+    began = time.perf_counter()
+    threading.Timer(1.0, answers.interrupt).start()  # what begins after the first one
+    answers.work(main, [Question(f"{endless} AND {number} < 9") for number in range(2)], answer)
     assert time.perf_counter() - began < 10
 
 

@@ -163,8 +163,8 @@ def _notes(trace: Session, answers: dict[str, Answer], *, nothing: bool) -> tupl
 
 def _answers(trace: Session, reports: set[str], steps: StepOptions) -> dict[str, Answer]:
     """Answer the reports, all on one connection: a file that is hard to read may take another one on the way."""
+    trace.ahead((pack, steps.taken_by(pack)) for pack in map(library.pack_of, sorted(reports)))
     packs = {report: library.pack_of(report) for report in sorted(reports)}
-    trace.ahead((pack, steps.taken_by(pack)) for pack in packs.values())
     answers: dict[str, Answer] = {}
     while missing := packs.keys() - answers.keys():
         for report in sorted(missing):

@@ -6,7 +6,7 @@ for each that one statement finds, and a folder for each kind that takes more, w
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -25,6 +25,7 @@ from nsys_insight.paths import query
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
+    from contextlib import AbstractContextManager
 
     import duckdb
 
@@ -139,6 +140,7 @@ class _Mine(local):
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.connection, self.under_way = connection, set[str]()
+        self.waiting: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
 class Facts:
@@ -199,19 +201,24 @@ class Facts:
         return {kind: where for kind, where in missing.items() if where}
 
     @contextmanager
-    def over(self, connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-        """Find facts over another connection to the same database, in this thread and within the block."""
-        self._mine.connection = connection
+    def over(
+        self, connection: duckdb.DuckDBPyConnection, waiting: Callable[[], AbstractContextManager[None]]
+    ) -> Iterator[None]:
+        """Find facts over another connection to the same database, in this thread and within the block.
+
+        It is in `waiting` while it waits for facts that another thread finds.
+        """
+        self._mine.connection, self._mine.waiting = connection, waiting
         try:
             yield
         finally:
-            self._mine.connection = self._main
+            self._mine.connection, self._mine.waiting = self._main, nullcontext
 
     def said_of(self, queries: Sequence[str], options: FactOptions) -> set[object]:
         """What the user says that facts depend on which these queries read, or that have been found."""
         read = frozenset[str]().union(*map(views.facts_read, queries))
-        said = {self._said(_KIND_OF.get(name, name), options) for name in read}
-        return (said | set(self._found.values())) - {None}
+        found = list(self._found.values())  # at once: another thread may be adding to them
+        return {*(self._said(_KIND_OF.get(name, name), options) for name in read), *found} - {None}
 
     def find(self, queries: Sequence[str], options: FactOptions, parts: Sequence[str] | None = None) -> None:
         """Find the facts that the queries read, in all traces or in those whose catalogs are `parts`.
@@ -221,12 +228,22 @@ class Facts:
         """
         for kind in self.to_find(queries, options, parts):
             said = self._said(kind, options)
-            with self._locks.setdefault(_SCRATCH_OF.get(kind, kind), RLock()):
+            with self._alone(self._locks.setdefault(_SCRATCH_OF.get(kind, kind), RLock())):
                 # Another of them may have needed it, or another thread.
                 where = [part for part in self._parts_of(kind, parts) if self._found.get((kind, part), _NEVER) != said]
                 if where:
                     self._find(kind, options, where)
                     self._found |= dict.fromkeys(((kind, part) for part in where), said)
+
+    @contextmanager
+    def _alone(self, lock: Any) -> Iterator[None]:
+        if not lock.acquire(blocking=False):
+            with self._mine.waiting():
+                lock.acquire()
+        try:
+            yield
+        finally:
+            lock.release()
 
     @property
     def to_keep(self) -> AbstractSet[str]:

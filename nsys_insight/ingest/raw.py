@@ -168,7 +168,7 @@ def create_relations(  # noqa: PLR0913 - what relations are made of
         table = _table_of(name)
         columns = source.columns.get(table, set())
         rows = f"FROM {source.narrow.get(name) or _relation(connection, source, table)}" if columns else "WHERE false"
-        if held:
+        if held and columns:
             statements += _held(name, columns, rows, source.screen)
             continue
         statements.append(_raw_view("raw", name, columns, rows, scope, source.screen))

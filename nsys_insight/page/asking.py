@@ -11,6 +11,7 @@ from nsys_insight.sql.parameters import bind
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from nsys_insight.packs.pack import Pack
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.session import Session
 
@@ -22,9 +23,21 @@ def ask(trace: Session, name: str, steps: StepOptions, **values: Any) -> list[An
 
 def ask_each(trace: Session, steps: StepOptions, asked: Mapping[str, dict[str, Any]]) -> list[list[Any]]:
     """Run several statements, each with its values, and give the rows of each."""
-    statements = [bind(_statement(name), values) for name, values in asked.items()]
-    trace.ahead((), statements, steps)
+    statements = _bound(asked)
+    if len(statements) > 1:
+        trace.ahead((), statements, steps)
     return [trace.rows(statement, steps) for statement in statements]
+
+
+def ahead(
+    trace: Session, steps: StepOptions, asked: Mapping[str, dict[str, Any]], *reports: tuple[Pack, Mapping[str, Any]]
+) -> None:
+    """Work out what the statements and reports will be asked for; see `session.session.Session.ahead`."""
+    trace.ahead(reports, _bound(asked), steps)
+
+
+def _bound(asked: Mapping[str, dict[str, Any]]) -> list[str]:
+    return [bind(_statement(name), values) for name, values in asked.items()]
 
 
 @cache

@@ -42,15 +42,28 @@ class Drawn:
 def draw(trace: Session, steps: StepOptions, content: Content) -> Drawn:
     """Draw all pictures of one trace, with what its reports answered."""
     from nsys_insight.packs.built_in import built_in
-    from nsys_insight.page.cards import cards
+    from nsys_insight.page import asking
+    from nsys_insight.page.cards import MOST, cards
     from nsys_insight.page.flame import flame
-    from nsys_insight.page.icicle import icicle
+    from nsys_insight.page.icicle import RANGES, icicle
     from nsys_insight.page.layer import layer
     from nsys_insight.page.timeline import GAPS, timeline
 
+    work = built_in()["cpu-work"]
+    by_stack = {"group_by": "stack"} | steps.taken_by(work)
+    # What each picture begins with.
+    first = {
+        "step": {},
+        "run": {},
+        "run_steps": {},
+        "layer_candidates": {},
+        "nested_ranges": RANGES,
+        "card_kernels": {"most": MOST},
+    }
+    asking.ahead(trace, steps, first, (work, by_stack))
     answers = {name: entry.answer for name, entry in content.reports.items() if not entry.is_empty}
     line = timeline(trace, steps, answers["gaps"].dicts(GAPS) if "gaps" in answers else ())
-    stacks = trace.answer("cpu-work", group_by="stack", **steps.taken_by(built_in()["cpu-work"]))
+    stacks = trace.answer(work, **by_stack)
     return Drawn(
         line,
         layer(trace, steps),

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.session import Session
 
-# More ranges than that are narrower than can be seen.
-_MOST = 5_000
+# What is asked for: more ranges than that are narrower than can be seen.
+RANGES = {"deepest": DEEPEST - 1, "most": 5_000}
 
 
 def icicle(trace: Session, steps: StepOptions) -> Flame | None:
     """Draw the push/pop ranges; None where none is inside of another."""
-    rows = ask(trace, "nested_ranges", steps, deepest=DEEPEST - 1, most=_MOST)
+    rows = ask(trace, "nested_ranges", steps, **RANGES)
     if not any(row.depth > 1 for row in rows):
         return None
     root = Node("NVTX ranges", "edge")

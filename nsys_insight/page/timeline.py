@@ -72,11 +72,11 @@ def timeline(trace: Session, steps: StepOptions, gaps: Sequence[dict[str, Any]] 
     first = Window(shown[0].start_ns, shown[0].end_ns)
     run = Window(min(whole[0].start_ns, first.start_ns), max(whole[0].end_ns, first.end_ns))
     longest = [_Gap(gap["start_ns"], gap["end_ns"], gap["cause"] or "unknown") for gap in gaps[:GAPS]]
-    drawn = read(trace, steps, chosen(trace, steps, run, first, longest), MOST)
+    rows = ask(trace, "run_steps", steps)
+    drawn = read(trace, steps, chosen(trace, steps, run, first, rows, longest), MOST)
     if first not in drawn.windows and len(drawn.windows) == 1 and drawn.cut:
         first = Window(first.start_ns, min(first.end_ns, drawn.windows[0].end_ns))
     data, kernels = _events(drawn, run)
-    rows = ask(trace, "run_steps", steps)
     listed = _steps(rows, run)
     data |= {
         "origin": run.start_ns,

@@ -21,7 +21,9 @@ _CANDIDATES, _OUTLIERS, _OTHERS = 160, 8, 6
 _AROUND = 0.25
 
 
-def chosen(trace: Session, steps: StepOptions, run: Window, first: Window, others: Sequence[Any]) -> list[Window]:
+def chosen(  # noqa: PLR0913, PLR0917 - what windows are chosen from
+    trace: Session, steps: StepOptions, run: Window, first: Window, rows: Sequence[Any], others: Sequence[Any]
+) -> list[Window]:
     """Choose windows that do not overlap, in order of time.
 
     Args:
@@ -29,9 +31,10 @@ def chosen(trace: Session, steps: StepOptions, run: Window, first: Window, other
         steps: How steps are found.
         run: All there is.
         first: What has to be among them, the step that stands for the others.
+        rows: The steps, as `run_steps` has them.
         others: The gaps that are worth a look (start_ns and end_ns), the longest first.
     """
-    candidates = list(dict.fromkeys([run, first, *_worth_a_look(ask(trace, "run_steps", steps), first, others)]))
+    candidates = list(dict.fromkeys([run, first, *_worth_a_look(rows, first, others)]))
     candidates = candidates[:_CANDIDATES]
     starts, ends = ([window[at] for window in candidates] for at in (0, 1))
     sizes = dict.fromkeys(candidates, 0)

@@ -7,28 +7,35 @@ connections to the same database find facts and answer questions, each in a thre
 from __future__ import annotations
 
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Semaphore
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from nsys_insight.facts.store import NOTHING_SAID, FactOptions
 from nsys_insight.model import views
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     import duckdb
 
-# So many answer. More find nothing to do while facts are found that others are made of.
-_HANDS = 2
+# So many are at work, and so many more wait for facts that those find.
+_AT_WORK = 2
+_WAITING = 1
 
 T = TypeVar("T")
 
 
 class Question(NamedTuple):
-    """A query, the queries for what is noted of its answer, and what the user says about facts."""
+    """A query, the queries for what is noted of its answer, what the user says about facts, and if it is for its rows.
+
+    The answer is a table, but where it is `for_rows`.
+    """
 
     query: str
     notes: tuple[str, ...] = ()
     options: FactOptions = NOTHING_SAID
+    for_rows: bool = False
 
     @property
     def statements(self) -> tuple[str, ...]:
@@ -45,6 +52,7 @@ class Ahead(Generic[T]):
         self._over: duckdb.DuckDBPyConnection | None = None
         self._hands: list[duckdb.DuckDBPyConnection] = []
         self._is_stopped = False
+        self._places = Semaphore(_AT_WORK)
 
     def work(
         self,
@@ -52,36 +60,60 @@ class Ahead(Generic[T]):
         questions: Iterable[Question],
         answer: Callable[[duckdb.DuckDBPyConnection, Question], T],
     ) -> None:
-        """Answer questions in place of those before, but for those that fail.
+        """Answer questions, but for those that fail.
 
         `answer` answers one, over another connection to the database of `connection`.
         """
-        self._over, self._found, self._is_stopped = connection, {}, False
-        self._hands = [connection.cursor() for _ in range(_HANDS)]
+        if connection is not self._over:
+            self.close()
+            self._over = connection
+            self._found = {}
+        self._is_stopped = False
         free = list(self._hands)
 
         def work(asked: Question) -> T:
-            if self._is_stopped:
-                raise CancelledError
-            hand = free.pop()
-            try:
-                return answer(hand, asked)
-            finally:
-                free.append(hand)
+            with self._places:
+                if self._is_stopped:
+                    raise CancelledError
+                try:
+                    hand = free.pop()
+                except IndexError:
+                    hand = self._new_hand(connection)
+                try:
+                    return answer(hand, asked)
+                finally:
+                    free.append(hand)
 
-        for hand in self._hands:
-            views.create_macros(hand)
-        with ThreadPoolExecutor(_HANDS) as pool:
-            under_way = {asked: pool.submit(work, asked) for asked in questions}
-        for hand in self._hands:
-            hand.close()
-        self._hands = []
-        self._found = {asked: one.result() for asked, one in under_way.items() if one.exception() is None}
+        with ThreadPoolExecutor(_AT_WORK + _WAITING) as pool:
+            under_way = {asked: pool.submit(work, asked) for asked in questions if asked not in self._found}
+        self._found |= {asked: one.result() for asked, one in under_way.items() if one.exception() is None}
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Let another one work while this one waits, within the block."""
+        self._places.release()
+        try:
+            yield
+        finally:
+            self._places.acquire()
+
+    def _new_hand(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+        """Open another connection; those of one database stay, as to create the macros takes 10 ms."""
+        hand = connection.cursor()
+        self._hands.append(hand)
+        views.create_macros(hand)
+        return hand
 
     def take(self, asked: Question, connection: duckdb.DuckDBPyConnection) -> T | None:
         """Give the answer to a question, if there is one in the database of the connection."""
         found = self._found.pop(asked, None)
         return found if connection is self._over else None
+
+    def close(self) -> None:
+        """Close the connections."""
+        for hand in self._hands:
+            hand.close()
+        self._hands = []
 
     def interrupt(self) -> None:
         """Stop what is under way, and begin nothing more."""

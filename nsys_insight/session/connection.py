@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from itertools import count
 from time import perf_counter
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nsys_insight.errors import InsightError, MetLateError, QueryError
 from nsys_insight.facts.store import NOTHING_SAID
@@ -20,7 +20,7 @@ from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.sql.statements import as_select, failed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import duckdb
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Table = tuple[str, "Columns"]  # a result's name, and its columns
 Found = tuple[Table, list[list[str]]]  # an answer, and the sentences of each of its notes
+Rows = tuple[list[str], "list[tuple[Any, ...]]"]  # a result's columns, and its rows
 
 
 class Connection:
@@ -61,7 +62,7 @@ class Connection:
         self._files = OpenFiles(files, scope, limits, use_cache=use_cache, ncu=ncu, parts=parts, steps=steps, note=note)
         self._bounded = sandbox.Runner(timeout_s)
         self._numbers = count(1)
-        self._ahead: Ahead[Found] = Ahead()
+        self._ahead: Ahead[Any] = Ahead()
         self._is_ready = False
 
     @property
@@ -103,6 +104,22 @@ class Connection:
         answer, _ = self._stored(Question(query, (), options), line - 1, ours=ours)
         return answer
 
+    def rows(self, query: str, options: FactOptions) -> Rows:
+        """Run a query of ours as `table` does, and read its result."""
+        rows: Rows | None = self._worked_out(Question(query, (), options, for_rows=True))
+        if rows is not None:
+            return rows
+        if self._answers_of(ours=True):
+            table, columns = self.table(query, options, ours=True)
+            query = f"SELECT {', '.join(identifier(name) for name, _ in columns)} FROM {table} ORDER BY row_"
+            return _read(self.duckdb, query)
+
+        def run() -> Rows:
+            self._make_ready((query,), options, ours=True)
+            return _read(self.duckdb, query)
+
+        return self._run(run, -1, query, ours=True)
+
     def report(self, asked: Question, *, ours: bool) -> Found:
         """Run a report's query as `table` does, and its notes: queries for sentences, over views and its `answer`.
 
@@ -111,8 +128,8 @@ class Connection:
         """
         return self._stored(asked, -1, ours=ours)
 
-    def ahead(self, questions: Sequence[Question]) -> None:
-        """Work out answers to questions of ours that will be asked, several at a time.
+    def ahead(self, questions: Iterable[Question]) -> None:
+        """Work out answers to questions of ours that will be asked, several at a time; the first ones at once.
 
         What fails is left to be worked out when it is asked for.
         """
@@ -120,26 +137,27 @@ class Connection:
 
         import duckdb
 
-        if len(questions) < 2 or not self._files.serve_several or self._bounded.seconds is not None:
+        if not self._files.serve_several or self._bounded.seconds is not None:
             return
-        for statement in (statement for asked in questions for statement in asked.statements):
-            sandbox.check(statement)
         with suppress(duckdb.Error, sqlite3.Error, UnicodeDecodeError, InsightError):
             self._bounded(self, lambda: self._ahead.work(self.duckdb, self._alike(questions), self._worked))
 
-    def _alike(self, questions: Sequence[Question]) -> list[Question]:
+    def _alike(self, questions: Iterable[Question]) -> Iterator[Question]:
         """The questions that need facts found as the first ones do: found otherwise, they would take their place."""
-        alike, said = list[Question](), set[object]()
+        said = set[object]()
         for asked in questions:
+            for statement in asked.statements:
+                sandbox.check(statement)
             if len(also := said | self._files.said_of(asked)) <= 1:
-                alike.append(asked)
                 said = also
-        return alike
+                yield asked
 
-    def _worked(self, connection: DuckDBPyConnection, asked: Question) -> Found:
+    def _worked(self, connection: DuckDBPyConnection, asked: Question) -> Found | Rows:
         """Answer a question of ours over a connection beside others."""
+        self._files.prepare_over(connection, asked, self._ahead.waiting)
+        if asked.for_rows:
+            return _read(connection, asked.query)
         name = f"internal.answer_{next(self._numbers)}"
-        self._files.prepare_over(connection, asked)
         columns, said = _answered(connection, name, asked)
         return (name, columns), said
 
@@ -152,7 +170,7 @@ class Connection:
         Raises:
             As `table`.
         """
-        query, notes, options = asked
+        query, notes, options, _ = asked
         name = f"memory.internal.answer_{next(self._numbers)}"
         labels = self.labels
         beside = {"trace": "VARCHAR"} | ({"rank": "BIGINT"} if ranks else {})
@@ -184,8 +202,8 @@ class Connection:
 
     def _stored(self, asked: Question, line: int, *, ours: bool) -> Found:
         """Run a query and its notes, or take their answer if it was worked out or is kept, as those of ours may be."""
-        if ours and not self._files.definitions and (found := self._ahead.take(asked, self.duckdb)):
-            self._files.check()
+        found: Found | None = self._worked_out(asked) if ours else None
+        if found is not None:
             return found
         name = f"internal.answer_{next(self._numbers)}"
 
@@ -202,6 +220,13 @@ class Connection:
 
         columns, said = self._run(run, line, *asked.statements, ours=ours)
         return (name, columns), said
+
+    def _worked_out(self, asked: Question) -> Any:
+        """What was worked out ahead for a question of ours, if it was."""
+        if self._files.definitions or (found := self._ahead.take(asked, self.duckdb)) is None:
+            return None
+        self._files.check()
+        return found
 
     def _answers_of(self, *, ours: bool) -> KeptAnswers | None:
         return self._files.answers if ours and not self._files.definitions else None
@@ -326,6 +351,7 @@ class Connection:
 
     def close(self) -> None:
         """Close the connection; what was found about a big trace stays in the cache folder."""
+        self._ahead.close()
         self._files.close()
 
 
@@ -333,6 +359,12 @@ def _answered(connection: duckdb.DuckDBPyConnection, name: str, asked: Question)
     """Put the answer to a question, for which all is ready, into a table."""
     columns = store(connection, name, asked.query)
     return columns, [[text for (text,) in _noted(connection, note, name) if text] for note in asked.notes]
+
+
+def _read(connection: duckdb.DuckDBPyConnection, query: str) -> Rows:
+    # Within a SELECT it can be nothing but a query.
+    answer = connection.execute(f"SELECT * FROM (\n{query}\n)")
+    return [name for name, *_ in answer.description], answer.fetchall()
 
 
 def _noted(connection: duckdb.DuckDBPyConnection, note: str, answer: str) -> list[tuple[str]]:

@@ -17,7 +17,7 @@ from nsys_insight.ingest.watch import Watch
 from nsys_insight.ingest.ways import Ways
 from nsys_insight.model import views
 from nsys_insight.packs.step_options import AUTO
-from nsys_insight.session import build, sandbox
+from nsys_insight.session import build, numbers, sandbox
 from nsys_insight.session.kept_answers import KeptAnswers
 from nsys_insight.session.recovery import Recovery
 from nsys_insight.session.several import unite
@@ -26,6 +26,7 @@ from nsys_insight.sql.names import mentioned
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from collections.abc import Set as AbstractSet
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     import duckdb
@@ -40,6 +41,14 @@ if TYPE_CHECKING:
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.ahead import Question
     from nsys_insight.session.several import RankNumber
+
+# What DuckDB does to plan a query that takes longer than it saves where there are few rows: a twentieth of a diagnosis.
+_NOT_WORTH_IT = (
+    "build_side_probe_side,column_lifetime,common_aggregate,common_subexpressions,common_subplan,"
+    "compressed_materialization,duplicate_groups,filter_pullup,in_clause,join_elimination,join_filter_pushdown,"
+    "late_materialization,regex_range,reorder_filter,row_group_pruner,sampling_pushdown,statistics_propagation,"
+    "sum_rewriter,top_n_window_elimination,unnest_rewriter,window_self_join"
+)
 
 
 class OpenFiles:
@@ -108,7 +117,9 @@ class OpenFiles:
                 if self.scope.of_steps and not self._as_exported and self._ways.copy("few"):
                     continue  # steps take a dozen looks at all rows
                 kept = self._facts_file()
-                if len(self._parts) > 1 or self._as_exported:
+                if self._is_small:
+                    self.duckdb.execute(f"SET disabled_optimizers = '{_NOT_WORTH_IT}'")
+                elif len(self._parts) > 1 or self._as_exported:
                     # DuckDB 1.5.5 takes scans of two SQLite tables that have the same columns for one, in one file or
                     # in two, and gives the rows of the first for both. The tables of the contract all differ.
                     self.duckdb.execute("SET disabled_optimizers = 'common_subplan'")
@@ -134,6 +145,7 @@ class OpenFiles:
             self.open()
         elif self._is_small and self.scope == WHOLE_TRACE and len(self._parts) == 1 and not self._as_exported:
             self._models[0].hold()
+            numbers.import_ahead()
 
     def prepare(self, sql: str, options: FactOptions, *, each: bool = False, ours: bool = False) -> None:
         """Make ready what a query reads: facts, then the views that show them; with `each`, those of each trace.
@@ -192,9 +204,17 @@ class OpenFiles:
         """What the user says that facts depend on which a question reads, or that have been found."""
         return self._facts.said_of(asked.statements, asked.options)
 
-    def prepare_over(self, connection: duckdb.DuckDBPyConnection, asked: Question) -> None:
-        """Make ready what a question of ours reads over another connection, while others do so for theirs."""
-        with self._facts.over(connection):
+    def prepare_over(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        asked: Question,
+        waiting: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        """Make ready what a question of ours reads over another connection, while others do so for theirs.
+
+        It is in `waiting` while it waits for one of them.
+        """
+        with self._facts.over(connection, waiting):
             self._facts.find(asked.statements, asked.options)
         for statement in asked.statements:
             self._create_model(statement)

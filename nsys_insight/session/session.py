@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -31,7 +32,7 @@ from nsys_insight.sql.rows import named
 from nsys_insight.sql.statements import Statement, one_query
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from nsys_insight.packs.pack import Pack
     from nsys_insight.session.answer import Columns
@@ -229,11 +230,13 @@ class Session:
         """
         if self._options["threads"] == 1:
             return
-        questions = [Question(query, (), FactOptions(steps)) for query in rows]
+        asked = (Question(query, (), FactOptions(steps), for_rows=True) for query in rows)
+        self._connection.ahead(chain(asked, self._questions(reports)))
+
+    def _questions(self, reports: Iterable[tuple[Pack, Mapping[str, Any]]]) -> Iterator[Question]:
         for pack, params in reports:
             with suppress(InsightError):
-                questions.append(self._asked(pack, dict(params)).question)
-        self._connection.ahead(questions)
+                yield self._asked(pack, dict(params)).question
 
     def _asked(self, pack: Pack, params: dict[str, Any]) -> _Asked:
         """Put a report into a question."""
@@ -325,12 +328,12 @@ class Session:
 
     def rows(self, query: str, steps: StepOptions = AUTO) -> list[Any]:
         """Answer an SQL query as rows with their cells as attributes; steps are found as the options say."""
-        answer = self._answer(*self._connection.table(query, FactOptions(steps), ours=True))
-        return named([column.name for column in answer.columns], answer.rows())
+        return named(*self._connection.rows(query, FactOptions(steps)))
 
     def dicts(self, query: str, steps: StepOptions = AUTO) -> list[dict[str, Any]]:
         """Answer an SQL query as rows of cells by column."""
-        return self._answer(*self._connection.table(query, FactOptions(steps), ours=True)).dicts()
+        names, rows = self._connection.rows(query, FactOptions(steps))
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def load(self) -> None:
         """Read a big export into DuckDB first, which pays from a dozen questions on; see `ingest.ways.Ways.copy`."""
