@@ -13,10 +13,12 @@ from opening import open_trace
 from serving import LENGTHS, serve
 from synthetic import Trace
 
+import nsys_insight
 from nsys_insight.compare.answer import notes
 from nsys_insight.compare.comparison import compare
 from nsys_insight.compare.runs import from_json, measure, to_json
 from nsys_insight.errors import UsageError
+from nsys_insight.facts import phases
 
 
 @pytest.fixture(scope="module")
@@ -348,3 +350,34 @@ def test_a_prefill_of_other_prompts_is_other_work(tmp_path):
     verdicts, said, _ = compared(*paths)
     assert {name for name, _ in verdicts} == {"decode"}
     assert any("other prompts: prefill, batch 1" in note for note in said)
+
+
+@pytest.mark.parametrize("name", ["served", "decode_eager", "decode_graph_node", "decode_graph_whole"])
+def test_what_steps_hold_that_are_known_is_not_counted_again(name, path, sample, monkeypatch):
+    """Phases are the same whether or not the steps of the trace were found before."""
+    ask = "SELECT * FROM phase_steps ORDER BY phase_step"
+    known, runner = [], phases.runner
+
+    def noting(connection, folder, prepare):
+        run = runner(connection, folder, prepare)
+
+        def noted(statement, **values):
+            rows = run(statement, **values)
+            if statement == "known":
+                known.extend(connection.execute("SELECT count(*) FROM internal.phase_known").fetchall())
+            return rows
+
+        return noted
+
+    monkeypatch.setattr(phases, "runner", noting)
+    found = []
+    for first in ([], ["FROM steps"]):
+        with nsys_insight.open(path if name == "served" else sample(name)) as trace:
+            for sql in first:
+                trace.sql(sql)
+            found.append(trace.sql(ask).rows())
+    alone, after = found
+    assert alone == after
+    assert len(alone) > 3
+    assert known[0] == (0,)
+    assert known[1] > (3,)

@@ -46,6 +46,7 @@ _NEVER = object()
 # The facts that more than one statement finds, by the folder of `queries/facts` that has these.
 _KINDS = {
     "captured": frozenset({"captured"}),
+    "gpu_reach": frozenset({"gpu_reach"}),
     "idle": frozenset({"idle_time", "idle_calls"}),
     "work": frozenset({"cpu_pieces", "gap_samples"}),
     "cpu_work": frozenset({"cpu_work"}),
@@ -69,6 +70,10 @@ _KINDS = {
 _FILLERS = {
     "captured": "captured", "work": "work", "python_frames": "python_frames",
     "cpu_frames": "cpu_frames", "callers": "callers", "nccl": "ranks.kernels",
+}  # fmt: skip
+# The same for each trace by itself, of those that take nothing but its model.
+_FILLERS_OF_ONE = {
+    "gpu_reach": "reach", "phases": "phases", "fusion": "fusion.candidates", "critical_path": "path.fill",
 }  # fmt: skip
 # The kinds that are of all traces together: they are in the connection's own catalog.
 OF_RUN = frozenset({"ranks", "rank_numbers"})
@@ -316,7 +321,9 @@ class Facts:
 
     def _fill_one(self, kind: str, options: FactOptions, part: str, prepare: Callable[[str], None]) -> None:
         """Fill the tables of a kind of facts of one trace."""
-        if kind == "gaps":
+        if kind in _FILLERS_OF_ONE:
+            import_module(f"nsys_insight.facts.{_FILLERS_OF_ONE[kind]}").fill(self._connection, prepare)
+        elif kind == "gaps":
             from nsys_insight.facts import gaps
 
             at = self._parts.index(part)
@@ -333,18 +340,6 @@ class Facts:
             from nsys_insight.facts.steps import steps
 
             steps.fill(self._connection, options.steps, prepare)
-        elif kind == "phases":
-            from nsys_insight.facts import phases
-
-            phases.fill(self._connection, prepare)
-        elif kind == "fusion":
-            from nsys_insight.facts.fusion import candidates
-
-            candidates.fill(self._connection, prepare)
-        elif kind == "critical_path":
-            from nsys_insight.facts.path import fill
-
-            fill.fill(self._connection, prepare)
         elif kind == "cpu_work":
             from nsys_insight.facts import work
 

@@ -8,19 +8,29 @@ WITH graph_ids AS (
 ),
 graphs AS (
     SELECT piece, list(DISTINCT graph_id ORDER BY graph_id) AS ids
-    FROM (SELECT DISTINCT piece, correlation_id FROM internal.step_owned WHERE call_group = 'graph launch')
+    FROM (
+        SELECT DISTINCT p.piece, o.correlation_id
+        FROM internal.step_launched AS o
+        ASOF JOIN internal.phase_pieces AS p ON p.host_start_ns <= o.call_ns
+        WHERE o.call_group = 'graph launch' AND o.call_ns < p.host_end_ns
+    )
     JOIN graph_ids USING (correlation_id)
     GROUP BY piece
+),
+totals AS (
+    SELECT t.* EXCLUDE (is_step, thread_id, is_open, ops, gpu_ns), w.done_ns
+    FROM internal.step_totals AS t LEFT JOIN internal.step_work AS w USING (piece)
+    UNION ALL BY NAME
+    FROM internal.phase_known
 )
 SELECT
     row_number() OVER (ORDER BY t.piece) - 1 AS phase_step,
     r.phase, r.batch_size, r.prompt_tokens,
     CASE WHEN len(g.ids) > 2 THEN len(g.ids) || ' graphs' ELSE 'graph ' || array_to_string(g.ids, ', ') END AS graph,
     r.start_ns AS host_start_ns, r.end_ns AS host_end_ns,
-    greatest(r.end_ns, coalesce(w.done_ns, r.end_ns)) AS done_ns,
-    t.* EXCLUDE (piece, is_step, is_open, ops, gpu_ns, host_start_ns, host_end_ns)
-FROM internal.step_totals AS t
+    greatest(r.end_ns, coalesce(t.done_ns, r.end_ns)) AS done_ns,
+    $thread::BIGINT AS thread_id,
+    t.* EXCLUDE (piece, host_start_ns, host_end_ns, done_ns)
+FROM totals AS t
 JOIN internal.step_ranges AS r ON r.start_ns = t.host_start_ns
 LEFT JOIN graphs AS g USING (piece)
-LEFT JOIN internal.step_work AS w USING (piece)
-WHERE t.is_step

@@ -96,6 +96,12 @@ SELECT
         is_called_warm_up, longest_later_ns, last_alone)
 FROM phased;
 
+-- For the steps of phases, many of which are the same.
+CREATE OR REPLACE TABLE internal.step_known AS
+SELECT t.* EXCLUDE (piece, is_step, is_open, ops, gpu_ns), w.done_ns
+FROM internal.step_totals AS t
+LEFT JOIN internal.step_work AS w USING (piece);
+
 CREATE OR REPLACE TABLE internal.step_numbered AS
 SELECT n.piece, s.step, s.phase, s.process_id
 FROM (SELECT piece, row_number() OVER (ORDER BY piece) - 1 AS step FROM internal.step_pieces WHERE is_step) AS n
