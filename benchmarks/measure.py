@@ -270,9 +270,10 @@ def every_report(bench: Bench, traces: dict[str, Path]) -> None:
 
 def small(bench: Bench) -> None:
     sample, page = SAMPLES / "decode_eager.sqlite", bench.cache.parent / "page.html"
-    cold, help_, diagnosis, report = bench.together(
+    cold, help_, top, diagnosis, report = bench.together(
         bench.ours("top", sample, "--no-cache"),
         [*bench.insight, "--help"],
+        bench.ours("top", sample),
         bench.ours("diagnose", sample),
         bench.ours("report", sample, "-o", str(page)),
     )
@@ -282,7 +283,8 @@ def small(bench: Bench) -> None:
     for name, found, limit in (("cold `top`", cold, 0.5), ("warm `top`", warm, 0.4), ("`--help`", help_, 0.25)):
         print(f"| {name} | {found.seconds:.2f} s | ≤ {limit} s {'' if found.seconds <= limit else '**missed**'} |")
     for name, found in (("diagnose", diagnosis), ("report", report)):
-        ratio = found.seconds / cold.seconds
+        # Like it, with default options: without the cache folder, an extension's signature is checked each time.
+        ratio = found.seconds / top.seconds
         print(f"| `{name}` | {found.seconds:.2f} s | times `top`: {held(ratio, SMALL_GOALS[name])} |")
     page.unlink()
 

@@ -14,7 +14,7 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from nsys_insight.facts.fusion.stream import Op
 
@@ -139,25 +139,38 @@ class Timeline:
 
     def period(self, change: Change = NOTHING) -> float:
         """How long a step lasts when steps like this follow each other, in ns."""
+        # What is the same in each round: on which lane something runs, if it does, and how long what takes.
+        events = list(self._changed(change))
         now, done, ends = 0.0, 0.0, []
         ready: dict[tuple[int, int], float] = {}
         for _ in range(ROUNDS):
-            for op, advance, latency, gap, tail, depends in self.events:
-                if op is None:
-                    now = (max(now, done) if depends else now) + tail + advance
+            for lane, advance, latency, least, duration, depends in events:
+                if lane is None:
+                    now = (max(now, done) if depends else now) + latency + advance
                     continue
-                cut = change.calls.get(op.correlation or 0, 0.0) if op.in_graph else 0.0
-                if op in change.gone:
-                    now += max(0.0, advance - cut) if op.in_graph else 0.0
-                    continue
-                duration, least = change.runs.get(op) or (op.duration_ns, gap)
-                lane = (op.device, op.stream)
-                start = max(now + max(0.0, latency - cut), ready.get(lane, -1e18) + least)
-                ready[lane] = start + duration
-                done = max(done, start + duration)
-                now += max(0.0, advance - cut) + change.extra.get(op, 0.0)
+                if duration is not None:
+                    start = max(now + latency, ready.get(lane, -1e18) + least)
+                    ready[lane] = end = start + duration
+                    done = max(done, end)
+                now += advance
             ends.append(done)
         return ends[-1] - ends[-2]
+
+    def _changed(
+        self, change: Change
+    ) -> Iterator[tuple[tuple[int, int] | None, float, float, float, float | None, bool]]:
+        """Give the events with a change: waits without a lane, and operations that are gone without a duration."""
+        for op, advance, latency, gap, tail, depends in self.events:
+            if op is None:
+                yield None, advance, tail, 0.0, None, depends
+                continue
+            lane, cut = (op.device, op.stream), change.calls.get(op.correlation or 0, 0.0) if op.in_graph else 0.0
+            if op in change.gone:
+                yield lane, max(0.0, advance - cut) if op.in_graph else 0.0, 0.0, 0.0, None, False
+                continue
+            duration, least = change.runs.get(op) or (op.duration_ns, gap)
+            moved = max(0.0, advance - cut) + change.extra.get(op, 0.0)
+            yield lane, moved, max(0.0, latency - cut), least, duration, False
 
 
 def _neighbours(ops: Sequence[Op]) -> list[tuple[Op, Op, bool]]:
