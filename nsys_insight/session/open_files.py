@@ -42,13 +42,14 @@ if TYPE_CHECKING:
     from nsys_insight.session.ahead import Question
     from nsys_insight.session.several import RankNumber
 
-# What DuckDB does to plan a query that takes longer than it saves where there are few rows: a twentieth of a diagnosis.
+# Optimizers of DuckDB that take longer than they save where there are few rows: a twentieth of a diagnosis.
 _NOT_WORTH_IT = (
-    "build_side_probe_side,column_lifetime,common_aggregate,common_subexpressions,common_subplan,"
-    "compressed_materialization,duplicate_groups,filter_pullup,in_clause,join_elimination,join_filter_pushdown,"
-    "late_materialization,regex_range,reorder_filter,row_group_pruner,sampling_pushdown,statistics_propagation,"
-    "sum_rewriter,top_n_window_elimination,unnest_rewriter,window_self_join"
-)
+    "build_side_probe_side", "column_lifetime", "common_aggregate", "common_subexpressions", "common_subplan",
+    "compressed_materialization", "duplicate_groups", "filter_pullup", "in_clause", "join_elimination",
+    "join_filter_pushdown", "late_materialization", "regex_range", "reorder_filter", "row_group_pruner",
+    "sampling_pushdown", "statistics_propagation", "sum_rewriter", "top_n_window_elimination", "unnest_rewriter",
+    "window_self_join",
+)  # fmt: skip
 
 
 class OpenFiles:
@@ -117,12 +118,7 @@ class OpenFiles:
                 if self.scope.of_steps and not self._as_exported and self._ways.copy("few"):
                     continue  # steps take a dozen looks at all rows
                 kept = self._facts_file()
-                if self._is_small:
-                    self.duckdb.execute(f"SET disabled_optimizers = '{_NOT_WORTH_IT}'")
-                elif len(self._parts) > 1 or self._as_exported:
-                    # DuckDB 1.5.5 takes scans of two SQLite tables that have the same columns for one, in one file or
-                    # in two, and gives the rows of the first for both. The tables of the contract all differ.
-                    self.duckdb.execute("SET disabled_optimizers = 'common_subplan'")
+                self.duckdb.execute(f"SET disabled_optimizers = '{','.join(self._optimizers_off)}'")
                 # Before anything is evaluated that may come from a file.
                 folders = [file.path for file in self.files if file.kind is Kind.PARQUET]
                 files = [file for folder in folders for file in (*parquet_files(folder), *facts_folder.files(folder))]
@@ -199,6 +195,13 @@ class OpenFiles:
     @property
     def _is_small(self) -> bool:
         return are_small([file.path for file in self.files]) and self._ways.big_export is None
+
+    @property
+    def _optimizers_off(self) -> AbstractSet[str]:
+        # DuckDB 1.5.5 takes scans of two SQLite tables that have the same columns for one, in one file or in two, and
+        # gives the rows of the first for both. The tables of the contract all differ.
+        look_alike = {"common_subplan"} if len(self._parts) > 1 or self._as_exported else set[str]()
+        return look_alike | set(_NOT_WORTH_IT if self._is_small else ())
 
     def said_of(self, asked: Question) -> set[object]:
         """What the user says that facts depend on which a question reads, or that have been found."""
