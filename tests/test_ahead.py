@@ -83,6 +83,23 @@ def test_queries_are_answered_ahead_as_well(sample, worked_out):
         assert [trace.rows(query) for query in queries] == rows
 
 
+@pytest.mark.parametrize("is_ahead", [True, False])
+def test_rows_are_those_of_an_answer_as_a_table(is_ahead, sample):
+    """Times with a zone come as text: Python has no module for them unless it is installed."""
+    query = (
+        "SELECT to_timestamp(0) AS at, [to_timestamp(1)] AS more, number FROM range(3) AS n(number) ORDER BY ALL DESC"
+    )
+    with nsys_insight.open(sample("churn")) as trace:
+        answer = trace.sql(query)
+        if is_ahead:
+            trace.ahead((), [query])
+        assert [tuple(row) for row in trace.rows(query)] == answer.rows()
+        if is_ahead:
+            trace.ahead((), [query])
+        assert trace.dicts(query) == answer.to_dicts()
+        assert isinstance(trace.rows(query)[0].at, str)
+
+
 def test_what_fails_is_worked_out_again_when_it_is_asked_for(sample, monkeypatch):
     store_answer = connection.store
 

@@ -27,9 +27,9 @@ T = TypeVar("T")
 
 
 class Question(NamedTuple):
-    """A query, the queries for what is noted of its answer, what the user says about facts, and if it is for its rows.
+    """A query, the queries for what is noted of its answer, and what the user says about facts.
 
-    The answer is a table, but where it is `for_rows`.
+    The answer to one that is `for_rows` is these, to others a table.
     """
 
     query: str

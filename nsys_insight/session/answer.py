@@ -146,6 +146,12 @@ def store(connection: duckdb.DuckDBPyConnection, table: str, select: str) -> Col
     return [(name, without_zone(kind)) for name, kind, *_ in described[1:]]
 
 
+def all_readable(columns: Columns) -> str:
+    """SQL for all columns of a query, whose types these are, as `without_zone` has them."""
+    zoned = [identifier(name) for name, kind in columns if HAS_ZONE in kind]
+    return f"* REPLACE ({', '.join(f'{name}::VARCHAR AS {name}' for name in zoned)})" if zoned else "*"
+
+
 def without_zone(kind: str) -> str:
     """The type as which a column is read: DuckDB gives times with a zone to Python only where pytz is installed."""
     return "VARCHAR" if HAS_ZONE in kind else kind

@@ -14,7 +14,7 @@ from nsys_insight.model import views
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.session import sandbox
 from nsys_insight.session.ahead import Ahead, Question
-from nsys_insight.session.answer import HAS_ZONE, store, without_zone
+from nsys_insight.session.answer import all_readable, store, without_zone
 from nsys_insight.session.open_files import OpenFiles
 from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.sql.statements import as_select, failed
@@ -244,9 +244,8 @@ class Connection:
             # Not on a cursor, which does not see the connection's temporary tables and macros.
             select = as_select(query)
             columns = [(name, kind) for name, kind, *_ in self.duckdb.execute(f"DESCRIBE {select}").fetchall()]
-            if zoned := [identifier(name) for name, kind in columns if HAS_ZONE in kind]:
-                texts = ", ".join(f"{name}::VARCHAR AS {name}" for name in zoned)
-                select = f"SELECT * REPLACE ({texts}) FROM (\n{select}\n)"
+            if (readable := all_readable(columns)) != "*":
+                select = f"SELECT {readable} FROM (\n{select}\n)"
             return [(name, without_zone(kind)) for name, kind in columns], self.duckdb.execute(select).fetchmany(size)
 
         columns, first = self._run(start, line, query)
@@ -364,7 +363,10 @@ def _answered(connection: duckdb.DuckDBPyConnection, name: str, asked: Question)
 def _read(connection: duckdb.DuckDBPyConnection, query: str) -> Rows:
     # Within a SELECT it can be nothing but a query.
     answer = connection.execute(f"SELECT * FROM (\n{query}\n)")
-    return [name for name, *_ in answer.description], answer.fetchall()
+    columns = [(name, str(kind)) for name, kind, *_ in answer.description]
+    if (readable := all_readable(columns)) != "*":
+        answer = connection.execute(f"SELECT {readable} FROM (\n{query}\n)")
+    return [name for name, _ in columns], answer.fetchall()
 
 
 def _noted(connection: duckdb.DuckDBPyConnection, note: str, answer: str) -> list[tuple[str]]:
