@@ -19,6 +19,7 @@ from nsys_insight.compare.comparison import compare
 from nsys_insight.compare.runs import from_json, measure, to_json
 from nsys_insight.errors import UsageError
 from nsys_insight.facts import phases
+from nsys_insight.facts.steps import launched
 
 
 @pytest.fixture(scope="module")
@@ -354,7 +355,7 @@ def test_a_prefill_of_other_prompts_is_other_work(tmp_path):
 
 @pytest.mark.parametrize("name", ["served", "decode_eager", "decode_graph_node", "decode_graph_whole"])
 def test_what_steps_hold_that_are_known_is_not_counted_again(name, path, sample, monkeypatch):
-    """Phases are the same whether or not the steps of the trace were found before."""
+    """Phases are the same whether or not the steps of the trace were found before, as they are left of big traces."""
     ask = "SELECT * FROM phase_steps ORDER BY phase_step"
     known, runner = [], phases.runner
 
@@ -370,6 +371,7 @@ def test_what_steps_hold_that_are_known_is_not_counted_again(name, path, sample,
         return noted
 
     monkeypatch.setattr(phases, "runner", noting)
+    monkeypatch.setattr(launched, "leave", lambda _: None)
     found = []
     for first in ([], ["FROM steps"]):
         with nsys_insight.open(path if name == "served" else sample(name)) as trace:

@@ -29,8 +29,11 @@ def fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None], 
 
 
 def leave(connection: duckdb.DuckDBPyConnection) -> None:
-    """Leave the operations for who needs them next where they are in a file; in memory they would stay for nothing."""
+    """Leave the operations, and what steps hold, for who needs them next where they are in a file.
+
+    In memory they would stay for nothing.
+    """
     in_file = "SELECT 1 FROM duckdb_databases() WHERE database_name = 'internal'"
     if connection.execute(in_file).fetchone() is None:
-        for table in ("step_launched", "launched_process"):
+        for table in ("step_launched", "launched_process", "step_known"):
             connection.execute(f"DROP TABLE IF EXISTS internal.{table}")
