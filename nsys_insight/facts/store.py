@@ -46,7 +46,6 @@ _NEVER = object()
 # The facts that more than one statement finds, by the folder of `queries/facts` that has these.
 _KINDS = {
     "captured": frozenset({"captured"}),
-    "gpu_reach": frozenset({"gpu_reach"}),
     "idle": frozenset({"idle_time", "idle_calls"}),
     "work": frozenset({"cpu_pieces", "gap_samples"}),
     "cpu_work": frozenset({"cpu_work"}),
@@ -72,9 +71,7 @@ _FILLERS = {
     "cpu_frames": "cpu_frames", "callers": "callers", "nccl": "ranks.kernels",
 }  # fmt: skip
 # The same for each trace by itself, of those that take nothing but its model.
-_FILLERS_OF_ONE = {
-    "gpu_reach": "reach", "phases": "phases", "fusion": "fusion.candidates", "critical_path": "path.fill",
-}  # fmt: skip
+_FILLERS_OF_ONE = {"phases": "phases", "fusion": "fusion.candidates", "critical_path": "path.fill"}
 # The kinds that are of all traces together: they are in the connection's own catalog.
 OF_RUN = frozenset({"ranks", "rank_numbers"})
 # How progress names what is being found, where it is not the name of the fact.
