@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from nsys_insight.errors import InsightError, MetLateError, QueryError
 from nsys_insight.facts.store import NOTHING_SAID
 from nsys_insight.ingest.several import catalogs, inside
+from nsys_insight.ingest.waiting import left_running
 from nsys_insight.model import views
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.session import sandbox
@@ -350,7 +351,8 @@ class Connection:
 
     def close(self) -> None:
         """Close the connection; what was found about a big trace stays in the cache folder."""
-        self._ahead.close()
+        if not left_running:
+            self._ahead.close()
         self._files.close()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from nsys_insight.facts.file import FactsFile
@@ -17,7 +19,7 @@ from nsys_insight.ingest.watch import Watch
 from nsys_insight.ingest.ways import Ways
 from nsys_insight.model import views
 from nsys_insight.packs.step_options import AUTO
-from nsys_insight.session import build, numbers, sandbox
+from nsys_insight.session import build, sandbox
 from nsys_insight.session.kept_answers import KeptAnswers
 from nsys_insight.session.recovery import Recovery
 from nsys_insight.session.several import unite
@@ -141,7 +143,8 @@ class OpenFiles:
             self.open()
         elif self._is_small and self.scope == WHOLE_TRACE and len(self._parts) == 1 and not self._as_exported:
             self._models[0].hold()
-            numbers.import_ahead()
+            # It takes a while, and DuckDB is at work meanwhile; who imports it waits.
+            Thread(target=import_module, args=("numpy",), daemon=True).start()
 
     def prepare(self, sql: str, options: FactOptions, *, each: bool = False, ours: bool = False) -> None:
         """Make ready what a query reads: facts, then the views that show them; with `each`, those of each trace.
