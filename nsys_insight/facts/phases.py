@@ -37,4 +37,3 @@ def fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None]) 
     names = ("ranges", "pieces", "line", "slots", "counted", "calls", "waits", "work", "busy", "totals")
     for table in (*(f"step_{name}" for name in names), "phase_pieces", "phase_known"):
         connection.execute(f"DROP TABLE internal.{table}")
-    launched.leave(connection)

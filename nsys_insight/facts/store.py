@@ -55,7 +55,8 @@ _KINDS = {
     "few_callers": frozenset({"few_callers", "few_stacks", "few_calls"}),
     "gap_callers": frozenset({"gap_callers", "gap_stacks", "gap_calls"}),
     "gaps": frozenset({"listed_gaps", "listed_operations", "listed_activity"}),
-    "steps": frozenset({"steps", "step_calls", "step_kernels", "step_launches", "step_method"}),
+    "steps": frozenset({"steps", "step_calls", "step_launches", "step_method"}),
+    "step_kernels": frozenset({"step_kernels"}),
     "critical_path": frozenset({"critical_path", "critical_path_run"}),
     "phases": frozenset({"phase_steps", "requests"}),
     "fusion": frozenset({"fusions", "fusion_kernels", "fusion_step"}),
@@ -94,7 +95,7 @@ _WORDS = {
     "ranks": "who is late",
 }
 # Kinds whose statements use the scratch tables of another kind: only one thread at a time finds any of both.
-_SCRATCH_OF = {"phases": "steps", "gap_callers": "few_callers"}
+_SCRATCH_OF = {"phases": "steps", "step_kernels": "steps", "gap_callers": "few_callers"}
 # Two threads may be the first to need a table.
 _CREATING = Lock()
 _KIND_OF = {table: kind for kind, tables in _KINDS.items() for table in tables}
@@ -257,7 +258,7 @@ class Facts:
         """What the user said that these facts depend on."""
         if kind in ("gaps", "gap_callers"):
             return options.min_gap_ns
-        if kind in ("steps", "fusion", "cpu_work", "critical_path", "ranks"):
+        if kind in ("steps", "step_kernels", "fusion", "cpu_work", "critical_path", "ranks"):
             return options.steps
         about_steps = kind in fact_tables() and views.facts_read(fact_tables()[kind].query) & _KINDS["steps"]
         return options.steps if about_steps else None
@@ -337,6 +338,10 @@ class Facts:
             from nsys_insight.facts.steps import steps
 
             steps.fill(self._connection, options.steps, prepare)
+        elif kind == "step_kernels":
+            from nsys_insight.facts.steps import kernels
+
+            kernels.fill(self._connection, options.steps, prepare)
         elif kind == "cpu_work":
             from nsys_insight.facts import work
 

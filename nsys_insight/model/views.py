@@ -108,7 +108,7 @@ def _facts_of(names: Names) -> frozenset[str]:
 
 
 def create_macros(connection: duckdb.DuckDBPyConnection, *, lasting: bool = False) -> None:
-    """Create the macros that views, packs and scope conditions use, for all catalogs, or to last in a file."""
+    """Create the macros that views, packs and scope conditions use: for all catalogs, or to last in the one in use."""
     for statement in macro_statements():
         connection.execute(statement.replace("TEMP MACRO", "MACRO") if lasting else statement)
 

@@ -12,7 +12,6 @@ from threading import Semaphore
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from nsys_insight.facts.store import NOTHING_SAID, FactOptions
-from nsys_insight.model import views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -98,10 +97,8 @@ class Ahead(Generic[T]):
             self._places.acquire()
 
     def _new_hand(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-        """Open another connection; those of one database stay, as to create the macros takes 10 ms."""
         hand = connection.cursor()
         self._hands.append(hand)
-        views.create_macros(hand)
         return hand
 
     def take(self, asked: Question, connection: duckdb.DuckDBPyConnection) -> T | None:

@@ -252,7 +252,8 @@ class OpenFiles:
 
     def _build(self, sources: Sequence[Source], kept: AbstractSet[str]) -> None:
         """Begin the model over each source; that of a single one is in the connection's own catalog."""
-        views.create_macros(self.duckdb)
+        # A catalog's own macros serve all connections to it; those of several catalogs must be the connection's.
+        views.create_macros(self.duckdb, lasting=len(self._parts) == 1)
         create_schemas(self.duckdb, "internal", "facts")
         sources = [bad_rows.screened(self.duckdb, source) for source in sources]
         if self._recovery.looks:

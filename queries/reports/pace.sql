@@ -50,35 +50,43 @@ WITH steady AS MATERIALIZED (
 counted AS (
     SELECT count(*) AS steps FROM steady
 ),
--- Names that differ in their numbers alone are one.
-folded AS (
-    SELECT name, fold(name) AS folded FROM (SELECT DISTINCT name FROM nvtx_ranges WHERE $by = 'range')
+-- Of ranges, names that differ in their numbers alone are one. A name is long, so it stands by a number.
+series AS MATERIALIZED (
+    SELECT *, dense_rank() OVER (ORDER BY name) AS series
+    FROM (
+        SELECT k.name_id, NULL AS range_name, coalesce(s.name, '(no name)') AS name
+        FROM (SELECT DISTINCT name_id FROM step_kernels WHERE $by = 'kernel') AS k
+        LEFT JOIN strings AS s USING (name_id)
+        UNION ALL
+        SELECT NULL, name, fold(name) FROM (SELECT DISTINCT name FROM nvtx_ranges WHERE $by = 'range')
+    )
+    WHERE $name IS NULL OR name = $name OR name GLOB replace($name, '[', '[[]')
 ),
 times AS (
-    SELECT y.place, coalesce(s.name, '(no name)') AS name, sum(k.calls)::BIGINT AS calls, sum(k.kernel_ns)::BIGINT AS time_ns
-    FROM step_kernels AS k JOIN steady AS y USING (step) LEFT JOIN strings AS s USING (name_id)
+    SELECT y.place, n.series, sum(k.calls)::BIGINT AS calls, sum(k.kernel_ns)::BIGINT AS time_ns
+    FROM step_kernels AS k
+    JOIN steady AS y USING (step)
+    JOIN series AS n ON n.name_id IS NOT DISTINCT FROM k.name_id
     WHERE $by = 'kernel'
     GROUP BY ALL
     UNION ALL
-    SELECT c.place, f.folded, count(*), sum(n.duration_ns)::BIGINT
+    SELECT c.place, f.series, count(*), sum(n.duration_ns)::BIGINT
     FROM nvtx_ranges AS n
-    JOIN folded AS f USING (name)
+    JOIN series AS f ON f.range_name = n.name
     ASOF JOIN steady AS c ON c.process_id = n.process_id AND c.host_start_ns <= n.start_ns
     WHERE $by = 'range' AND n.start_ns < c.host_end_ns AND n.duration_ns IS NOT NULL
     GROUP BY ALL
 ),
-named AS (
-    SELECT name, sum(calls)::BIGINT AS calls FROM times
-    WHERE $name IS NULL OR name = $name OR name GLOB replace($name, '[', '[[]')
-    GROUP BY name
+counts AS (
+    SELECT series, sum(calls)::BIGINT AS calls FROM times GROUP BY series
 ),
 paced AS (
-    SELECT n.name, n.calls, s.place, s.step, coalesce(t.time_ns, 0) AS time_ns
-    FROM named AS n CROSS JOIN steady AS s LEFT JOIN times AS t ON t.name = n.name AND t.place = s.place
+    SELECT n.series, n.calls, s.place, s.step, coalesce(t.time_ns, 0) AS time_ns
+    FROM counts AS n CROSS JOIN steady AS s LEFT JOIN times AS t ON t.series = n.series AND t.place = s.place
 ),
 measured AS (
     SELECT
-        p.name,
+        p.series,
         quantile_cont(p.time_ns, 0.5) AS median_ns,
         arg_min(p.time_ns, p.place) AS first_ns,
         arg_max(p.time_ns, p.place) AS last_ns,
@@ -87,22 +95,22 @@ measured AS (
         min(p.step) FILTER (p.time_ns = m.max_ns) AS max_step,
         any_value(p.calls) AS calls,
         sum(p.time_ns)::BIGINT AS total_ns
-    FROM paced AS p JOIN (SELECT name, max(time_ns) AS max_ns FROM paced GROUP BY name) AS m USING (name)
-    GROUP BY p.name
+    FROM paced AS p JOIN (SELECT series, max(time_ns) AS max_ns FROM paced GROUP BY series) AS m USING (series)
+    GROUP BY p.series
 ),
 drawn AS (
     SELECT
-        name,
+        series,
         string_agg(substr('▁▂▃▄▅▆▇█', 1 + least(7, (8 * time_ns // nullif(max_ns, 0))::INTEGER), 1), '' ORDER BY bucket) AS pace
     FROM (
-        SELECT p.name, p.place * least(40, c.steps) // c.steps AS bucket, avg(p.time_ns) AS time_ns, max(avg(p.time_ns)) OVER (PARTITION BY p.name) AS max_ns
+        SELECT p.series, p.place * least(40, c.steps) // c.steps AS bucket, avg(p.time_ns) AS time_ns, max(avg(p.time_ns)) OVER (PARTITION BY p.series) AS max_ns
         FROM paced AS p CROSS JOIN counted AS c
-        GROUP BY p.name, bucket
+        GROUP BY p.series, bucket
     )
-    GROUP BY name
+    GROUP BY series
 )
 SELECT
-    m.name,
+    n.name,
     d.pace,
     m.median_ns,
     m.first_ns,
@@ -113,5 +121,8 @@ SELECT
     m.calls / c.steps AS calls_per_step,
     m.total_ns,
     c.steps
-FROM measured AS m JOIN drawn AS d USING (name) CROSS JOIN counted AS c
-ORDER BY m.total_ns DESC, m.name
+FROM measured AS m
+JOIN drawn AS d USING (series)
+JOIN (SELECT DISTINCT series, name FROM series) AS n USING (series)
+CROSS JOIN counted AS c
+ORDER BY m.total_ns DESC, n.name

@@ -27,13 +27,3 @@ def fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None], 
         run("launched", process=process, from_id=first, to_id=last)
     run("launched_is_of", process=process)
 
-
-def leave(connection: duckdb.DuckDBPyConnection) -> None:
-    """Leave the operations, and what steps hold, for who needs them next where they are in a file.
-
-    In memory they would stay for nothing.
-    """
-    in_file = "SELECT 1 FROM duckdb_databases() WHERE database_name = 'internal'"
-    if connection.execute(in_file).fetchone() is None:
-        for table in ("step_launched", "launched_process", "step_known"):
-            connection.execute(f"DROP TABLE IF EXISTS internal.{table}")

@@ -57,14 +57,19 @@ def fill(connection: duckdb.DuckDBPyConnection, options: StepOptions, prepare: C
         UsageError: No NVTX range has the name that the user gave.
     """
     run = runner(connection, "steps", prepare)
-    (scope,) = run("scope_name")
-    if scope.is_of_steps_alone and options.step_method != "count":
+    if are_chosen(run, options):
         run("chosen")
     else:
         _find_all(connection, prepare, run, options)
     (steady,) = run("steady")
     if not steady.count:
         run("whole_scope")
+
+
+def are_chosen(run: Run, options: StepOptions) -> bool:
+    """Tell whether the scope is steps that were found in the whole trace: then all is known of them."""
+    (scope,) = run("scope_name")
+    return bool(scope.is_of_steps_alone) and options.step_method != "count"
 
 
 def _find_all(
@@ -81,7 +86,6 @@ def _find_all(
     ):
         for name in names.split():
             connection.execute(f"DROP {kind} IF EXISTS internal.step_{name}")
-    launched.leave(connection)
 
 
 def _find(run: Run, stream: BusiestStream, options: StepOptions) -> None:

@@ -5,12 +5,15 @@
 CREATE TABLE IF NOT EXISTS facts.idle_time (
     gpu_id INTEGER, start_ns BIGINT, end_ns BIGINT, thread BIGINT, call_ns BIGINT, returned_ns BIGINT, is_copy BOOLEAN,
     host ENUM (
-        'late', 'profiler', 'same launch call', 'not in the trace', 'managed memory', 'launched before', 'launch call under way', 'blocking copies',
-        'before the first operation', 'after the last operation'
+        'API calls', 'CPU work', 'after the last operation', 'allocation', 'before the first operation', 'blocking copies', 'late', 'launch call', 'launch call under way',
+        'launch latency', 'launched before', 'managed memory', 'not in the trace', 'profiler', 'same launch call', 'sync calls'
     ),
     sync_ns BIGINT, copy_ns BIGINT, alloc_ns BIGINT, api_ns BIGINT
 );
 
 CREATE TABLE IF NOT EXISTS facts.idle_calls (
-    gpu_id INTEGER, gap_ns BIGINT, start_ns BIGINT, end_ns BIGINT, host ENUM ('sync calls', 'blocking copies', 'allocation', 'API calls')
+    gpu_id INTEGER, gap_ns BIGINT, start_ns BIGINT, end_ns BIGINT, host ENUM (
+        'API calls', 'CPU work', 'after the last operation', 'allocation', 'before the first operation', 'blocking copies', 'late', 'launch call', 'launch call under way',
+        'launch latency', 'launched before', 'managed memory', 'not in the trace', 'profiler', 'same launch call', 'sync calls'
+    )
 );

@@ -3,8 +3,6 @@ INSERT INTO facts.steps BY NAME FROM internal.scope_steps;
 
 INSERT INTO facts.step_calls BY NAME FROM internal.scope_step_calls;
 
-INSERT INTO facts.step_kernels BY NAME FROM internal.scope_step_kernels;
-
 INSERT INTO facts.step_launches BY NAME FROM internal.scope_step_launches;
 
 INSERT INTO facts.step_method BY NAME

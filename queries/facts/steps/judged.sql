@@ -112,17 +112,6 @@ SELECT s.step, s.process_id, c.thread_id, c.call_group, c.calls, c.time_ns
 FROM internal.step_counted AS c
 JOIN internal.step_numbered AS s USING (piece);
 
-INSERT INTO facts.step_kernels BY NAME
-SELECT
-    s.step, o.name_id,
-    x_of(o.grid) AS grid_x, y_of(o.grid) AS grid_y, z_of(o.grid) AS grid_z,
-    x_of(o.block) AS block_x, y_of(o.block) AS block_y, z_of(o.block) AS block_z,
-    count(*) AS calls, sum(o.duration_ns)::BIGINT AS kernel_ns
-FROM internal.step_owned AS o
-JOIN internal.step_numbered AS s USING (piece)
-WHERE o.kind = 'kernel' AND s.phase = 'steady'
-GROUP BY s.step, o.name_id, o.grid, o.block;
-
 -- The kernels of a graph share its launch call: the first one is what the call was waited for with.
 INSERT INTO facts.step_launches BY NAME
 SELECT

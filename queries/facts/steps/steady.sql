@@ -1,2 +1,2 @@
--- How many steps are steady.
-SELECT count(*) AS count FROM facts.steps WHERE phase = 'steady'
+-- How many steps are steady, and whose they are.
+SELECT count(*) AS count, any_value(process_id) AS process_id FROM facts.steps WHERE phase = 'steady'

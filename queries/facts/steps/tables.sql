@@ -39,11 +39,6 @@ CREATE TABLE IF NOT EXISTS facts.step_calls (
     step BIGINT, process_id BIGINT, thread_id BIGINT, call_group VARCHAR, calls BIGINT, time_ns BIGINT
 );
 
-CREATE TABLE IF NOT EXISTS facts.step_kernels (
-    step BIGINT, name_id BIGINT, grid_x BIGINT, grid_y BIGINT, grid_z BIGINT, block_x BIGINT, block_y BIGINT, block_z BIGINT,
-    calls BIGINT, kernel_ns BIGINT
-);
-
 CREATE TABLE IF NOT EXISTS facts.step_launches (
     step BIGINT, launch_calls BIGINT, graph_launches BIGINT, launch_queue_ns BIGINT, queue_ns BIGINT
 );

@@ -4,11 +4,6 @@ SELECT NULL AS step, process_id, thread_id, call_group, count(*) AS calls, sum(d
 FROM outer_api_calls
 GROUP BY ALL;
 
-INSERT INTO facts.step_kernels BY NAME
-SELECT NULL AS step, name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, count(*) AS calls, sum(duration_ns)::BIGINT AS kernel_ns
-FROM _kernel_times
-GROUP BY ALL;
-
 INSERT INTO facts.step_launches BY NAME
 WITH first_kernels AS (
     SELECT api_start_ns AS call_ns, api_end_ns AS returned_ns, start_ns, false AS is_graph

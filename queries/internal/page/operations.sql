@@ -8,5 +8,7 @@ SELECT
 FROM gpu_ops AS o
 JOIN windows AS w ON o.start_ns < w.to_ns AND o.end_ns > w.from_ns
 LEFT JOIN kernel_names AS n USING (name_id)
+-- Most are in no window, and need not be compared with each.
+WHERE o.start_ns < list_max($ends) AND o.end_ns > list_min($starts)
 ORDER BY o.start_ns, end_ns, o.process_id, o.device_id, o.stream_id, name, w.from_ns
 LIMIT $most + 1

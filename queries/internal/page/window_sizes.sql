@@ -1,5 +1,6 @@
 -- How many operations and calls lie in each of several windows of time; no row of a window without any: those that begin before
--- its end, but those that end before it begins. Both are counted from one window's edge to the next.
+-- its end, but those that end before it begins. Both are counted from one window's edge to the next. What is before the first
+-- window or after the last one is in neither, or in both of all: it is left out.
 WITH windows AS (
     SELECT unnest($starts)::BIGINT AS from_ns, unnest($ends)::BIGINT AS to_ns, unnest(range(len($starts))) AS place
 ),
@@ -8,11 +9,14 @@ events AS (
     UNION ALL
     SELECT start_ns, greatest(start_ns, end_ns) FROM outer_api_calls
 ),
+around AS (
+    FROM events WHERE start_ns < list_max($ends) AND end_ns >= list_min($starts)
+),
 counted AS MATERIALIZED (
     SELECT
         histogram(start_ns, list_transform(list_sort(list_distinct($ends::BIGINT[])), x -> x - 1)) AS begun,
         histogram(end_ns, list_sort(list_distinct($starts::BIGINT[]))) AS ended
-    FROM events
+    FROM around
 ),
 begun AS (
     SELECT last_ns, sum(events) OVER (ORDER BY last_ns) AS events

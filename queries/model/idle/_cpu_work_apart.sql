@@ -48,7 +48,7 @@ everywhere AS (
 in_long_gaps_anywhere AS (
     SELECT sum(duration_ns)::BIGINT AS all_ns
     FROM late
-    HAVING count(*) < (SELECT 0.5 * sum(operations) FROM _operation_counts)
+    HAVING count(*) < (SELECT 0.5 * count(*) FROM gpu_ops)
 )
 SELECT coalesce(w.all_ns, 0) AS waiting_ns, coalesce(least(w.cpu_ns, greatest(
     coalesce((SELECT all_ns FROM in_long_gaps), 0), w.all_ns - l.gpus * l.calls * (coalesce(l.call_ns, 0) + launch_apart_ns)

@@ -21,41 +21,45 @@ WITH summed AS (
     GROUP BY ALL
 ),
 calls AS (
-    SELECT gpu_id, window_ns, unnest(['sync calls', 'blocking copies', 'allocation', 'API calls']) AS host,
+    SELECT gpu_id, window_ns, unnest([idle_host('sync calls'), idle_host('blocking copies'), idle_host('allocation'), idle_host('API calls')]) AS host,
         unnest([sync_ns, copy_ns, alloc_ns, api_ns]) AS call_ns
     FROM summed
     WHERE host = idle_host('late')
     UNION ALL
-    SELECT p.gpu_id, p.window_ns, c.host::VARCHAR, greatest(0, least(c.end_ns, p.end_ns) - greatest(c.start_ns, p.start_ns))
+    SELECT p.gpu_id, p.window_ns, c.host, greatest(0, least(c.end_ns, p.end_ns) - greatest(c.start_ns, p.start_ns))
     FROM query_table(cut) AS p
     JOIN (FROM facts.idle_calls WHERE gap_ns IN (SELECT unnest(list(DISTINCT gap_ns)) FROM query_table(cut))) AS c ON c.gpu_id = p.gpu_id AND c.gap_ns = p.gap_ns
 ),
 classed AS (
-    SELECT gpu_id, window_ns, host::VARCHAR AS host, idle_ns
+    SELECT gpu_id, window_ns, host, idle_ns
     FROM summed
     WHERE host <> idle_host('late')
     UNION ALL
     SELECT gpu_id, window_ns,
-        unnest(['CPU work', CASE WHEN is_copy THEN 'blocking copies' ELSE 'launch call' END, 'launch latency']),
+        unnest([idle_host('CPU work'), CASE WHEN is_copy THEN idle_host('blocking copies') ELSE idle_host('launch call') END, idle_host('launch latency')]),
         unnest([before_ns, call_ns, latency_ns])
     FROM summed
     WHERE host = idle_host('late')
     UNION ALL
-    SELECT gpu_id, window_ns, unnest([host, 'CPU work']), unnest([call_ns, -call_ns]) FROM calls WHERE call_ns > 0
+    SELECT gpu_id, window_ns, unnest([host, idle_host('CPU work')]), unnest([call_ns, -call_ns]) FROM calls WHERE call_ns > 0
 )
 SELECT
-    gpu_id::BIGINT AS gpu_id,
+    gpu_id,
     window_ns,
     CASE
-        WHEN host IN ('before the first operation', 'after the last operation') THEN 'edge'
-        WHEN host IN ('same launch call', 'launched before', 'launch call under way') THEN 'dependency'
-        WHEN host IN ('sync calls', 'blocking copies') THEN 'blocked'
-        WHEN host IN ('allocation', 'profiler') THEN host
-        WHEN host = 'not in the trace' THEN 'unknown'
+        WHEN host IN (idle_host('before the first operation'), idle_host('after the last operation')) THEN 'edge'
+        WHEN host IN (idle_host('same launch call'), idle_host('launched before'), idle_host('launch call under way')) THEN 'dependency'
+        WHEN host IN (idle_host('sync calls'), idle_host('blocking copies')) THEN 'blocked'
+        WHEN host = idle_host('allocation') THEN 'allocation'
+        WHEN host = idle_host('profiler') THEN 'profiler'
+        WHEN host = idle_host('not in the trace') THEN 'unknown'
         ELSE 'starved'
     END AS cause,
     host,
-    sum(idle_ns)::BIGINT AS idle_ns
-FROM classed
-GROUP BY ALL
-HAVING sum(idle_ns) > 0;
+    idle_ns
+FROM (
+    SELECT gpu_id::BIGINT AS gpu_id, window_ns, host, sum(idle_ns)::BIGINT AS idle_ns
+    FROM classed
+    GROUP BY ALL
+    HAVING sum(idle_ns) > 0
+);
