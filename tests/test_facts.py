@@ -68,6 +68,7 @@ def test_operations_joined_with_their_calls_part_by_part_are_the_same(sample, na
     def rows():
         with open_trace(sample(name)) as trace:
             trace.answer("classify")
+            trace.answer("pace")
             return [trace._connection.duckdb.execute(sql).fetchall() for sql in read]
 
     whole = rows()

@@ -117,7 +117,7 @@ def test_steps_and_phases_are_made_of_the_same_operations(sample, cache, monkeyp
     assert len(looks) == 1
     monkeypatch.setattr(ways, "_BIG", 10**12)
     assert phases() == in_file != []
-    assert len(looks) == 3  # in memory, they would stay for nothing
+    assert len(looks) == 2  # in memory, too
 
 
 def test_where_no_cache_folder_can_be_written_to_the_answer_is_the_same(sample, cache, monkeypatch):

@@ -19,7 +19,8 @@ from nsys_insight.compare.comparison import compare
 from nsys_insight.compare.runs import from_json, measure, to_json
 from nsys_insight.errors import UsageError
 from nsys_insight.facts import phases
-from nsys_insight.facts.steps import launched
+from nsys_insight.ingest import ways
+from nsys_insight.ingest.scope import Scope
 
 
 @pytest.fixture(scope="module")
@@ -355,7 +356,7 @@ def test_a_prefill_of_other_prompts_is_other_work(tmp_path):
 
 @pytest.mark.parametrize("name", ["served", "decode_eager", "decode_graph_node", "decode_graph_whole"])
 def test_what_steps_hold_that_are_known_is_not_counted_again(name, path, sample, monkeypatch):
-    """Phases are the same whether or not the steps of the trace were found before, as they are left of big traces."""
+    """Phases are the same whether or not the steps of the trace were found before, as they are left behind."""
     ask = "SELECT * FROM phase_steps ORDER BY phase_step"
     known, runner = [], phases.runner
 
@@ -371,7 +372,6 @@ def test_what_steps_hold_that_are_known_is_not_counted_again(name, path, sample,
         return noted
 
     monkeypatch.setattr(phases, "runner", noting)
-    monkeypatch.setattr(launched, "leave", lambda _: None)
     found = []
     for first in ([], ["FROM steps"]):
         with nsys_insight.open(path if name == "served" else sample(name)) as trace:
@@ -383,3 +383,20 @@ def test_what_steps_hold_that_are_known_is_not_counted_again(name, path, sample,
     assert len(alone) > 3
     assert known[0] == (0,)
     assert known[1] > (3,)
+
+
+@pytest.mark.parametrize("big", [10**12, 0], ids=["in memory", "in a file"])
+def test_phases_of_chosen_steps_hold_what_is_in_the_scope(tmp_path, monkeypatch, big):
+    """The steps are found in the whole trace: the operations of these are not those of the phases."""
+    monkeypatch.setattr(ways, "_BIG", big)
+    trace = Trace()
+    host = trace.thread(now=10_000)
+    for number in range(6):
+        with host.nvtx(f"decode_step {number}"):
+            host.launch("work(float *)", runs=20_000, stream=7)
+            host.launch("more(float *)", runs=2_000, stream=8)
+            host.sync("device")
+    path = trace.write(tmp_path / "t.sqlite")
+    with nsys_insight.open(path, scope=Scope(steady=True, stream=8)) as opened:
+        kernels = opened.rows("SELECT phase_step, kernels, kernel_ns FROM phase_steps ORDER BY phase_step")
+    assert kernels == [(number, 1, 2_000) for number in range(6)]

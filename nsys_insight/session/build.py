@@ -6,6 +6,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from nsys_insight.facts import store
+from nsys_insight.facts.steps import launched
 from nsys_insight.facts.store import NOTHING_SAID, FactOptions, Facts
 from nsys_insight.ingest import chosen_steps, raw
 from nsys_insight.ingest.database import connect
@@ -92,6 +93,7 @@ class Model:
         Facts(connection, [self.source], [around], lambda sql, _: self.create(sql)).find(
             [f"FROM facts.{table}" for table in chosen_steps.FACTS], FactOptions(options)
         )
+        launched.forget(connection)  # they are of more than the scope
         if around != WHOLE_TRACE:
             connection.execute("TRUNCATE internal.scope_gpus; TRUNCATE internal.scope_windows")
             raw.create_relations(connection, self.source, WHOLE_TRACE, self._relations, for_now=True)
@@ -154,6 +156,7 @@ def create_lasting(connection: duckdb.DuckDBPyConnection) -> None:
     views.create_views(connection, views.made_of(views.definitions()), comments=True)
     facts = Facts(connection, [Source({}, {})], [WHOLE_TRACE], lambda *_: None)
     facts.find([view.create for view in views.definitions().values()], NOTHING_SAID)
+    launched.forget(connection)
 
 
 def _create_frame(connection: duckdb.DuckDBPyConnection) -> None:

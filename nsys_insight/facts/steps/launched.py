@@ -27,3 +27,8 @@ def fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None], 
         run("launched", process=process, from_id=first, to_id=last)
     run("launched_is_of", process=process)
 
+
+def forget(connection: duckdb.DuckDBPyConnection) -> None:
+    """Drop what facts about steps leave for each other: the operations, and what steps hold, which phases look up."""
+    for table in ("step_launched", "launched_process", "step_known"):
+        connection.execute(f"DROP TABLE IF EXISTS internal.{table}")
