@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.facts import heap
 from nsys_insight.facts.calls_in import CallsIn
+from nsys_insight.facts.columns import read_columns
 from nsys_insight.facts.cuts import cuts
 from nsys_insight.facts.inserts import Inserts, words
 from nsys_insight.facts.intervals import Intervals
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.facts.inserts import Columns
+    from nsys_insight.facts.columns import Columns
     from nsys_insight.facts.intervals import Ints
     from nsys_insight.ingest.source import Source
 
@@ -98,8 +99,7 @@ class _Filling:
         self._in_calls = _case("host", dict(enumerate(in_calls.values())))
 
     def _read(self, name: str, **values: Any) -> Columns:
-        found: Columns = self._connection.execute(bind(self._statements[name], values)).fetchnumpy()
-        return found
+        return read_columns(self._connection, bind(self._statements[name], values))
 
     def add(self, windows: Sequence[Window]) -> None:
         """Add the gaps that end in the last one of some windows."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from nsys_insight.sql.quoting import identifier
 
@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     import duckdb
-    import numpy as np
 
-    Columns = dict[str, np.ndarray[Any, Any]]
+    from nsys_insight.facts.columns import Columns
 
 # Rows are added so many at a time, where there are as many: each time DuckDB begins a new part of a table. So many
 # batches may wait, for each takes memory.

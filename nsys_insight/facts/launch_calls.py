@@ -9,7 +9,7 @@ from nsys_insight.ingest.source import ANY_TIME
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nsys_insight.facts.inserts import Columns
+    from nsys_insight.facts.columns import Columns
     from nsys_insight.facts.intervals import Ints
 
 

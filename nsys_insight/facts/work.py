@@ -10,6 +10,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from nsys_insight.facts.columns import read_columns
 from nsys_insight.facts.intervals import Intervals
 from nsys_insight.ingest import several
 from nsys_insight.paths import query
@@ -97,7 +98,7 @@ def _cut(connection: duckdb.DuckDBPyConnection, statements: dict[str, str], star
 
     def rows(name: str) -> Columns:
         statement = f"FROM ({statements[name]}\n) WHERE line_start < {end} AND line_end > {start}"
-        return {key: np.asarray(values) for key, values in connection.execute(statement).fetchnumpy().items()}
+        return {key: np.asarray(values) for key, values in read_columns(connection, statement).items()}
 
     def intervals(found: Columns) -> Intervals:
         return Intervals.outermost(found["line_start"], found["line_end"])

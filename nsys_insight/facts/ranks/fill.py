@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.facts.columns import read_columns
 from nsys_insight.facts.ranks import hosts, judge, messages, pipeline, place, rank, read, run
 from nsys_insight.facts.ranks.budget import Busy, Spent
 from nsys_insight.facts.ranks.sentences import (
@@ -146,7 +147,7 @@ def _spent(  # noqa: PLR0913, PLR0917 - a rank, its trace, and its windows
     statement = bind(query("facts/ranks/work"), {"process": one.process_id, "gpu": one.gpu_id})
     prepare(statement, [part])
     with several.inside(connection, part):
-        work = connection.execute(statement).fetchnumpy()
+        work = read_columns(connection, statement)
     waiting = sent.waiting[number].copy()
     for of in found.collectives:
         if number in of.group.ranks:
