@@ -264,7 +264,8 @@ END;
 CREATE MACRO the_one(value) AS CASE WHEN min(value) = max(value) AND count(value) = count(*) THEN min(value) END;
 
 -- What idle time is due to, as a number: to write and compare words takes several times as long. Only of literals, which are cast
--- once; the words are those of `facts.idle_time` and of `_idle_of`, in their order.
+-- once; the words are those of `facts.idle_time` and of `_idle_of`. They stand in the order of the alphabet: `idle_charges` puts the causes
+-- of one instant in that order.
 CREATE MACRO idle_host(word) AS word::ENUM (
     'API calls', 'CPU work', 'after the last operation', 'allocation', 'before the first operation', 'blocking copies', 'late', 'launch call', 'launch call under way',
     'launch latency', 'launched before', 'managed memory', 'not in the trace', 'profiler', 'same launch call', 'sync calls'
