@@ -11,9 +11,5 @@ CREATE TABLE IF NOT EXISTS facts.idle_time (
     sync_ns BIGINT, copy_ns BIGINT, alloc_ns BIGINT, api_ns BIGINT
 );
 
-CREATE TABLE IF NOT EXISTS facts.idle_calls (
-    gpu_id INTEGER, gap_ns BIGINT, start_ns BIGINT, end_ns BIGINT, host ENUM (
-        'API calls', 'CPU work', 'after the last operation', 'allocation', 'before the first operation', 'blocking copies', 'late', 'launch call', 'launch call under way',
-        'launch latency', 'launched before', 'managed memory', 'not in the trace', 'profiler', 'same launch call', 'sync calls'
-    )
-);
+CREATE TABLE IF NOT EXISTS facts.idle_calls AS
+SELECT gpu_id, start_ns AS gap_ns, start_ns, end_ns, host FROM facts.idle_time LIMIT 0;

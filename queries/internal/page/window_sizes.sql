@@ -9,14 +9,12 @@ events AS (
     UNION ALL
     SELECT start_ns, greatest(start_ns, end_ns) FROM outer_api_calls
 ),
-around AS (
-    FROM events WHERE start_ns < list_max($ends) AND end_ns >= list_min($starts)
-),
 counted AS MATERIALIZED (
     SELECT
         histogram(start_ns, list_transform(list_sort(list_distinct($ends::BIGINT[])), x -> x - 1)) AS begun,
         histogram(end_ns, list_sort(list_distinct($starts::BIGINT[]))) AS ended
-    FROM around
+    FROM events
+    WHERE start_ns < list_max($ends) AND end_ns >= list_min($starts)
 ),
 begun AS (
     SELECT last_ns, sum(events) OVER (ORDER BY last_ns) AS events
