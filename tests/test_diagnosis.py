@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from contextlib import ExitStack
+from dataclasses import replace
 
 import many_traces
 import oracle
@@ -434,6 +435,16 @@ def test_a_finding_reads_views_and_reports_and_shows_one_that_it_reads(name):
         "ranks" if rule.of_run else "",
         "sql",
     )
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_a_finding_that_is_not_asked_would_find_nothing(sample, diagnosed, monkeypatch):
+    found = diagnosed(sample).findings
+    # The critical path is not asked where it would find what others have: that is no shortcut.
+    asked = [replace(rule, when=rule.when if rule.name == "critical-path" else "") for rule in finding_rules()]
+    monkeypatch.setattr(diagnosis, "finding_rules", lambda: asked)
+    with open_trace(many_traces.SAMPLES / f"{sample}.sqlite") as trace:
+        assert trace.diagnose().findings == found
 
 
 # The numbers of a finding are those of the report that its command shows: where that has them in a cell, that cell.

@@ -21,13 +21,17 @@ from nsys_insight.session.session import SCOPE_NOTE
 from nsys_insight.sql.parameters import bind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from nsys_insight.diagnose.findings import FindingRule
     from nsys_insight.diagnose.result import RunOfRanks
+    from nsys_insight.packs.pack import Pack
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.answer import Answer
     from nsys_insight.session.session import Session
+
+    # Reports, each with its parameters.
+    Reports = Sequence[tuple[Pack, Mapping[str, Any]]]
 
 # What is less than this share of the wall is no finding: less than what runs differ by.
 LEAST_PCT = 1.0
@@ -54,10 +58,11 @@ class Diagnosis(DiagnosisResult):
         return text.text(self, width)
 
 
-def diagnose(trace: Session, steps: StepOptions) -> Diagnosis:
+def diagnose(trace: Session, steps: StepOptions, then: Reports = ()) -> Diagnosis:
     """Diagnose a trace, or the ranks of a run in one trace or several, with steps found as the options say.
 
-    Of a run it is said who makes the others wait; all else is of that rank.
+    Of a run it is said who makes the others wait; all else is of that rank. Reports that the trace will be asked
+    `then` are worked out with those that are needed here: more can be done at a time.
 
     Raises:
         UsageError: Several traces are open that share no collectives, or steps cannot be found as the options say.
@@ -70,7 +75,7 @@ def diagnose(trace: Session, steps: StepOptions) -> Diagnosis:
                 "a diagnosis is of one trace, or of the ranks of a run: these traces share no NCCL collectives",
                 "name one of them; nsys-insight ranks has the details",
             )
-            return _diagnosed(trace, steps)
+            return _diagnosed(trace, steps, then=then)
         with chosen.session as session:
             return _of_run(_diagnosed(session, steps, chosen.run), chosen.run, trace, steps)
 
@@ -91,11 +96,12 @@ def _of_run(rank: Diagnosis, run: RunOfRanks, trace: Session, steps: StepOptions
     return replace(rank, findings=findings, verdict=verdict, status=status, notes=notes, answers={})
 
 
-def _diagnosed(trace: Session, steps: StepOptions, run: RunOfRanks | None = None) -> Diagnosis:
+def _diagnosed(trace: Session, steps: StepOptions, run: RunOfRanks | None = None, then: Reports = ()) -> Diagnosis:
     rules = [rule for rule in finding_rules() if not rule.of_run]
     headline = {name: query(f"internal/diagnose/{name}") for name in ("shares", "steps", "unjudged")}
-    queries = [*(rule.sql for rule in rules), *headline.values()]
-    answers = _answers(trace, {report for sql in queries for report in reports_of(sql)}, steps)
+    whens = {rule.name: bind(rule.when, rule.params) for rule in rules if rule.when}
+    first = [*(rule.sql for rule in rules if not rule.when), *headline.values(), *whens.values()]
+    answers = _answers(trace, {report for sql in first for report in reports_of(sql)}, steps, then)
 
     def over(sql: str) -> str:
         return over_answers(sql, {report: answer.table for report, answer in answers.items()})
@@ -114,14 +120,15 @@ def _diagnosed(trace: Session, steps: StepOptions, run: RunOfRanks | None = None
             answers.update(anew)
             return found_rows(sql)
 
-    whens = {rule.name: bind(rule.when, rule.params) for rule in rules if rule.when}
     trace.ahead((), map(over, [*headline.values(), *whens.values()]), steps)
     lost = bool(trace.dicts("FROM _unrecorded WHERE what = 'kernels'"))
     (found_steps,) = rows(headline["steps"])
     told_by = found_steps.pop("told_by")
     per = "trace" if not found_steps["steady_count"] else "step" if found_steps["tokens_per_step"] == 1 else "token"
     for_each = "in total" if per == "trace" else f"a {per}"
-    asked = [(rule, rule.statement(per=for_each)) for rule in rules if rule.name not in whens or rows(whens[rule.name])]
+    rules = [rule for rule in rules if rule.name not in whens or rows(whens[rule.name])]
+    answers |= _answers(trace, {report for rule in rules for report in reports_of(rule.sql)} - answers.keys(), steps)
+    asked = [(rule, rule.statement(per=for_each)) for rule in rules]
     trace.ahead((), (over(statement) for _, statement in asked), steps)
     found = [_finding(rule, row, trace, steps) for rule, statement in asked for row in rows(statement)]
     shares = tuple(Share(**row) for row in rows(headline["shares"]))
@@ -161,10 +168,11 @@ def _notes(trace: Session, answers: dict[str, Answer], *, nothing: bool) -> tupl
     return (*said, lies) if lies else said
 
 
-def _answers(trace: Session, reports: set[str], steps: StepOptions) -> dict[str, Answer]:
+def _answers(trace: Session, reports: set[str], steps: StepOptions, then: Reports = ()) -> dict[str, Answer]:
     """Answer the reports, all on one connection: a file that is hard to read may take another one on the way."""
-    trace.ahead((pack, steps.taken_by(pack)) for pack in map(library.pack_of, sorted(reports)))
     packs = {report: library.pack_of(report) for report in sorted(reports)}
+    needed = [(pack, steps.taken_by(pack)) for pack in packs.values()]
+    trace.ahead([*needed, *(asked for asked in then if asked[0].name not in packs)])
     answers: dict[str, Answer] = {}
     while missing := packs.keys() - answers.keys():
         for report in sorted(missing):

@@ -79,19 +79,17 @@ def needed(sql: str) -> list[View]:
 
 def made_of(names: Iterable[str]) -> list[View]:
     """These views and all that they are made of, each after those that it reads."""
-    known = definitions()
     found: dict[str, View] = {}
-
-    def add(name: str) -> None:
-        if name in known and name not in found:
-            view = known[name]
-            for other in sorted(view.mentions.of_model - {name}):
-                add(other)
-            found[name] = view
-
-    for name in sorted(names):
-        add(name)
+    for name in sorted(definitions().keys() & names):
+        found |= _made_of(name)
     return list(found.values())
+
+
+@cache
+def _made_of(name: str) -> dict[str, View]:
+    view = definitions()[name]
+    below = made_of(view.mentions.of_model - {name})
+    return {each.name: each for each in (*below, view)}
 
 
 def facts_read(sql: str) -> frozenset[str]:

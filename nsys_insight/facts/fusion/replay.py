@@ -142,15 +142,14 @@ class Timeline:
         # What is the same in each round: on which lane something runs, if it does, and how long what takes.
         events = list(self._changed(change))
         now, done, ends = 0.0, 0.0, []
-        ready: dict[tuple[int, int], float] = {}
+        ready = {event[0]: -1e18 for event in events}
         for _ in range(ROUNDS):
             for lane, advance, latency, least, duration, depends in events:
                 if lane is None:
                     now = (max(now, done) if depends else now) + latency + advance
                     continue
                 if duration is not None:
-                    start = max(now + latency, ready.get(lane, -1e18) + least)
-                    ready[lane] = end = start + duration
+                    ready[lane] = end = max(now + latency, ready[lane] + least) + duration
                     done = max(done, end)
                 now += advance
             ends.append(done)
