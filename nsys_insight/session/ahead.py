@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # So many are at work, and so many more wait for facts that those find.
 _AT_WORK = 2
-_WAITING = 1
+_WAITING = 3
 
 T = TypeVar("T")
 
