@@ -262,13 +262,30 @@ def names_file() -> str:
     from nsys_insight.sql.known import digest
     from nsys_insight.sql.names import parsed
 
+    columns = {f"view {name}": found for name, found in columns_of_subjects().items()}
     lines = {}
     for what, sql in sql_of_ours():
         names = parsed(sql)
         relations = " ".join(sorted(f"{schema}.{name}" if schema else name for schema, name in names.relations))
         functions = " ".join(sorted(names.functions))
-        lines.setdefault(digest(sql), f"{digest(sql)}\t{what}\t{relations}\t{functions}\t{names.queries}\n")
+        lines.setdefault(
+            digest(sql), f"{digest(sql)}\t{what}\t{relations}\t{functions}\t{names.queries}\t{columns.get(what, '')}\n"
+        )
     return "".join(sorted(lines.values(), key=lambda line: line.split("\t")[1:]))
+
+
+def columns_of_subjects() -> dict[str, str]:
+    """Return the columns of the views that are about one raw table, as a SELECT of them without values."""
+    from nsys_insight.model import views
+    from nsys_insight.session.build import empty_model
+
+    found = {}
+    with empty_model(comments=True) as connection:
+        for view in views.documented().values():
+            if view.topic in views.SUBJECTS:
+                columns = connection.execute(f"DESCRIBE {view.name}").fetchall()
+                found[view.name] = ", ".join(f'NULL::{kind} AS "{name}"' for name, kind, *_ in columns)
+    return found
 
 
 def diagnosis_of(name: str) -> str:

@@ -367,3 +367,18 @@ class TestOneLineOfTime:
         trace.thread().launch("k", device=4_294_967_295).launch("k", device=0, at=1 << 50)
         path = trace.write(tmp_path / "t.sqlite")
         assert sorted(ask(path, "SELECT gpu_id FROM _gpu_reach"), key=str) == [(0,), (None,)]
+
+
+def test_a_view_about_what_a_trace_lacks_has_the_columns_that_it_has_and_no_rows(monkeypatch):
+    """Such a view is created without what it is made of, which takes long to plan."""
+
+    def answers():
+        with nsys_insight.open(SAMPLES / "decode_eager.sqlite") as trace:
+            found = {name: trace.sql(f"FROM {name}") for name in names}
+            return {name: (answer.columns, answer.rows()) for name, answer in found.items()}
+
+    names = [view.name for view in views.documented().values() if view.topic in views.SUBJECTS]
+    quick = answers()
+    monkeypatch.setattr(views, "SUBJECTS", {})
+    assert answers() == quick
+    assert all(columns and not rows for columns, rows in quick.values())

@@ -10,13 +10,18 @@ from nsys_insight.model.catalog_tables import table_macros
 from nsys_insight.model.fact_tables import fact_tables
 from nsys_insight.model.kernel_catalog import macros
 from nsys_insight.paths import queries_folder, query
+from nsys_insight.sql.known import known
 from nsys_insight.sql.names import Names, mentioned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from pathlib import Path
 
     import duckdb
+
+
+# The topics whose views are about rows of one raw table, and have none where a trace lacks it.
+SUBJECTS = {"ncu": "ncu_launches", "metrics": "GPU_METRICS"}
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,20 @@ class View:
     def comments(self) -> str:
         """The statements that document it; a macro has none."""
         return self._text[1] + self._text[2]
+
+    def is_empty(self, tables: Collection[str]) -> bool:
+        """Tell whether it has no rows, where a trace has these raw tables, and can be created without what it reads."""
+        subject = SUBJECTS.get(self.topic)
+        return subject is not None and subject not in tables and bool(self._columns)
+
+    @property
+    def create_empty(self) -> str:
+        """The statement that creates it without rows: what it is made of takes long to plan."""
+        return f"CREATE VIEW {self.name} AS SELECT {self._columns} WHERE false"
+
+    @property
+    def _columns(self) -> str:
+        return line.columns if (line := known(self.create)) else ""
 
     @cached_property
     def mentions(self) -> Names:

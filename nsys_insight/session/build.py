@@ -124,9 +124,13 @@ class Model:
 
     def _create(self, wanted: Iterable[View], *, comments: bool = False) -> None:
         new = [view for view in wanted if view.name not in self._views]
-        store.create_tables(self._connection, {name for view in new for name in view.mentions.of_schema("facts")})
-        self._create_relations(name for view in new for name in raw.read_by(view.mentions, self.source))
-        views.create_views(self._connection, new, comments=comments)
+        empty = [] if comments else [view for view in new if view.is_empty(self.source.columns)]
+        for view in empty:
+            self._connection.execute(view.create_empty)
+        full = [view for view in new if view not in empty]
+        store.create_tables(self._connection, {name for view in full for name in view.mentions.of_schema("facts")})
+        self._create_relations(name for view in full for name in raw.read_by(view.mentions, self.source))
+        views.create_views(self._connection, full, comments=comments)
         self._views.update(view.name for view in new)
 
     def _create_relations(self, names: Iterable[str]) -> None:

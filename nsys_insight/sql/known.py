@@ -1,8 +1,9 @@
 """What our own SQL mentions, found out beforehand: for DuckDB's parser, and to read the tree it gives, takes long.
 
 A diagnosis asks of two hundred texts what they mention, and all but a few are files of ours. `queries/names.tsv` has a
-line for each of these: its digest, what it is, the relations and functions that it mentions, and of how many queries it
-is made. `docs/generate.py` writes it. A text that changed since has another digest, and is parsed.
+line for each of these: its digest, what it is, the relations and functions that it mentions, of how many queries it is
+made, and the columns of a view that many traces have nothing for. `docs/generate.py` writes it. A text that changed
+since has another digest, and is parsed.
 """
 
 from __future__ import annotations
@@ -27,13 +28,14 @@ _PIECE = re.compile(rf"""(?=["'$/\dNtf-])(?:(?P<name>"[^"]*")|(?P<comment>{_COMM
 
 
 class Line(NamedTuple):
-    """A line of the file; relations are as `schema.name`, or a name alone."""
+    """A line of the file; relations are as `schema.name`, or a name alone, columns as a SELECT of NULLs has them."""
 
     digest: str
     what: str
     relations: str
     functions: str
     queries: str
+    columns: str = ""
 
 
 def digest(sql: str) -> str:
