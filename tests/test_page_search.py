@@ -79,6 +79,12 @@ def test_rows_in_any_order_do_no_harm(keys, data, tmp_path):
     assert len(places) == len(set(places))
 
 
+def test_a_span_that_begins_before_the_one_before_it_ended_is_refused(tmp_path):
+    path = table(tmp_path / "t.sqlite", [0] * 12 + [-1] * 9 + [9] * 9 + [-1] * 27 + [9])
+    with pytest.raises(NotPlainError):
+        found(path, [(2, 5), (9, 30)])
+
+
 @pytest.mark.parametrize("keys", [[-(1 << 63), 5], [None, 5], [1, (1 << 63) - 1]])
 def test_keys_at_the_edge_of_64_bits_are_left_to_sqlite(keys, tmp_path):
     with pytest.raises(NotPlainError):
