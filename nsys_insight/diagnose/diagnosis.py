@@ -6,7 +6,7 @@ The reports are asked once each; the findings (`diagnose.findings`) and the head
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight import progress
 from nsys_insight.diagnose import run as ranks_of_run
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from nsys_insight.session.answer import Answer
     from nsys_insight.session.session import Session
 
-    # Reports, each with its parameters.
-    Reports = Sequence[tuple[Pack, Mapping[str, Any]]]
 
 # What is less than this share of the wall is no finding: less than what runs differ by.
 LEAST_PCT = 1.0
@@ -46,6 +44,16 @@ NOTHING, LOST = "no GPU work is in the trace", text.LOST
 _OF_LOST = (FAILED, "capture")
 
 
+class Then(NamedTuple):
+    """What a trace will be asked after its diagnosis: reports, each with its parameters, and queries for rows."""
+
+    reports: Sequence[tuple[Pack, Mapping[str, Any]]] = ()
+    rows: Sequence[str] = ()
+
+
+NO_MORE = Then()
+
+
 class Diagnosis(DiagnosisResult):
     """What is found, which can be written out."""
 
@@ -58,11 +66,11 @@ class Diagnosis(DiagnosisResult):
         return text.text(self, width)
 
 
-def diagnose(trace: Session, steps: StepOptions, then: Reports = ()) -> Diagnosis:
+def diagnose(trace: Session, steps: StepOptions, then: Then = NO_MORE) -> Diagnosis:
     """Diagnose a trace, or the ranks of a run in one trace or several, with steps found as the options say.
 
-    Of a run it is said who makes the others wait; all else is of that rank. Reports that the trace will be asked
-    `then` are worked out with those that are needed here: more can be done at a time.
+    Of a run it is said who makes the others wait; all else is of that rank. What the trace will be asked `then` is
+    worked out with what is needed here: more can be done at a time.
 
     Raises:
         UsageError: Several traces are open that share no collectives, or steps cannot be found as the options say.
@@ -96,7 +104,7 @@ def _of_run(rank: Diagnosis, run: RunOfRanks, trace: Session, steps: StepOptions
     return replace(rank, findings=findings, verdict=verdict, status=status, notes=notes, answers={})
 
 
-def _diagnosed(trace: Session, steps: StepOptions, run: RunOfRanks | None = None, then: Reports = ()) -> Diagnosis:
+def _diagnosed(trace: Session, steps: StepOptions, run: RunOfRanks | None = None, then: Then = NO_MORE) -> Diagnosis:
     rules = [rule for rule in finding_rules() if not rule.of_run]
     headline = {name: query(f"internal/diagnose/{name}") for name in ("shares", "steps", "unjudged")}
     whens = {rule.name: bind(rule.when, rule.params) for rule in rules if rule.when}
@@ -168,11 +176,11 @@ def _notes(trace: Session, answers: dict[str, Answer], *, nothing: bool) -> tupl
     return (*said, lies) if lies else said
 
 
-def _answers(trace: Session, reports: set[str], steps: StepOptions, then: Reports = ()) -> dict[str, Answer]:
+def _answers(trace: Session, reports: set[str], steps: StepOptions, then: Then = NO_MORE) -> dict[str, Answer]:
     """Answer the reports, all on one connection: a file that is hard to read may take another one on the way."""
     packs = {report: library.pack_of(report) for report in sorted(reports)}
     needed = [(pack, steps.taken_by(pack)) for pack in packs.values()]
-    trace.ahead([*needed, *(asked for asked in then if asked[0].name not in packs)])
+    trace.ahead([*needed, *(asked for asked in then.reports if asked[0].name not in packs)], then.rows, steps)
     answers: dict[str, Answer] = {}
     while missing := packs.keys() - answers.keys():
         for report in sorted(missing):

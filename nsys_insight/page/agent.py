@@ -48,9 +48,8 @@ def _lines(content: Content) -> Iterator[str]:
 
 def _table(entry: Report, part: AgentTable, command: str) -> Iterator[str]:
     answer = entry.answer
-    fields = dict(
-        zip((column.name for column in answer.columns), fields_of(answer, part.rows, full_names=False), strict=True)
-    )
+    texts = fields_of(answer, answer.rows(part.rows), full_names=False)
+    fields = dict(zip((column.name for column in answer.columns), texts, strict=True))
     shown = [fields[name] for name in part.columns]
     kept = [at for at in range(len(shown[0].cells)) if not _says_nothing(entry, shown, at)]
     yield f"## {entry.pack.title}"

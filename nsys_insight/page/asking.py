@@ -11,7 +11,6 @@ from nsys_insight.sql.parameters import bind
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from nsys_insight.packs.pack import Pack
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.session import Session
 
@@ -23,20 +22,14 @@ def ask(trace: Session, name: str, steps: StepOptions, **values: Any) -> list[An
 
 def ask_each(trace: Session, steps: StepOptions, asked: Mapping[str, dict[str, Any]]) -> list[list[Any]]:
     """Run several statements, each with its values, and give the rows of each."""
-    statements = _bound(asked)
+    statements = bound(asked)
     if len(statements) > 1:
         trace.ahead((), statements, steps)
     return [trace.rows(statement, steps) for statement in statements]
 
 
-def ahead(
-    trace: Session, steps: StepOptions, asked: Mapping[str, dict[str, Any]], *reports: tuple[Pack, Mapping[str, Any]]
-) -> None:
-    """Work out what the statements and reports will be asked for; see `session.session.Session.ahead`."""
-    trace.ahead(reports, _bound(asked), steps)
-
-
-def _bound(asked: Mapping[str, dict[str, Any]]) -> list[str]:
+def bound(asked: Mapping[str, dict[str, Any]]) -> list[str]:
+    """The statements of these names, each with its values."""
     return [bind(_statement(name), values) for name, values in asked.items()]
 
 

@@ -51,7 +51,7 @@ def cards(trace: Session, steps: StepOptions, window: Window, answers: Mapping[s
     if not kernels:
         return {}
     names = [row.name_id for row in kernels if row.name_id is not None]
-    has_chains = bool(trace.rows("SELECT 1 AS one FROM call_frames WHERE \"of\" = 'api' LIMIT 1"))
+    has_chains = bool(ask(trace, "card_chains", steps))
     found = ask_each(trace, steps, {
         "card_durations": {
             "names": names, "bins": BINS,

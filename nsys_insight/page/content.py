@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nsys_insight.diagnose.diagnosis import diagnose
+from nsys_insight.diagnose.diagnosis import Then, diagnose
 from nsys_insight.errors import InsightError
 from nsys_insight.packs import command_line
 from nsys_insight.packs.built_in import built_in
@@ -17,6 +17,8 @@ from nsys_insight.text.cells import printable
 from nsys_insight.text.quantities import value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nsys_insight.diagnose.diagnosis import Diagnosis
     from nsys_insight.packs.pack import Pack
     from nsys_insight.packs.step_options import StepOptions
@@ -95,20 +97,23 @@ class Content:
         }
 
 
-def gather(trace: Session, steps: StepOptions, sizes: dict[str, Any] | None = None) -> Content:
+def gather(
+    trace: Session, steps: StepOptions, sizes: dict[str, Any] | None = None, rows: Sequence[str] = ()
+) -> Content:
     """Ask everything.
 
     Args:
         trace: The trace, in its scope, or those of the ranks of a run.
         steps: How steps are found.
         sizes: Parameters of the report `roofline`: how large the work is that kernels do.
+        rows: Queries that the trace will be asked then.
 
     Raises:
         InsightError: Steps cannot be found as the options say, or the trace cannot be read.
     """
     packs = [pack for packs in by_topic().values() for pack in packs if pack.page]
     options = {pack.name: sizes or {} if pack.name == "roofline" else steps.taken_by(pack) for pack in packs}
-    diagnosis = diagnose(trace, steps, [(pack, options[pack.name]) for pack in packs])
+    diagnosis = diagnose(trace, steps, Then([(pack, options[pack.name]) for pack in packs], rows))
     said = diagnosis.run
     run = ranks(trace, steps, said.sentence, said.notes) if said else None
     trace = one_of(trace, diagnosis)

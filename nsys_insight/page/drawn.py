@@ -39,35 +39,44 @@ class Drawn:
         return {"lines": lines, "cards": [_without_key(card) for card in self.cards.values()]}
 
 
+def first_asked() -> list[str]:
+    """The queries that the pictures begin with, whatever is in the trace."""
+    from nsys_insight.page import asking
+    from nsys_insight.page.cards import MOST
+    from nsys_insight.page.icicle import RANGES
+    from nsys_insight.page.timeline import PIECES
+
+    return asking.bound({
+        "step": {},
+        "run": {},
+        "run_steps": {},
+        "run_busy": {"pieces": PIECES},
+        "layer_candidates": {},
+        "nested_ranges": RANGES,
+        "card_kernels": {"most": MOST},
+        "card_chains": {},
+    })  # fmt: skip
+
+
 def draw(trace: Session, steps: StepOptions, content: Content) -> Drawn:
     """Draw all pictures of one trace, with what its reports answered."""
     from nsys_insight.packs.built_in import built_in
-    from nsys_insight.page import asking
-    from nsys_insight.page.cards import MOST, cards
+    from nsys_insight.page.cards import cards
     from nsys_insight.page.flame import flame
-    from nsys_insight.page.icicle import RANGES, icicle
+    from nsys_insight.page.icicle import icicle
     from nsys_insight.page.layer import layer
     from nsys_insight.page.timeline import GAPS, timeline
 
     work = built_in()["cpu-work"]
-    by_stack = {"group_by": "stack"} | steps.taken_by(work)
-    # What each picture begins with.
-    first = {
-        "step": {},
-        "run": {},
-        "run_steps": {},
-        "layer_candidates": {},
-        "nested_ranges": RANGES,
-        "card_kernels": {"most": MOST},
-    }
-    asking.ahead(trace, steps, first, (work, by_stack))
+    is_sampled = not content.reports["cpu-work"].is_empty
+    by_stack = [(work, {"group_by": "stack"} | steps.taken_by(work))] if is_sampled else []
+    trace.ahead(by_stack, first_asked(), steps)
     answers = {name: entry.answer for name, entry in content.reports.items() if not entry.is_empty}
     line = timeline(trace, steps, answers["gaps"].dicts(GAPS) if "gaps" in answers else ())
-    stacks = trace.answer(work, **by_stack)
     return Drawn(
         line,
         layer(trace, steps),
-        flame(stacks),
+        next((flame(trace.answer(pack, **params)) for pack, params in by_stack), None),
         icicle(trace, steps),
         cards(trace, steps, line.first, answers) if line else {},
     )

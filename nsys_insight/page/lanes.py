@@ -84,7 +84,11 @@ def read(trace: Session, steps: StepOptions, windows: Sequence[Window], most: Mo
         # What reaches over several windows is found in each of them.
         return [list(dict.fromkeys(rows)) for rows in found] if len(kept) > 1 else found
 
-    (operations,) = within(operations={"most": most.operations})
+    of_host: dict[str, dict[str, int]] = {
+        "calls": {"most": most.calls}, "ranges": {"most": most.ranges, "deepest": most.deepest}, "gaps": {}
+    }  # fmt: skip
+    # Hardly ever is there too much, and to ask at once is faster.
+    operations, calls, ranges, gaps = within(operations={"most": most.operations}, **of_host)
     if len(operations) > most.operations and operations[most.operations].start_ns > kept[0].start_ns:
         whole, to_ns = kept[0], operations[most.operations].start_ns
         kept = [Window(whole.start_ns, to_ns)]
@@ -93,9 +97,7 @@ def read(trace: Session, steps: StepOptions, windows: Sequence[Window], most: Mo
             f"the first {value('a_ns', to_ns - whole.start_ns)} of {value('a_ns', whole.end_ns - whole.start_ns)},"
             f" {most.operations:,} operations"
         )
-    calls, ranges, gaps = within(
-        calls={"most": most.calls}, ranges={"most": most.ranges, "deepest": most.deepest}, gaps={}
-    )
+        calls, ranges, gaps = within(**of_host)
     if len(calls) > most.calls:
         cut.append(f"the {most.calls:,} longest calls")
     host, threads = _host(ranges[: most.ranges], calls[: most.calls])
@@ -110,8 +112,10 @@ def read(trace: Session, steps: StepOptions, windows: Sequence[Window], most: Mo
 def _host(ranges: list[Any], calls: list[Any]) -> tuple[list[Lane], int]:
     """The lanes of the threads that are longest in CUDA calls, each with its ranges above."""
     busy: dict[tuple[int, int], int] = defaultdict(int)
+    made: dict[tuple[int, int], list[Any]] = defaultdict(list)
     for call in calls:
         busy[call.process_id, call.thread_id] += call.end_ns - call.start_ns
+        made[call.process_id, call.thread_id].append(call)
     for each in ranges:
         busy[each.process_id, each.thread_id] += 0
     shown = sorted(busy, key=lambda key: (-busy[key], key))[:THREADS]
@@ -129,8 +133,7 @@ def _host(ranges: list[Any], calls: list[Any]) -> tuple[list[Lane], int]:
         ]
         events = [
             Event(call.start_ns, call.end_ns, looks.of_call(call.call_group), printable(call.name), call.call_group)
-            for call in sorted(calls, key=lambda call: (call.start_ns, call.end_ns, call.call_group, call.name))
-            if (call.process_id, call.thread_id) == (process, thread)
+            for call in sorted(made[process, thread])
         ]
         if events:
             lanes.append(Lane(f"calls{name}", "host", events))
@@ -159,21 +162,25 @@ def _idle(rows: list[Any], most: int) -> tuple[list[Lane], int, dict[str, int]]:
     """The lanes of idle time, a GPU each; a gap has the look of its main cause."""
     gaps: dict[tuple[int, int, int], list[tuple[str, str, int]]] = defaultdict(list)
     causes: dict[str, int] = defaultdict(int)
-    for row in rows:
-        gaps[row.gpu_id, row.start_ns, row.end_ns].append((row.cause, row.host, row.idle_ns))
-        causes[row.cause] += row.idle_ns
-    longest = sorted(gaps, key=lambda gap: (gap[1] - gap[2], gap))[:most]
+    for gpu, start, end, cause, host, idle_ns in rows:
+        gaps[gpu, start, end].append((cause, host, idle_ns))
+        causes[cause] += idle_ns
+    longest = sorted(gaps, key=lambda gap: (gap[1] - gap[2], gap))[:most] if len(gaps) > most else list(gaps)
     lanes: dict[int, list[Event]] = defaultdict(list)
-    for gpu, start, end in sorted(longest):
-        made_of = gaps[gpu, start, end]
-        by_cause: dict[str, int] = defaultdict(int)
-        for cause, _, idle_ns in made_of:
-            by_cause[cause] += idle_ns
-        mainly = max(by_cause, key=lambda cause: (by_cause[cause], cause))
-        lanes[gpu].append(Event(start, end, mainly, "idle", parts=tuple(made_of)))
+    for gap in sorted(longest):
+        gpu, start, end = gap
+        lanes[gpu].append(Event(start, end, _mainly(gaps[gap]), "idle", parts=tuple(gaps[gap])))
     named = len(lanes) > 1
     return (
         [Lane(f"GPU {gpu} idle" if named else "GPU idle", "idle", events) for gpu, events in sorted(lanes.items())],
         len(gaps) - len(longest),
         dict(causes),
     )
+
+
+def _mainly(parts: Sequence[tuple[str, str, int]]) -> str:
+    """The main cause of a gap."""
+    by_cause: dict[str, int] = {}
+    for cause, _, idle_ns in parts:
+        by_cause[cause] = by_cause.get(cause, 0) + idle_ns
+    return max(by_cause, key=lambda cause: (by_cause[cause], cause)) if len(by_cause) > 1 else next(iter(by_cause))

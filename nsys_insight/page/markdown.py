@@ -46,7 +46,7 @@ def _lines(content: Content, limit: int | None) -> Iterator[str]:
             yield from _report(entry, content.command(entry.pack.name), limit, folded=at > 0)
         if topic.name == "kernels" and content.measured is not None:
             yield from (f"### {content.measured.title}", "", READING, "")
-            yield "".join(table(fields_of(content.measured, limit, full_names=False)))
+            yield "".join(table(fields_of(content.measured, content.measured.rows(limit), full_names=False)))
         empty = [f"- {entry.pack.name}: {prose(printable(entry.answer.empty))}" for entry in reports if entry.is_empty]
         if empty:
             yield from ("Nothing to show:", "", *empty, "")
@@ -71,8 +71,8 @@ def _report(entry: Report, command: str, limit: int | None, *, folded: bool) -> 
     yield prose(sentences(entry.pack.reading, 2))
     yield ""
     yield from _picture(entry)
-    fields = [field for field in fields_of(entry.answer, limit, full_names=False) if not field.detail]
-    yield "".join(table(fields))
+    fields = fields_of(entry.answer, entry.answer.rows(limit), full_names=False)
+    yield "".join(table([field for field in fields if not field.detail]))
     yield f"{footer(entry.answer, limit)}: {code(printable(command))}"
     yield ""
     if entry.answer.notes:

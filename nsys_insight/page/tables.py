@@ -60,8 +60,8 @@ class Table:
 
 def table(answer: Answer, limit: int | None) -> Table:
     """Make the table of the first `limit` rows, or of all."""
-    fields = fields_of(answer, limit, full_names=False)
     rows = answer.rows(limit)
+    fields = fields_of(answer, rows, full_names=False)
     headings = [
         Heading(field.label, field.unit, column.description, field.right, field.detail, column.name)
         for field, column in zip(fields, answer.columns, strict=True)

@@ -85,7 +85,7 @@ def timeline(trace: Session, steps: StepOptions, gaps: Sequence[dict[str, Any]] 
         "windows": [_within(run, window) for window in drawn.windows],
         "steps": listed,
         "gaps": [[*_within(run, Window(gap.start_ns, gap.end_ns)), gap.cause] for gap in longest],
-        "busy": None if whole[0].wall_start_ns is None else _busy(trace, steps, run, whole[0]),
+        "busy": _busy(ask(trace, "run_busy", steps, pieces=PIECES), run),
     }
     cut = drawn.cut + ([f"{len(listed):,} of {len(rows):,} steps above"] if len(listed) < len(rows) else [])
     return Timeline(shown[0].step if found else None, first, drawn.lanes, cut, data, kernels)
@@ -114,16 +114,15 @@ def _events(drawn: Lanes, run: Window) -> tuple[dict[str, Any], list[int]]:
     for lane in drawn.lanes:
         at, lasts, what, parts = [], [], [], {}
         before = run.start_ns
-        for place, event in enumerate(lane.events):
-            kernel = -1 if event.kernel is None else kernels.setdefault(event.kernel, len(kernels))
-            causes = tuple(f"{cause}, {host}" for cause, host, _ in event.parts)
-            thing = (event.look, event.label, event.more, kernel, *causes)
-            at.append(event.start_ns - before)
-            lasts.append(event.end_ns - event.start_ns)
+        for place, (start_ns, end_ns, look, label, more, name_id, made_of) in enumerate(lane.events):
+            kernel = -1 if name_id is None else kernels.setdefault(name_id, len(kernels))
+            thing = (look, label, more, kernel, *[f"{cause}, {host}" for cause, host, _ in made_of])
+            at.append(start_ns - before)
+            lasts.append(end_ns - start_ns)
             what.append(things.setdefault(thing, len(things)))
-            if len(event.parts) > 1:
-                parts[place] = [idle_ns for *_, idle_ns in event.parts]
-            before = event.start_ns
+            if len(made_of) > 1:
+                parts[place] = [idle_ns for *_, idle_ns in made_of]
+            before = start_ns
         lanes.append(
             {
                 "name": lane.name, "kind": lane.kind, "height": _HEIGHTS[lane.kind],
@@ -146,9 +145,9 @@ def _steps(rows: Sequence[Any], run: Window) -> list[list[Any]]:
     ]  # fmt: skip
 
 
-def _busy(trace: Session, steps: StepOptions, run: Window, whole: Any) -> dict[str, Any]:
+def _busy(rows: Sequence[Any], run: Window) -> dict[str, Any] | None:
     """Say how busy the GPUs were, in % of each of the pieces of one length that the wall is cut into."""
-    from_ns = whole.wall_start_ns
-    piece_ns = max(1, -(-(whole.wall_end_ns - from_ns) // PIECES))
-    rows = ask(trace, "run_busy", steps, from_ns=from_ns, piece_ns=piece_ns, pieces=PIECES)
-    return {"from": from_ns - run.start_ns, "each": piece_ns, "pct": [round(row.busy_pct) for row in rows]}
+    if not rows:
+        return None
+    from_ns, to_ns = rows[0].start_ns, rows[0].end_ns
+    return {"from": from_ns - run.start_ns, "each": to_ns - from_ns, "pct": [round(row.busy_pct) for row in rows]}

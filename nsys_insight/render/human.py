@@ -79,9 +79,8 @@ class Field:
         return [*self.label.split(), *([unit] if unit else [])] or [""]
 
 
-def fields_of(answer: Answer, limit: int | None, *, full_names: bool) -> list[Field]:
-    """Return the columns of the first `limit` rows, or of all, as text that is safe to print."""
-    rows = answer.rows(limit)
+def fields_of(answer: Answer, rows: Sequence[Sequence[Any]], *, full_names: bool) -> list[Field]:
+    """Return the columns of these rows of an answer as text that is safe to print."""
     values = dict(zip((column.name for column in answer.columns), zip(*rows, strict=True), strict=False))
     metrics = [_text(metric) for metric in values.get(METRIC, ())]
     own = bool(metrics) and not any("__" in metric for metric in metrics)  # ncu's metrics carry their unit beside them

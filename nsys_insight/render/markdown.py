@@ -24,7 +24,7 @@ def write(answer: Answer, stream: TextIO, limit: int | None, *, full_names: bool
     if answer.heading:
         stream.write(f"## {prose(printable(answer.heading))}\n\n")
     if answer.row_count:
-        stream.writelines(table(known(fields_of(answer, limit, full_names=full_names))))
+        stream.writelines(table(known(fields_of(answer, answer.rows(limit), full_names=full_names))))
         stream.write("\n")
     stream.write(prose(footer(answer, limit)) + "\n")
     stream.writelines(f"\n- {prose(printable(text))}\n" for text in answer.left_out)

@@ -33,7 +33,7 @@ def lines(
     end = [[(line, "dim")] for line in _paragraph(footer(answer, limit), width)]
     if not answer.row_count:
         return [*title, *end]
-    every = by_place(known(fields_of(answer, limit, full_names=full_names)))
+    every = by_place(known(fields_of(answer, answer.rows(limit), full_names=full_names)))
     if answer.row_count == 1 and len(lay_out(every, width)) > 1:
         return [*title, *_one_row(every, width), [], *end]
     every = [_aligned(field) for field in every]

@@ -231,7 +231,7 @@ class Session:
         if self._options["threads"] == 1:
             return
         asked = (Question(query, (), FactOptions(steps), for_rows=True) for query in rows)
-        self._connection.ahead(chain(asked, self._questions(reports)))
+        self._connection.ahead(chain(self._questions(reports), asked))
 
     def _questions(self, reports: Iterable[tuple[Pack, Mapping[str, Any]]]) -> Iterator[Question]:
         for pack, params in reports:

@@ -11,15 +11,25 @@ from nsys_insight.sql.quoting import literal
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# A text, a name in quotes or a comment, where a dollar is nothing but itself; and a parameter.
+_ELSE = r"""'[^']*'|"[^"]+"|--[^\r\n]*"""
+_PLACE = re.compile(rf"{_ELSE}|\$([A-Za-z_][A-Za-z0-9_]*)")
+_QUOTED = re.compile(_ELSE)
+# What only the tokenizer can tell, in what is left of a statement without these: a name with a dollar in it, a text
+# between dollars, a longer comment, a quote that does not end, letters of other scripts. And anywhere: a text with
+# escapes, and NUL, where DuckDB takes the statement to end.
+_HARD = re.compile(r"""[\w$]\$|\$\w*\$|/\*|["']|[^\0-\x7f]""")
+_HARD_INSIDE = re.compile(r"\b(?:[eE]|[uU]&)'|\0")
+
 
 def bind(sql: str, values: dict[str, Any]) -> str:
     """Write values in place of `$name` parameters, wherever DuckDB's own tokenizer sees one."""
-    text, pieces, done = sql.encode(), [], 0
+    pieces, done = [], 0
     for name, start, end in _places(sql):
         if name in values:
-            pieces += [text[done:start], literal(values[name]).encode()]
+            pieces += [sql[done:start], literal(values[name])]
             done = end
-    return b"".join([*pieces, text[done:]]).decode()
+    return "".join([*pieces, sql[done:]])
 
 
 def parameters(sql: str) -> set[str]:
@@ -27,15 +37,23 @@ def parameters(sql: str) -> set[str]:
     return {name for name, _, _ in _places(sql)}
 
 
-def _places(sql: str) -> Iterator[tuple[str, int, int]]:
-    """Find the parameters of a statement: name, first byte (the tokenizer counts bytes), and the byte after it."""
+def _places(sql: str) -> list[tuple[str, int, int]]:
+    """Find the parameters of a statement: name, first character, and the one after it."""
+    if "$" not in sql:
+        return []
+    # The tokenizer gives an object for each word: a diagnosis has hundreds of statements, hardly one of them is hard.
+    if _HARD.search(_QUOTED.sub(" ", sql)) or _HARD_INSIDE.search(sql):
+        return list(_by_tokenizer(sql))
+    return [(place[1], place.start(), place.end()) for place in _PLACE.finditer(sql) if place[1]]
+
+
+def _by_tokenizer(sql: str) -> Iterator[tuple[str, int, int]]:
     import duckdb
 
-    if "$" not in sql:
-        return
-    text = sql.encode()
+    text = sql.encode()  # the tokenizer counts bytes
     for (start, _), (following, _) in pairwise(duckdb.tokenize(sql)):
         if text[start : start + 1] == b"$" and following == start + 1:
             match = re.compile(rb"\w+").match(text, following)
             if match:
-                yield match[0].decode(), start, match.end()
+                begin = len(text[:start].decode())
+                yield match[0].decode(), begin, begin + 1 + len(match[0])

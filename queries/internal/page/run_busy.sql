@@ -1,29 +1,38 @@
--- How busy the GPUs were, over the run cut into pieces of one length: what is not a gap, as a mean over those in use.
-WITH pieces AS (
-    SELECT g.gpu_id, p.piece, $from_ns + p.piece * $piece_ns::BIGINT AS from_ns
+-- How busy the GPUs were, over the wall cut into pieces of one length: what is not a gap, as a mean over those in use. Nothing of
+-- a wall that is several pieces of time.
+WITH run AS MATERIALIZED (
+    SELECT min(start_ns) AS from_ns, greatest(1, (max(end_ns) - min(start_ns) + $pieces - 1) // $pieces) AS piece_ns
+    FROM wall
+    HAVING count(*) = 1
+),
+pieces AS (
+    SELECT g.gpu_id, p.piece
     FROM (SELECT DISTINCT gpu_id FROM used_gpus) AS g
     CROSS JOIN (SELECT unnest(range($pieces))::BIGINT AS piece) AS p
 ),
 gaps AS (
-    SELECT gpu_id, greatest(start_ns, $from_ns) AS start_ns, end_ns, greatest(start_ns, $from_ns) - $from_ns AS first_ns,
-        least(end_ns, $from_ns + $pieces * $piece_ns::BIGINT) - 1 - $from_ns AS last_ns
-    FROM _idle_time
-    WHERE end_ns > $from_ns
+    SELECT i.gpu_id, r.piece_ns, greatest(i.start_ns - r.from_ns, 0) AS first_ns,
+        least(i.end_ns - r.from_ns, $pieces * r.piece_ns) AS end_ns
+    FROM _idle_time AS i
+    CROSS JOIN run AS r
+    WHERE i.end_ns > r.from_ns
 ),
 cut AS (
-    SELECT gpu_id, start_ns, end_ns, first_ns // $piece_ns AS piece FROM gaps WHERE last_ns >= first_ns
+    SELECT *, first_ns // piece_ns AS piece FROM gaps WHERE end_ns > first_ns
     UNION ALL
-    SELECT gpu_id, start_ns, end_ns, unnest(range(first_ns // $piece_ns + 1, last_ns // $piece_ns + 1)) FROM gaps
-    WHERE last_ns // $piece_ns > first_ns // $piece_ns
+    SELECT *, unnest(range(first_ns // piece_ns + 1, (end_ns - 1) // piece_ns + 1)) FROM gaps
+    WHERE (end_ns - 1) // piece_ns > first_ns // piece_ns
 ),
 idle AS (
-    SELECT gpu_id, piece,
-        sum(least(end_ns, $from_ns + (piece + 1) * $piece_ns::BIGINT) - greatest(start_ns, $from_ns + piece * $piece_ns::BIGINT)) AS idle_ns
+    SELECT gpu_id, piece, sum(least(end_ns, (piece + 1) * piece_ns) - greatest(first_ns, piece * piece_ns)) AS idle_ns
     FROM cut
     GROUP BY gpu_id, piece
 )
-SELECT p.piece, avg(100.0 - 100.0 * coalesce(i.idle_ns, 0) / $piece_ns) AS busy_pct
+SELECT
+    p.piece, any_value(r.from_ns + p.piece * r.piece_ns) AS start_ns, any_value(r.from_ns + (p.piece + 1) * r.piece_ns) AS end_ns,
+    avg(100.0 - 100.0 * coalesce(i.idle_ns, 0) / r.piece_ns) AS busy_pct
 FROM pieces AS p
+CROSS JOIN run AS r
 LEFT JOIN idle AS i USING (gpu_id, piece)
 GROUP BY p.piece
 ORDER BY p.piece
