@@ -256,7 +256,7 @@ class Facts:
 
     def _said(self, kind: str, options: FactOptions) -> object:
         """What the user said that these facts depend on."""
-        if kind in ("gaps", "gap_callers"):
+        if kind in ("gaps", "gap_callers", "explained_gaps"):
             return options.min_gap_ns
         if kind in ("steps", "step_kernels", "fusion", "cpu_work", "critical_path", "ranks"):
             return options.steps

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight.render.human import fields_of
 from nsys_insight.render.plain import plain
@@ -31,22 +31,18 @@ class Heading:
     name: str
 
 
-@dataclass(frozen=True)
-class Cell:
-    """What is shown.
+class Cell(NamedTuple):
+    """What is shown: right, or long where it may take several lines, and whether it is a detail.
 
     `raw` is what a number is sorted by, `whole` the name that is folded, `share` the length of a bar behind it in %.
     """
 
     text: str
+    look: str
+    detail: bool
     raw: str | None = None
     whole: str = ""
     share: float | None = None
-
-    @property
-    def is_long(self) -> bool:
-        """Whether it may take several lines."""
-        return len(self.text) > _LINE
 
 
 @dataclass(frozen=True)
@@ -71,23 +67,28 @@ def table(answer: Answer, limit: int | None) -> Table:
     for field, heading, values in zip(fields, headings, zip(*rows, strict=True), strict=True) if rows else ():
         if field.kind == "name":
             short = fit_all(set(field.cells), _FOLDED)
-            columns.append([_name(short[text], raw) for text, raw in zip(field.cells, values, strict=True)])
+            columns.append([_name(heading, short[text], raw) for text, raw in zip(field.cells, values, strict=True)])
         elif field.right:
             shares = [_share(raw) if heading.name == barred else None for raw in values]
             columns.append(
                 [
-                    Cell(text, _number(raw), share=share)
+                    Cell(text, _look(heading, text), heading.detail, _number(raw), share=share)
                     for text, raw, share in zip(field.cells, values, shares, strict=True)
                 ]
             )
         else:
-            columns.append([Cell(text) for text in field.cells])
+            columns.append([Cell(text, _look(heading, text), heading.detail) for text in field.cells])
     return Table(headings, [list(row) for row in zip(*columns, strict=True)], answer.row_count)
 
 
-def _name(short: str, raw: Any) -> Cell:
+def _look(heading: Heading, text: str) -> str:
+    return "right" if heading.right else "long" if len(text) > _LINE else ""
+
+
+def _name(heading: Heading, short: str, raw: Any) -> Cell:
     whole = "" if raw is None else printable(str(raw))
-    return Cell(short, whole=whole[:_KEPT] + ("…" if len(whole) > _KEPT else "") if whole not in (short, "") else "")
+    kept = whole[:_KEPT] + ("…" if len(whole) > _KEPT else "") if whole not in (short, "") else ""
+    return Cell(short, _look(heading, short), heading.detail, whole=kept)
 
 
 def _number(raw: Any) -> str:

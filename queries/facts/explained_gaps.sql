@@ -1,0 +1,152 @@
+-- What a gap is owed to is looked for in the calls of the thread that launched the operation after it: `gaps` says how.
+CREATE TABLE IF NOT EXISTS facts.explained_gaps (
+    gap_id BIGINT, start_ns BIGINT, end_ns BIGINT, duration_ns BIGINT, idle_pct DOUBLE, cause VARCHAR, host VARCHAR, host_ns BIGINT,
+    before_name VARCHAR, after_name VARCHAR, nvtx_path VARCHAR, gpu_id BIGINT, process_id BIGINT, thread_id BIGINT,
+    correlation_id BIGINT
+);
+
+INSERT INTO facts.explained_gaps BY NAME
+WITH listed AS (
+    FROM longest_gaps
+),
+-- The operations on either side: at one instant, the one of the earlier call.
+before_gap AS (
+    SELECT g.gap_id, o.name, o.process_id, o.correlation_id
+    FROM listed AS g
+    JOIN _gap_operations AS o ON o.gpu_id = g.gpu_id AND o.end_ns = g.running_end_ns
+    QUALIFY row_number() OVER (PARTITION BY g.gap_id ORDER BY o.correlation_id, o.process_id, o.start_ns DESC, o.name) = 1
+),
+after_gap AS (
+    SELECT g.gap_id, o.name, o.process_id, o.correlation_id
+    FROM listed AS g
+    JOIN _gap_operations AS o ON o.gpu_id = g.gpu_id AND o.start_ns = g.next_ns
+    QUALIFY row_number() OVER (PARTITION BY g.gap_id ORDER BY o.correlation_id, o.process_id, o.end_ns, o.name) = 1
+),
+-- What may overlap is compared slice by slice: of a millisecond, or longer where the gaps are far apart.
+slicing AS MATERIALIZED (
+    SELECT min(start_ns) AS first_ns, max(end_ns) AS last_ns, greatest(1000000, (last_ns - first_ns) // 100000) AS slice_ns
+    FROM listed
+),
+launched AS MATERIALIZED (
+    SELECT
+        g.gap_id, g.gpu_id, g.start_ns, g.end_ns, g.duration_ns, g.idle_ns, b.name AS before_name, a.name AS after_name,
+        c.process_id, c.thread_id, c.start_ns AS call_start_ns, a.correlation_id,
+        least(c.end_ns, g.end_ns) AS until_ns,
+        CASE
+            WHEN a.name LIKE 'UM % copy' AND c.start_ns IS NULL THEN 'managed memory'
+            WHEN c.end_ns <= g.running_end_ns OR (a.process_id, a.correlation_id) = (b.process_id, b.correlation_id)
+                THEN 'launched before the gap'
+            WHEN c.start_ns < g.running_end_ns THEN 'launch call under way'
+        END AS in_time
+    FROM listed AS g
+    LEFT JOIN before_gap AS b USING (gap_id)
+    LEFT JOIN after_gap AS a USING (gap_id)
+    LEFT JOIN (
+        SELECT process_id, correlation_id, min(thread_id) AS thread_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns
+        FROM _gap_activity WHERE kind = 'api' GROUP BY ALL
+    ) AS c ON c.process_id = a.process_id AND c.correlation_id = a.correlation_id
+),
+late AS MATERIALIZED (
+    FROM launched WHERE in_time IS NULL AND thread_id IS NOT NULL
+),
+named AS (
+    SELECT
+        a.process_id, a.thread_id, a.start_ns, a.end_ns,
+        CASE a.kind
+            WHEN 'api' THEN n.call_group || ': ' || n.name
+            WHEN 'os' THEN 'OS: ' || n.name
+            ELSE 'profiler: ' || n.name
+        END AS host,
+        CASE
+            WHEN host IS NULL THEN NULL
+            WHEN a.kind = 'profiler' THEN 'profiler'
+            WHEN a.kind = 'api' AND (n.call_group = 'sync' OR b.correlation_id IS NOT NULL) THEN 'blocked'
+            WHEN a.kind = 'api' AND n.call_group IN ('alloc', 'free') THEN 'allocation'
+            ELSE 'starved'
+        END AS cause,
+        CASE a.kind WHEN 'profiler' THEN 0 WHEN 'api' THEN 1 ELSE 2 END AS turn
+    FROM _gap_activity AS a
+    LEFT JOIN _api_names AS n USING (name_id)
+    LEFT JOIN _blocking_copies AS b ON b.process_id = a.process_id AND b.correlation_id = a.correlation_id
+),
+during AS MATERIALIZED (
+    SELECT
+        g.gap_id, a.host, a.cause, a.turn, least(a.end_ns, g.until_ns) - greatest(a.start_ns, g.start_ns) AS overlap_ns,
+        -- A call inside another call is a part of it.
+        coalesce(a.end_ns > max(a.end_ns) OVER (
+            PARTITION BY g.gap_id ORDER BY a.start_ns, a.end_ns DESC, a.turn, a.host
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ), true) AS is_outermost
+    FROM (
+        SELECT late.*, slice_ns, unnest(range(start_ns // slice_ns, until_ns // slice_ns + 1)) AS slice
+        FROM late CROSS JOIN slicing
+    ) AS g
+    JOIN (
+        SELECT a.*, unnest(range(greatest(start_ns, first_ns) // slice_ns, least(end_ns, last_ns) // slice_ns + 1)) AS slice
+        FROM named AS a CROSS JOIN slicing
+        WHERE a.start_ns < last_ns AND a.end_ns > first_ns
+    ) AS a ON a.process_id = g.process_id AND a.thread_id = g.thread_id AND a.slice = g.slice
+    WHERE a.start_ns < g.until_ns AND a.end_ns > g.start_ns
+        AND g.slice = greatest(g.start_ns // slice_ns, a.start_ns // slice_ns)
+),
+explanations AS (
+    SELECT gap_id, host, cause, sum(overlap_ns)::BIGINT AS host_ns FROM during WHERE is_outermost OR turn = 0 GROUP BY ALL
+    UNION ALL
+    SELECT gap_id, 'CPU work', 'starved', greatest(until_ns - start_ns, 0) - coalesce(covered_ns, 0)
+    FROM late
+    LEFT JOIN (SELECT gap_id, sum(overlap_ns)::BIGINT AS covered_ns FROM during WHERE is_outermost GROUP BY ALL) USING (gap_id)
+    UNION ALL
+    SELECT gap_id, 'launch latency', 'starved', end_ns - greatest(until_ns, start_ns) FROM late
+    UNION ALL
+    SELECT gap_id, in_time, CASE in_time WHEN 'managed memory' THEN 'starved' ELSE 'dependency' END, duration_ns FROM launched WHERE in_time IS NOT NULL
+),
+explained AS (
+    SELECT gap_id, host, cause, host_ns
+    FROM explanations JOIN listed USING (gap_id)
+    QUALIFY row_number() OVER (
+        PARTITION BY gap_id
+        ORDER BY (cause = 'profiler' AND 2 * host_ns >= duration_ns) DESC, host_ns DESC, host
+    ) = 1
+),
+-- A range that has most of a gap has its middle; of what was launched in time, the launch call counts. Only the few ranges that are
+-- open at one of these instants are worth a path.
+instants AS MATERIALIZED (
+    SELECT
+        gap_id, process_id, thread_id,
+        CASE WHEN in_time IS NULL THEN start_ns ELSE call_start_ns END AS from_ns, CASE WHEN in_time IS NULL THEN end_ns ELSE call_start_ns END AS to_ns,
+        (from_ns + to_ns) // 2 AS at_ns
+    FROM launched WHERE thread_id IS NOT NULL
+),
+open_ranges AS MATERIALIZED (
+    SELECT r.*
+    FROM nvtx_ranges AS r
+    ASOF JOIN instants AS i ON i.process_id = r.process_id AND i.thread_id = r.thread_id AND i.at_ns >= r.start_ns
+    WHERE r.style = 'push/pop' AND coalesce(r.end_ns > i.at_ns, true)
+),
+paths AS (
+    SELECT i.gap_id, string_agg(r.name, '/' ORDER BY r.start_ns, r.end_ns DESC NULLS FIRST, r.name) AS path
+    FROM instants AS i
+    JOIN open_ranges AS r ON r.process_id = i.process_id AND r.thread_id = i.thread_id
+    WHERE r.start_ns <= i.at_ns AND coalesce(r.end_ns > i.at_ns, true)
+        AND 2 * (least(coalesce(r.end_ns, i.to_ns), i.to_ns) - greatest(r.start_ns, i.from_ns)) >= i.to_ns - i.from_ns
+    GROUP BY i.gap_id
+)
+SELECT
+    g.gap_id,
+    g.start_ns,
+    g.end_ns,
+    g.duration_ns,
+    100.0 * g.duration_ns / g.idle_ns AS idle_pct,
+    coalesce(e.cause, 'unknown') AS cause,
+    e.host,
+    e.host_ns,
+    g.before_name,
+    g.after_name,
+    p.path AS nvtx_path,
+    g.gpu_id,
+    g.process_id,
+    g.thread_id,
+    g.correlation_id
+FROM launched AS g
+LEFT JOIN explained AS e USING (gap_id)
+LEFT JOIN paths AS p USING (gap_id);
