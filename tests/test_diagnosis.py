@@ -424,7 +424,7 @@ def test_a_finding_reads_views_and_reports_and_shows_one_that_it_reads(name):
     assert set(reports) <= set(built_in.built_in())
     tables = {table for table in names.tables_read(rule.statement()) if not table.endswith("_report")}
     assert tables <= {*views.documented(), "scope"}
-    assert parameters.parameters(f"{rule.sql};{rule.when}") - {"per", "tokens"} == set(rule.params)
+    assert parameters.parameters(f"{rule.sql};{rule.when}") - {"per", "tokens", "shown_pct"} == set(rule.params)
     report = rule.report.split()[0]
     shown = set() if report == "sql" else {*names.tables_read(library.pack_of(report).sql)}
     assert report in (

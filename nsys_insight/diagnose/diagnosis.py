@@ -107,7 +107,7 @@ def _of_run(rank: Diagnosis, run: RunOfRanks, trace: Session, steps: StepOptions
 def _diagnosed(trace: Session, steps: StepOptions, run: RunOfRanks | None = None, then: Then = NO_MORE) -> Diagnosis:
     rules = [rule for rule in finding_rules() if not rule.of_run]
     headline = {name: query(f"internal/diagnose/{name}") for name in ("shares", "steps", "unjudged")}
-    whens = {rule.name: bind(rule.when, rule.params) for rule in rules if rule.when}
+    whens = {rule.name: bind(rule.when, {"shown_pct": LEAST_PCT, **rule.params}) for rule in rules if rule.when}
     first = [*(rule.sql for rule in rules if not rule.when), *headline.values(), *whens.values()]
     answers = _answers(trace, {report for sql in first for report in reports_of(sql)}, steps, then)
 

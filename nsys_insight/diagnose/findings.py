@@ -29,7 +29,8 @@ class FindingRule(Rule):
     most. `of` is the wall that `wall_pct` is a share of: a step's or the trace's. `severity` is that of a finding from
     which nothing can be recovered. `caveat` says when it would be wrong. `report` is the one that shows more. One that
     is `of_run` is about the ranks of a run together; its query has how many tokens a step makes as `$tokens`. One that
-    reads what takes long has a query `when` over views and other reports: where that has no row, it is not asked.
+    reads what takes long has a query `when` over views and other reports: where that has no row, it is not asked. There
+    `$shown_pct` is the share of the wall from which a finding is shown.
     """
 
     family: str

@@ -110,10 +110,10 @@ class Model:
 
     def create(self, sql: str, *, comments: bool = False) -> None:
         """Create the views that a statement names, and the relations that it and they read."""
+        wanted = views.needed(sql)
+        if self._catalog:
+            wanted = [view for view in wanted if not view.is_of_run]
         with self._lock, inside(self._connection, self._catalog):
-            wanted = views.needed(sql)
-            if self._catalog:
-                wanted = [view for view in wanted if not view.is_of_run]
             self._create(wanted, comments=comments)
             self._create_relations(raw.read_by(mentioned(sql), self.source))
 

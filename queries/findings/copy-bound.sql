@@ -8,6 +8,7 @@ Keep the data on the GPU; otherwise copy from pinned memory on a separate stream
 caveat = """
 The kernels need all of the data first, and nothing else can run."""
 report = "classify"
+when = "SELECT 1 FROM classify_report WHERE part = 'copy' AND wall_pct >= $shown_pct"
 */
 WITH copied AS (
     SELECT * FROM _steady_copies WHERE copy_kind LIKE '%H%' AND copy_kind NOT LIKE 'UM %'

@@ -9,6 +9,7 @@ later."""
 caveat = """
 The next step cannot begin before the host has the value."""
 report = "host"
+when = "SELECT 1 FROM host_report WHERE code = 'd2h_sync' AND wall_pct >= $shown_pct"
 */
 WITH places AS (
     SELECT nvtx_path, name FROM syncs_report WHERE copy_kind = 'D2H' AND (steady_count > 0 OR steady_count IS NULL)

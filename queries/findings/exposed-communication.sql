@@ -8,6 +8,7 @@ Overlap it with computation on another stream (bucketed all-reduce, prefetched a
 caveat = """
 The ranks wait for a slow one, which is then the cause."""
 report = "classify"
+when = "SELECT 1 FROM classify_report WHERE part = 'communication' AND wall_pct >= $shown_pct"
 */
 WITH kernels_ AS (
     SELECT n.name, n.family, sum(l.total_ns) AS total_ns

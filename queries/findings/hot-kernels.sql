@@ -9,6 +9,11 @@ Profile them: nsys-insight ncu plan writes the command; ncu import and headroom 
 caveat = """
 The roof is already reached, and all of the work is needed."""
 report = "classify-kernels"
+when = """
+SELECT 1 FROM classify_report WHERE part = 'wall' AND verdict = 'GPU-bound'
+UNION ALL
+SELECT 1 FROM _steady_shapes WHERE family IS DISTINCT FROM 'comm'
+GROUP BY name HAVING 100 * sum(total_ns) / (SELECT sum(time_ns)::DOUBLE FROM step_budget) >= $least_pct"""
 
 [params.least_pct]
 default = 10.0

@@ -9,6 +9,7 @@ Capture only the steady state: cudaProfilerStop with --capture-range=cudaProfile
 caveat = """
 You are interested in the end."""
 report = "idle"
+when = "SELECT 1 FROM idle_report WHERE host = 'after the last operation' HAVING avg(wall_pct) >= $least_pct"
 
 [params.least_pct]
 default = 5.0

@@ -9,6 +9,7 @@ Capture only the steady state: cudaProfilerStart with --capture-range=cudaProfil
 caveat = """
 You are interested in the start."""
 report = "idle"
+when = "SELECT 1 FROM idle_report WHERE host = 'before the first operation' HAVING avg(wall_pct) >= $least_pct"
 
 [params.least_pct]
 default = 5.0

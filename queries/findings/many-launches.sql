@@ -9,6 +9,9 @@ Launch fewer, larger kernels: batch, fuse, or use one library call for all of it
 caveat = """
 The gain is small: without the profiler, expect three quarters of it or less."""
 report = "classify"
+when = """
+SELECT 1 FROM classify_report
+WHERE part = 'launch' AND see = 'graph-candidates' AND NOT EXISTS (FROM graph_candidates_report WHERE verdict <> 'no')"""
 
 [params.slow_launch_ns]
 default = 100000

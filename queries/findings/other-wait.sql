@@ -9,6 +9,7 @@ order without it."""
 caveat = """
 It is there for a measurement, or something else needs the complete result."""
 report = "host"
+when = "SELECT 1 FROM host_report WHERE code = 'other_wait' AND wall_pct >= $shown_pct"
 */
 WITH places AS (
     SELECT nvtx_path, name FROM syncs_report WHERE copy_kind IS DISTINCT FROM 'D2H' AND NOT is_copy AND (steady_count > 0 OR steady_count IS NULL)

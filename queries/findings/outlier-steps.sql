@@ -9,6 +9,7 @@ See what runs only in them: logging, a checkpoint, an allocation, garbage collec
 caveat = """
 They do different work, such as a prefill among decode steps."""
 report = "steps"
+when = "SELECT 1 FROM steps WHERE phase = 'steady' AND is_outlier LIMIT 1"
 */
 WITH steady AS (
     FROM steps WHERE phase = 'steady'

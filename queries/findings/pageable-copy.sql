@@ -9,6 +9,7 @@ Allocate the host buffer once with cudaMallocHost (pin_memory=True), and copy wi
 caveat = """
 The copies are only a few bytes: then the wait is what costs."""
 report = "host"
+when = "SELECT 1 FROM host_report WHERE code = 'pageable_copy' AND wall_pct >= $shown_pct"
 */
 WITH copied AS (
     SELECT * FROM _steady_copies WHERE 'pageable' IN (source_memory, target_memory)

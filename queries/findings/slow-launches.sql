@@ -9,6 +9,9 @@ loads it at start), and the first call of a library initializes it."""
 caveat = """
 There is only this one run."""
 report = "classify"
+when = """
+SELECT 1 FROM classify_report
+WHERE part = 'launch' AND see = 'graph-candidates' AND NOT EXISTS (FROM graph_candidates_report WHERE verdict <> 'no')"""
 
 [params.slow_launch_ns]
 default = 100000

@@ -9,6 +9,7 @@ read; or device memory and explicit copies."""
 caveat = """
 It is the first touch, which happens once."""
 report = "unified-memory"
+when = "SELECT 1 FROM memcpys WHERE migration_cause IS NOT NULL UNION ALL SELECT 1 FROM page_faults LIMIT 1"
 
 [params.launch_ns]
 default = 5000
