@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.ingest import raw, row_search
 from nsys_insight.ingest.sqlite_file import opened
+from nsys_insight.model.fact_tables import fact_tables
 from nsys_insight.paths import query
 from nsys_insight.sql.parameters import bind
 
@@ -56,7 +57,7 @@ _UNLAUNCHED = """
 def fill(
     connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope, min_gap_ns: int | None, prepare: Prepare
 ) -> None:
-    """Fill `facts.listed_gaps`, `facts.listed_operations` and `facts.listed_activity`.
+    """Fill `facts.listed_gaps`, and `listed_operations`, `listed_activity` and `listed_copies`, what is around them.
 
     Args:
         connection: Where the model is.
@@ -78,8 +79,15 @@ def fill(
         lookup = _Lookup(connection, source, source.export, scope, gaps)
     if not (lookup and lookup.finds_operations(operations)):
         connection.execute(operations)
-    if not (lookup and lookup.finds_activity(activity)):
+    if lookup and lookup.finds_activity(activity):
+        blocking = fact_tables()["blocking_copies"].query
+        prepare(blocking)
+        lookup.fill_copies(blocking)
+    else:
         connection.execute(activity)
+        copies = query("facts/gaps/copies")
+        prepare(copies)
+        connection.execute(copies)
 
 
 class _Lookup:
@@ -95,6 +103,7 @@ class _Lookup:
     ) -> None:
         """`gaps` are when each begins, and when the operation after it starts."""
         self.connection, self.source, self.export, self.scope, self.gaps = connection, source, export, scope, gaps
+        self.calls: Rows = {}
 
     def finds_operations(self, statement: str) -> bool:
         """Look around where the operation after each gap starts and, if need be, where the gap began."""
@@ -131,14 +140,24 @@ class _Lookup:
             rows = row_search.Rows(database, _CALLS)
             spans = [(rows.place(start_ns - LONG_NS), rows.place(next_ns + 1)) for start_ns, next_ns in self.gaps]
             spans += [(rows.place(start_ns), rows.place(start_ns + 1)) for start_ns in long]
-            self._fill("facts.listed_activity", statement, {_CALLS: self._rows(_CALLS, spans)})
+            self.calls = {_CALLS: self._rows(_CALLS, spans)}
+            self._fill("facts.listed_activity", statement, self.calls)
             if missing := self._column(
                 f"SELECT DISTINCT correlation_id {_UNLAUNCHED} WHERE correlation_id IS NOT NULL"
             ):
                 ids = row_search.Rows(database, _CALLS, "correlationId")
                 spans += [(place - ABOUT, place + ABOUT) for place in map(ids.place, missing)]
-                self._fill("facts.listed_activity", statement, {_CALLS: self._rows(_CALLS, spans)})
+                self.calls = {_CALLS: self._rows(_CALLS, spans)}
+                self._fill("facts.listed_activity", statement, self.calls)
         return self._has_all("facts.listed_activity", _UNLAUNCHED)
+
+    def fill_copies(self, blocking: str) -> None:
+        """Tell which of the calls that were found return only when their copy is done, as of all calls it is told."""
+        self._fill(
+            "facts.listed_copies",
+            f"INSERT INTO facts.listed_copies BY NAME SELECT DISTINCT process_id, correlation_id FROM ({blocking})",
+            self.calls,
+        )
 
     def _rows(self, table: str, spans: row_search.Spans) -> tuple[str, set[str]]:
         columns = self.source.columns[table] & _COLUMNS

@@ -54,7 +54,7 @@ _KINDS = {
     "callers": frozenset({"callers", "called_from", "call_places"}),
     "few_callers": frozenset({"few_callers", "few_stacks", "few_calls"}),
     "gap_callers": frozenset({"gap_callers", "gap_stacks", "gap_calls"}),
-    "gaps": frozenset({"listed_gaps", "listed_operations", "listed_activity"}),
+    "gaps": frozenset({"listed_gaps", "listed_operations", "listed_activity", "listed_copies"}),
     "steps": frozenset({"steps", "step_calls", "step_launches", "step_method"}),
     "step_kernels": frozenset({"step_kernels"}),
     "critical_path": frozenset({"critical_path", "critical_path_run"}),
@@ -157,6 +157,7 @@ class Facts:
         kept: The facts that were found before, for the whole trace, and are shown by views in place of tables.
         labels: What the files are called.
         of_run: The facts about all files together that are stored beside them.
+        writes_all: Whether also that is written which is read a single time: it is kept for later questions, or little.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - what facts are found in
@@ -168,12 +169,14 @@ class Facts:
         kept: AbstractSet[str] = frozenset(),
         labels: Sequence[str] = ("",),
         of_run: Stored | None = None,
+        *,
+        writes_all: bool = True,
     ) -> None:
         """Nothing has been found but what was kept."""
         self._main, self._sources, self._scopes, self._create_views = connection, sources, scopes, prepare
         self._mine = _Mine(connection)
         self._locks: dict[str, Any] = {}
-        self._labels, self._of_run = labels, of_run
+        self._labels, self._of_run, self._writes_all = labels, of_run, writes_all
         self._kept = set(kept)
         kinds = {_KIND_OF.get(table, table) for table in kept}
         self._found = {
@@ -325,7 +328,8 @@ class Facts:
             from nsys_insight.facts import gaps
 
             at = self._parts.index(part)
-            gaps.fill(self._connection, self._sources[at], self._scopes[at], options.min_gap_ns, prepare)
+            with self._read_once("gpu_reach", part, prepare):
+                gaps.fill(self._connection, self._sources[at], self._scopes[at], options.min_gap_ns, prepare)
         elif kind == "idle":
             from nsys_insight.facts import idle
 
@@ -350,6 +354,31 @@ class Facts:
             fact = fact_tables()[kind]
             prepare(fact.query)
             self._connection.execute(fact.fill)
+
+    @contextmanager
+    def _read_once(self, name: str, part: str, prepare: Callable[[str], None]) -> Iterator[None]:
+        """Let a fact that is not kept be a view of its query within the block, where it is read a single time.
+
+        To write millions of rows takes half as long again as to find them.
+        """
+        if self._writes_all or (name, part) in self._found:
+            yield
+            return
+        fact = fact_tables()[name]
+        prepare(fact.query)
+        self._mine.under_way.add(name)
+        # Views over it, which are made meanwhile or were before, want the columns of the table.
+        self._connection.execute(fact.create)
+        columns = self._connection.execute(f"DESCRIBE facts.{name}").fetchall()
+        typed = ", ".join(f"{column}::{kind} AS {column}" for column, kind, *_ in columns)
+        self._connection.execute(
+            f"DROP TABLE facts.{name}; CREATE VIEW facts.{name} AS SELECT {typed} FROM ({fact.query})"
+        )
+        try:
+            yield
+        finally:
+            self._connection.execute(f"DROP VIEW facts.{name}; {fact.create}")
+            self._mine.under_way.remove(name)
 
     @property
     def _parts(self) -> list[str]:

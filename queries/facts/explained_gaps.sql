@@ -67,7 +67,7 @@ named AS (
         CASE a.kind WHEN 'profiler' THEN 0 WHEN 'api' THEN 1 ELSE 2 END AS turn
     FROM _gap_activity AS a
     LEFT JOIN _api_names AS n USING (name_id)
-    LEFT JOIN _blocking_copies AS b ON b.process_id = a.process_id AND b.correlation_id = a.correlation_id
+    LEFT JOIN _gap_copies AS b ON b.process_id = a.process_id AND b.correlation_id = a.correlation_id
 ),
 during AS MATERIALIZED (
     SELECT

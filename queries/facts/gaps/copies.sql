@@ -1,0 +1,5 @@
+-- Which of these calls return only when their copy is done.
+INSERT INTO facts.listed_copies BY NAME
+SELECT DISTINCT process_id, correlation_id
+FROM _blocking_copies
+SEMI JOIN facts.listed_activity USING (process_id, correlation_id);
