@@ -8,7 +8,7 @@ CREATE TABLE IF NOT EXISTS facts.inner_calls (
 );
 
 INSERT INTO facts.inner_calls BY NAME
-WITH calls AS NOT MATERIALIZED (
+WITH calls AS (
     SELECT globalTid AS thread, start, greatest(start + 1, "end") AS close
     FROM raw.CUPTI_ACTIVITY_KIND_RUNTIME WHERE eventClass IS DISTINCT FROM 67
 ),

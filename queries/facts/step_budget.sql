@@ -55,7 +55,7 @@ idle_parts AS (
     FROM charges
 ),
 -- gpu: kernels, memsets, whole graphs, and copies within a GPU's memory.
-work AS NOT MATERIALIZED (
+work AS (
     SELECT
         gpu_id, start_ns, end_ns,
         CASE
