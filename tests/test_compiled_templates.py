@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 from jinja2 import Environment, FileSystemLoader
@@ -68,6 +69,15 @@ def test_a_damaged_file_is_made_anew(render, tmp_path, content):
 def test_where_nothing_can_be_written_templates_are_compiled_each_time(render, tmp_path):
     (tmp_path / "__pycache__").write_text("no folder")
     assert render() == render() == ("Hello you", True)
+
+
+def test_a_file_that_cannot_be_put_in_its_place_is_not_left_behind(render, tmp_path, monkeypatch):
+    def fails(*_):
+        raise OSError
+
+    monkeypatch.setattr(Path, "replace", fails)
+    assert render() == render() == ("Hello you", True)
+    assert not list((tmp_path / "__pycache__").iterdir())
 
 
 def test_nothing_else_is_left_in_the_folder(render, tmp_path):

@@ -1,7 +1,7 @@
 """Where a statement has `$name` parameters: told by a pattern, or by DuckDB's tokenizer, which both see the same."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nsys_insight.paths import queries_folder
@@ -14,6 +14,7 @@ FRAGMENTS = [
 ]  # fmt: skip
 
 
+@example("1U&'ae'$a")
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=12).map("".join))
 def test_parameters_of_any_text_are_where_the_tokenizer_sees_them(text):
     assert parameters._places(text) == list(parameters._by_tokenizer(text))

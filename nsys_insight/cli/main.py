@@ -74,7 +74,7 @@ def _take_pack_folder(arguments: list[str]) -> None:
 
 def main() -> None:
     """Run the command line, and turn what went wrong into one sentence, a hint and an exit code."""
-    # What a command makes lasts until its end: to look for what can go takes 8 % of the time of a page.
+    # What a command makes lasts until its end: to look for what can go takes 4 % of the time of a page.
     gc.set_threshold(100_000, 20, 20)
     streams.open_closed()
     for stream in (sys.stdout, sys.stderr):

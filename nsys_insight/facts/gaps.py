@@ -136,23 +136,26 @@ class _Lookup:
         )
         if len(long) > MOST:
             return False
+
+        def look() -> None:
+            self.calls = {_CALLS: self._rows(_CALLS, spans)}
+            self._fill("facts.listed_activity", statement, self.calls)
+
         with opened(self.export.file) as database:
             rows = row_search.Rows(database, _CALLS)
             spans = [(rows.place(start_ns - LONG_NS), rows.place(next_ns + 1)) for start_ns, next_ns in self.gaps]
             spans += [(rows.place(start_ns), rows.place(start_ns + 1)) for start_ns in long]
-            self.calls = {_CALLS: self._rows(_CALLS, spans)}
-            self._fill("facts.listed_activity", statement, self.calls)
+            look()
             if missing := self._column(
                 f"SELECT DISTINCT correlation_id {_UNLAUNCHED} WHERE correlation_id IS NOT NULL"
             ):
                 ids = row_search.Rows(database, _CALLS, "correlationId")
                 spans += [(place - ABOUT, place + ABOUT) for place in map(ids.place, missing)]
-                self.calls = {_CALLS: self._rows(_CALLS, spans)}
-                self._fill("facts.listed_activity", statement, self.calls)
+                look()
         return self._has_all("facts.listed_activity", _UNLAUNCHED)
 
     def fill_copies(self, blocking: str) -> None:
-        """Tell which of the calls that were found return only when their copy is done, as of all calls it is told."""
+        """List which of the calls found return only when their copy is done, by the query that says so of all calls."""
         self._fill(
             "facts.listed_copies",
             f"INSERT INTO facts.listed_copies BY NAME SELECT DISTINCT process_id, correlation_id FROM ({blocking})",

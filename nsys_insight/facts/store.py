@@ -366,7 +366,6 @@ class Facts:
             return
         fact = fact_tables()[name]
         prepare(fact.query)
-        self._mine.under_way.add(name)
         # Views over it, which are made meanwhile or were before, want the columns of the table.
         self._connection.execute(fact.create)
         columns = self._connection.execute(f"DESCRIBE facts.{name}").fetchall()
@@ -374,11 +373,12 @@ class Facts:
         self._connection.execute(
             f"DROP TABLE facts.{name}; CREATE VIEW facts.{name} AS SELECT {typed} FROM ({fact.query})"
         )
+        self._mine.under_way.add(name)
         try:
             yield
         finally:
-            self._connection.execute(f"DROP VIEW facts.{name}; {fact.create}")
             self._mine.under_way.remove(name)
+            self._connection.execute(f"DROP VIEW facts.{name}; {fact.create}")
 
     @property
     def _parts(self) -> list[str]:

@@ -39,9 +39,12 @@ class Compiled(BytecodeCache):
         made = file.with_suffix(f".{os.getpid()}")
         with suppress(OSError):
             file.parent.mkdir(parents=True, exist_ok=True)
-            with made.open("wb") as stream:
-                bucket.write_bytecode(stream)
-            made.replace(file)
+            try:
+                with made.open("wb") as stream:
+                    bucket.write_bytecode(stream)
+                made.replace(file)
+            finally:
+                made.unlink(missing_ok=True)
 
     def _file(self, bucket: Bucket) -> Path:
         return Path(cache_from_source(str(self._folder / f"{bucket.key}.j2")))

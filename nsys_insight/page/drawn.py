@@ -68,15 +68,15 @@ def draw(trace: Session, steps: StepOptions, content: Content) -> Drawn:
     from nsys_insight.page.timeline import GAPS, timeline
 
     work = built_in()["cpu-work"]
+    by_stack = {"group_by": "stack"} | steps.taken_by(work)
     is_sampled = not content.reports["cpu-work"].is_empty
-    by_stack = [(work, {"group_by": "stack"} | steps.taken_by(work))] if is_sampled else []
-    trace.ahead(by_stack, first_asked(), steps)
+    trace.ahead([(work, by_stack)] if is_sampled else [], first_asked(), steps)
     answers = {name: entry.answer for name, entry in content.reports.items() if not entry.is_empty}
     line = timeline(trace, steps, answers["gaps"].dicts(GAPS) if "gaps" in answers else ())
     return Drawn(
         line,
         layer(trace, steps),
-        next((flame(trace.answer(pack, **params)) for pack, params in by_stack), None),
+        flame(trace.answer(work, **by_stack)) if is_sampled else None,
         icicle(trace, steps),
         cards(trace, steps, line.first, answers) if line else {},
     )

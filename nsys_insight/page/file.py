@@ -63,14 +63,14 @@ def page_text(
 def _page_text(trace: Session, kind: str, steps: StepOptions, limit: int | None, sizes: dict[str, Any] | None) -> str:
     from nsys_insight.page import agent, markdown
     from nsys_insight.page.content import gather, one_of
-
-    if kind == "agent":
-        return agent.text(gather(trace, steps, sizes))
-    if kind == "markdown":
-        return markdown.text(gather(trace, steps, sizes), markdown.ROWS if limit is None else limit or None)
-    from nsys_insight.page import html
     from nsys_insight.page.drawn import draw, first_asked
 
-    content = gather(trace, steps, sizes, first_asked())
+    content = gather(trace, steps, sizes, first_asked() if kind == "html" else ())
+    if kind == "agent":
+        return agent.text(content)
+    if kind == "markdown":
+        return markdown.text(content, markdown.ROWS if limit is None else limit or None)
+    from nsys_insight.page import html
+
     drawn = draw(one_of(trace, content.diagnosis), steps, content)
     return html.page(content, drawn, html.ROWS if limit is None else limit or None)

@@ -18,8 +18,8 @@ _QUOTED = re.compile(_ELSE)
 # What only the tokenizer can tell, in what is left of a statement without these: a name with a dollar in it, a text
 # between dollars, a longer comment, a quote that does not end, letters of other scripts. And anywhere: a text with
 # escapes, and NUL, where DuckDB takes the statement to end.
-_HARD = re.compile(r"""[\w$]\$|\$\w*\$|/\*|["']|[^\0-\x7f]""")
-_HARD_INSIDE = re.compile(r"\b(?:[eE]|[uU]&)'|\0")
+_HARD = re.compile(r"""[\w$]\$|/\*|["']|[^\0-\x7f]""")
+_HARD_INSIDE = re.compile(r"(?<!\w)(?:\d\w*)?(?:[eE]|[uU]&)'|\0")
 
 
 def bind(sql: str, values: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
--- What a gap is owed to is looked for in the calls of the thread that launched the operation after it: `gaps` says how.
+-- The cause of a gap is looked for in the calls of the thread that launched the operation after it: `gaps` says how.
 CREATE TABLE IF NOT EXISTS facts.explained_gaps (
     gap_id BIGINT, start_ns BIGINT, end_ns BIGINT, duration_ns BIGINT, idle_pct DOUBLE, cause VARCHAR, host VARCHAR, host_ns BIGINT,
     before_name VARCHAR, after_name VARCHAR, nvtx_path VARCHAR, gpu_id BIGINT, process_id BIGINT, thread_id BIGINT,
