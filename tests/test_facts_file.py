@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import threading
+import time
+from contextlib import suppress
 
+import duckdb
 import pytest
 
 import nsys_insight
+from nsys_insight.errors import UsageError
 from nsys_insight.facts import file
 from nsys_insight.facts.steps import launched
+from nsys_insight.facts.store import NOTHING_SAID, Facts
 from nsys_insight.ingest import ways
 from nsys_insight.ingest.scope import WHOLE_TRACE
 
@@ -97,6 +103,62 @@ def test_answers_from_the_file_are_those_from_memory(sample, cache, monkeypatch)
     filed = {report: ask(sample("churn"), report) for report in reports}
     monkeypatch.setattr(ways, "_BIG", 10**12)
     assert {report: ask(sample("churn"), report) for report in reports} == filed
+
+
+@pytest.mark.parametrize("name", ["decode_eager", "decode_graph_node", "churn"])
+def test_idle_time_and_steps_are_found_at_once_where_there_are_two_threads(name, sample, monkeypatch):
+    fill, both, finding = Facts._fill, threading.Barrier(2), []
+
+    def noting(self, kind, *options):
+        if kind in ("idle", "steps"):
+            finding.append(threading.current_thread())
+            if threads == 2:
+                both.wait(10)
+        fill(self, kind, *options)
+
+    monkeypatch.setattr(Facts, "_fill", noting)
+    rows = []
+    for threads in (1, 2):
+        with nsys_insight.open(sample(name), use_cache=False, threads=threads) as trace:
+            rows.append(trace.answer("classify").rows())
+        assert len(finding) == 2
+        assert len(set(finding)) == threads
+        finding.clear()
+    assert rows[0] == rows[1] != []
+
+
+def test_what_is_wrong_with_steps_is_said_though_they_are_found_beside_idle_time(sample):
+    with nsys_insight.open(sample("decode_eager"), use_cache=False, threads=2) as trace:
+        with pytest.raises(UsageError, match="is named 'nothing'"):
+            trace.answer("classify", step_range="nothing")
+        assert trace.answer("classify").rows()
+
+
+def test_who_stops_a_question_stops_both_that_are_at_work_for_it(sample, monkeypatch):
+    begun = threading.Semaphore(0)
+    endless = "SELECT count(*) FROM range(1_000_000_000) AS a, range(1_000_000) AS b WHERE a.range < b.range"
+
+    def lasting(self, kind, *_):
+        if kind in ("idle", "steps"):
+            begun.release()
+            self._connection.execute(endless)
+
+    monkeypatch.setattr(Facts, "_fill", lasting)
+
+    def ask():
+        with suppress(duckdb.Error):
+            trace._connection._files.prepare("FROM step_budget", NOTHING_SAID)
+
+    with nsys_insight.open(sample("decode_eager"), use_cache=False, threads=2) as trace:
+        asking = threading.Thread(target=ask, daemon=True)
+        asking.start()
+        assert begun.acquire(timeout=10)
+        assert begun.acquire(timeout=10)
+        began = time.monotonic()
+        while asking.is_alive() and time.monotonic() < began + 10:
+            trace._connection.interrupt()
+            asking.join(0.05)
+        assert not asking.is_alive()
 
 
 def test_steps_and_phases_are_made_of_the_same_operations(sample, cache, monkeypatch):

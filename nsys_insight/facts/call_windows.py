@@ -19,5 +19,5 @@ MOST = 5_000_000
 
 
 def call_windows(connection: duckdb.DuckDBPyConnection) -> list[Window]:
-    """Divide the correlation ids of the operations of `facts.gpu_reach` into parts of about `MOST` operations each."""
-    return list(pairwise([None, *cuts(connection, "call >> 24", "FROM facts.gpu_reach", MOST), None]))
+    """Divide the correlation ids of the operations of `_gpu_work` into parts of about `MOST` operations each."""
+    return list(pairwise([None, *cuts(connection, "correlation_id", "FROM _gpu_work", MOST), None]))

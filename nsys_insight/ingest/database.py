@@ -84,7 +84,7 @@ def connect(limits: Limits = DEFAULT) -> duckdb.DuckDBPyConnection:
                 -- What a query lets go is the machine's again sooner: a tenth less memory, in no more time.
                 SET allocator_bulk_deallocation_flush_threshold = '64MB';
                 -- An ASOF join whose left side DuckDB takes to be small compares all with all, and it guesses badly.
-                SET asof_loop_join_threshold = 0;
+                SET GLOBAL asof_loop_join_threshold = 0;
                 -- Two databases that spill to one folder give their files the same names, and read each other's.
                 SET temp_directory = {literal(f"{spill_folder()}/spill-{next(_CONNECTIONS)}")}"""
         )

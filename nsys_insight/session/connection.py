@@ -87,7 +87,7 @@ class Connection:
 
     def interrupt(self) -> None:
         """Stop what runs."""
-        self.duckdb.interrupt()
+        self._files.interrupt()
         self._ahead.interrupt()
 
     def table(self, query: str, options: FactOptions = NOTHING_SAID, *, line: int = 0, ours: bool = False) -> Table:

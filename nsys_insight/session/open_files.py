@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from nsys_insight.ingest.ways import Ways
 from nsys_insight.model import views
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.session import build, sandbox
+from nsys_insight.session.ahead import Ahead, Question
 from nsys_insight.session.kept_answers import KeptAnswers
 from nsys_insight.session.recovery import Recovery
 from nsys_insight.session.several import unite
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
     from nsys_insight.ingest.scope import Scope
     from nsys_insight.ingest.source import Source
     from nsys_insight.packs.step_options import StepOptions
-    from nsys_insight.session.ahead import Question
     from nsys_insight.session.several import RankNumber
 
 # Optimizers of DuckDB that take longer than they save where there are few rows: a twentieth of a diagnosis.
@@ -52,6 +53,9 @@ _NOT_WORTH_IT = (
     "sampling_pushdown", "statistics_propagation", "sum_rewriter", "top_n_window_elimination", "unnest_rewriter",
     "window_self_join",
 )  # fmt: skip
+
+# What takes longest of a big trace; the one is at work in NumPy half of the time, the other one in DuckDB.
+_AT_ONCE = {"idle": "FROM facts.idle_time", "steps": "FROM facts.steps"}
 
 
 class OpenFiles:
@@ -93,6 +97,7 @@ class OpenFiles:
         self._facts: Facts
         self._facts_files: list[FactsFile] = []
         self.answers: KeptAnswers | None = None
+        self._beside: Ahead[None] = Ahead()
         self._loaded: dict[str, set[str]] = {}
         self.definitions: dict[tuple[str, bool], str] = {}
         self._as_exported = False
@@ -184,16 +189,23 @@ class OpenFiles:
             # Steps take a dozen looks at all rows.
             if "steps" in missing or ("idle" in missing and self._ways.is_long):
                 self.load("few")
+            if missing.keys() >= _AT_ONCE.keys() and self._finds_two:
+                at_once = [Question(sql, options=options) for sql in _AT_ONCE.values()]
+                self._beside.work(self.duckdb, at_once, partial(self.prepare_over, waiting=self._beside.waiting))
             self._facts.find(queries, options)
 
     @property
     def serve_several(self) -> bool:
         """Whether several connections may answer questions of ours at once: about a small trace by itself.
 
-        Of a big one, they would take ten times as long: it does not fit in memory twice; and there are facts about it
-        for which raw relations hold a part of their rows for a while.
+        Of a big one, they would take ten times as long: what they hold does not fit in memory twice.
         """
         return self._is_small and len(self._parts) == 1 and not self.definitions
+
+    @property
+    def _finds_two(self) -> bool:
+        """Whether two facts are found at once: of a big trace by itself, where there are threads for both."""
+        return not self._is_small and len(self._parts) == 1 and self._ways.limits.settled[1] > 1
 
     @property
     def _is_small(self) -> bool:
@@ -311,6 +323,11 @@ class OpenFiles:
     def _sources(self) -> list[Source]:
         return [model.source for model in self._models]
 
+    def interrupt(self) -> None:
+        """Stop what runs."""
+        self.duckdb.interrupt()
+        self._beside.interrupt()
+
     def close(self) -> None:
         """Close the connection; what was found about a big trace stays in the cache folder.
 
@@ -318,6 +335,7 @@ class OpenFiles:
         """
         if left_running:
             return
+        self._beside.close()
         self.duckdb.close()
         is_sound = self._recovery.files_facts and not self._watch.changed()
         if self.answers and is_sound:

@@ -22,7 +22,7 @@ def fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None], 
     if any(row.process_id == process for row in run("launched_before")):
         return
     run("no_launched")
-    prepare("FROM _gpu_reach")
+    prepare("FROM _gpu_work")
     for first, last in call_windows(connection):
         run("launched", process=process, from_id=first, to_id=last)
     run("launched_is_of", process=process)
