@@ -33,10 +33,12 @@ def found(calls: list[Call], *, again: bool = False) -> tuple[list[Call], bool]:
             rows += [(thread, start - 1, end + 1, 67, number) for number, (thread, start, end) in enumerate(calls)]
         if rows:
             connection.executemany("INSERT INTO raw.CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, ?, ?, ?)", rows)
+        connection.execute(query("facts/overlapping_threads"))
+        connection.execute("CREATE VIEW _overlapping_threads AS FROM facts.overlapping_threads")
         connection.execute(query("facts/inner_calls"))
         inner = connection.execute("SELECT thread_id, start_ns, end_ns FROM facts.inner_calls ORDER BY ALL").fetchall()
-        looked = query("facts/inner_calls").partition("WITH calls AS")[2].partition("SELECT process_id, thread_id")[0]
-        threads = connection.execute(f"WITH calls AS {looked} FROM nesting_threads").fetchall()
+        looked = query("facts/inner_calls").partition("WITH nesting_threads")[2].partition("SELECT process_id,")[0]
+        threads = connection.execute(f"WITH nesting_threads{looked} FROM nesting_threads").fetchall()
     return inner, bool(threads)
 
 

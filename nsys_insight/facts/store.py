@@ -80,6 +80,7 @@ _WORDS = {
     "idle": "idle time",
     "fusion": "fusion candidates",
     "gpu_reach": "GPU activity",
+    "overlapping_threads": "API calls",
     "inner_calls": "API calls",
     "captured": "settings",
     "api_frames": "call chains",
