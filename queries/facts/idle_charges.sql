@@ -13,23 +13,10 @@ WITH held AS MATERIALIZED (
 steady AS (
     SELECT step, start_ns, end_ns FROM steps WHERE phase = 'steady'
 ),
--- Tracing a graph by its nodes adds half a microsecond for each kernel to the launch call of the graph: 0.57 µs on an H200,
--- where the same call took 0.1 µs for each with the graph traced as a whole. That much is the profiler's.
-traced AS MATERIALIZED (
-    SELECT g.gpu_id::BIGINT AS gpu_id, g.start_ns AS gap_start_ns, g.end_ns AS gap_end_ns, max(k.tracing_ns) AS most_ns
-    FROM gpu_gaps AS g
-    JOIN (
-        SELECT gpu_of(k.process_id, k.device_id) AS gpu_id, min(k.start_ns) AS start_ns, 500 * count(*) AS tracing_ns
-        FROM _kernel_times AS k
-        SEMI JOIN (FROM api_calls WHERE call_group = 'graph launch') AS c ON c.process_id = k.process_id AND c.correlation_id = k.correlation_id
-        GROUP BY gpu_of(k.process_id, k.device_id), k.process_id, k.correlation_id
-    ) AS k ON k.gpu_id = g.gpu_id AND k.start_ns = g.next_ns
-    GROUP BY ALL
-),
 gaps AS MATERIALIZED (
     SELECT gpu_id, gap_start_ns, gap_end_ns FROM held
     UNION
-    SELECT gpu_id, gap_start_ns, gap_end_ns FROM traced
+    SELECT gpu_id, gap_start_ns, gap_end_ns FROM _traced_graphs
 ),
 cuts AS (
     SELECT unnest([start_ns, end_ns]) AS start_ns FROM steady
@@ -52,20 +39,8 @@ places AS MATERIALIZED (
 windows AS MATERIALIZED (
     SELECT DISTINCT start_ns, end_ns FROM places
 ),
--- A gap is in parts where the profiler held the thread up: each after the first is such a time, or follows one.
-profiled AS MATERIALIZED (
-    SELECT p.gpu_id, p.start_ns, p.end_ns
-    FROM (FROM _idle_time WHERE host = 'profiler') AS p
-    ASOF JOIN gaps AS g ON g.gpu_id = p.gpu_id AND g.gap_start_ns <= p.start_ns
-    WHERE p.start_ns < g.gap_end_ns
-),
-begun AS MATERIALIZED (
-    SELECT gpu_id, gap_start_ns AS start_ns FROM gaps
-    UNION ALL
-    SELECT gpu_id, unnest([start_ns, end_ns]) FROM profiled
-),
-touched AS MATERIALIZED (
-    FROM _idle_time SEMI JOIN begun USING (gpu_id, start_ns)
+touched AS NOT MATERIALIZED (
+    FROM _charged_times
 ),
 idle AS MATERIALIZED (
     SELECT
@@ -88,7 +63,7 @@ tracing AS MATERIALIZED (
     FROM (
         SELECT i.*, t.most_ns, sum(i.idle_ns) OVER (PARTITION BY gpu_id, gap_start_ns ORDER BY i.start_ns, i.host ROWS UNBOUNDED PRECEDING) AS so_far_ns
         FROM idle AS i
-        JOIN traced AS t USING (gpu_id, gap_start_ns)
+        JOIN _traced_graphs AS t USING (gpu_id, gap_start_ns)
         WHERE i.host IN ('launch call', 'launch call under way')
     )
 ),

@@ -138,7 +138,7 @@ named AS MATERIALIZED (
 ),
 line AS MATERIALIZED (
     SELECT
-        greatest(16384, (max(end_ns) - min(start_ns)) // 200000) AS slot_ns, min(start_ns) AS from_ns, max(end_ns) AS until_ns
+        greatest(16384, (max(end_ns) - min(start_ns)) // greatest(200000, 16 * count(*))) AS slot_ns, min(start_ns) AS from_ns, max(end_ns) AS until_ns
     FROM named HAVING count(*) > 0
 ),
 slotted AS MATERIALIZED (
