@@ -54,21 +54,10 @@ idle_parts AS (
         idle_ns
     FROM charges
 ),
--- gpu: kernels, memsets, whole graphs, and copies within a GPU's memory.
-work AS (
-    SELECT
-        gpu_id, start_ns, end_ns,
-        CASE
-            WHEN name_id IN (SELECT name_id FROM kernel_names WHERE family = 'comm') THEN 1
-            WHEN copy_kind <> 'D2D' THEN 2
-            ELSE 0
-        END AS level
-    FROM _gpu_work
-),
 -- Only what runs at the same time as a copy or as communication matters: it begins or ends within the same 65 µs, or lasts
 -- longer than those.
 others AS MATERIALIZED (
-    FROM work WHERE level > 0
+    FROM _other_work
 ),
 slices AS MATERIALIZED (
     SELECT DISTINCT unnest(range(start_ns // 65536, end_ns // 65536 + 1)) AS slice FROM others
@@ -76,7 +65,7 @@ slices AS MATERIALIZED (
 together AS MATERIALIZED (
     FROM others
     UNION ALL
-    FROM work
+    FROM _levelled_work
     WHERE level = 0 AND (start_ns // 65536 IN (FROM slices) OR end_ns // 65536 IN (FROM slices) OR end_ns - start_ns >= 65536)
 ),
 reach AS (
