@@ -17,6 +17,7 @@ from nsys_insight.errors import UsageError
 from nsys_insight.facts import file
 from nsys_insight.facts.steps import launched
 from nsys_insight.facts.store import NOTHING_SAID, Facts
+from nsys_insight.ingest import cache as cache_of_exports
 from nsys_insight.ingest import ways
 from nsys_insight.ingest.scope import WHOLE_TRACE
 
@@ -154,6 +155,32 @@ def test_who_stops_a_question_stops_both_that_are_at_work_for_it(sample, monkeyp
         asking.start()
         assert begun.acquire(timeout=10)
         assert begun.acquire(timeout=10)
+        began = time.monotonic()
+        while asking.is_alive() and time.monotonic() < began + 10:
+            trace._connection.interrupt()
+            asking.join(0.05)
+        assert not asking.is_alive()
+
+
+def test_who_stops_a_question_stops_the_copy_that_is_made_for_it(sample, monkeypatch):
+    begun = threading.Event()
+    endless = "SELECT count(*) FROM range(1_000_000_000) AS a, range(1_000_000) AS b WHERE a.range < b.range"
+
+    def lasting(connection, *_, **__):
+        begun.set()
+        connection.execute(endless)
+
+    monkeypatch.setattr(cache_of_exports, "_create_of_pages", lasting)
+    monkeypatch.setattr(cache_of_exports, "_copy", lasting)
+
+    def ask():
+        with suppress(duckdb.Error):
+            trace._connection._files.load("few")
+
+    with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:
+        asking = threading.Thread(target=ask, daemon=True)
+        asking.start()
+        assert begun.wait(10)
         began = time.monotonic()
         while asking.is_alive() and time.monotonic() < began + 10:
             trace._connection.interrupt()

@@ -138,13 +138,21 @@ def _build(  # noqa: PLR0913 - how a copy is made
     return target
 
 
-def build_all(
-    files: Sequence[Path], limits: Limits, *, in_place: bool = True, lasting: bool = True, part: Part = "all"
+def build_all(  # noqa: PLR0913 - how copies are made
+    files: Sequence[Path],
+    limits: Limits,
+    connections: list[duckdb.DuckDBPyConnection],
+    *,
+    in_place: bool = True,
+    lasting: bool = True,
+    part: Part = "all",
 ) -> dict[Path, Path]:
-    """Build the DuckDB files of exports, several at once; see `build`."""
+    """Build the DuckDB files of exports, several at once; see `build`.
+
+    The connections that do so are added to `connections`, for whoever is to stop them.
+    """
     from concurrent.futures import ThreadPoolExecutor
 
-    connections: list[duckdb.DuckDBPyConnection] = []
     with ThreadPoolExecutor(_BUILDERS) as pool:
         work = {
             file: pool.submit(

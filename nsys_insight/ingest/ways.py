@@ -42,6 +42,7 @@ class Ways:
         self._files, self.limits, self._use_cache, self._ncu = files, limits, use_cache, ncu
         self.cached: list[Path] = []
         self._made: dict[Path, Path] = {}
+        self._copying: list[duckdb.DuckDBPyConnection] = []
         self._way: Callable[[], Opened | None] = self._in_place
         self._left = [self._from_cache, self._in_place, self._copied]
 
@@ -82,11 +83,19 @@ class Ways:
         if self._way != self._in_place or sum(file.stat().st_size for file in files) < _BIG:
             return False
         try:
-            self._made = cache.build_all(files, self.limits.of_copy, lasting=self._use_cache is not False, part=part)
+            self._made = cache.build_all(
+                files, self.limits.of_copy, self._copying, lasting=self._use_cache is not False, part=part
+            )
         except (OSError, UnicodeDecodeError, duckdb.Error):
             return False
         self._left.insert(0, self._from_cache)
         return True
+
+    def interrupt(self) -> None:
+        """Stop a copy that is being made."""
+        for connection in list(self._copying):
+            with suppress(Exception):  # it may be closed by now
+                connection.interrupt()
 
     @property
     def big_export(self) -> Path | None:
@@ -117,7 +126,7 @@ class Ways:
             missing = [path for path, database in built.items() if database is None]
             # Without room for a copy, the file is read in place.
             with suppress(OSError):
-                built |= cache.build_all(missing, self.limits.of_copy)
+                built |= cache.build_all(missing, self.limits.of_copy, self._copying)
         if built and not any(built.values()):
             return None
         self.cached = [database for database in built.values() if database]
@@ -128,7 +137,7 @@ class Ways:
 
     def _copied(self) -> Opened | None:
         files, lasting = exports(self._files), self._use_cache is not False
-        return self._attach(cache.build_all(files, self.limits.of_copy, in_place=False, lasting=lasting))
+        return self._attach(cache.build_all(files, self.limits.of_copy, self._copying, in_place=False, lasting=lasting))
 
     def _attach(self, built: Mapping[Path, Path | None]) -> Opened | None:
         connection = connect(self.limits.of_copy if built else self.limits)

@@ -327,6 +327,7 @@ class OpenFiles:
         """Stop what runs."""
         self.duckdb.interrupt()
         self._beside.interrupt()
+        self._ways.interrupt()
 
     def close(self) -> None:
         """Close the connection; what was found about a big trace stays in the cache folder.
