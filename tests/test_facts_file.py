@@ -21,6 +21,8 @@ from nsys_insight.ingest import cache as cache_of_exports
 from nsys_insight.ingest import ways
 from nsys_insight.ingest.scope import WHOLE_TRACE
 
+ENDLESS = "SELECT count(*) FROM range(1_000_000_000) AS a, range(1_000_000) AS b WHERE a.range < b.range"
+
 
 @pytest.fixture(autouse=True)
 def big(monkeypatch):
@@ -135,14 +137,25 @@ def test_what_is_wrong_with_steps_is_said_though_they_are_found_beside_idle_time
         assert trace.answer("classify").rows()
 
 
+def stops(trace, ask, has_begun):
+    """Tell whether a question that has begun ends within ten seconds of being stopped."""
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    assert has_begun()
+    began = time.monotonic()
+    while asking.is_alive() and time.monotonic() < began + 10:
+        trace._connection.interrupt()
+        asking.join(0.05)
+    return not asking.is_alive()
+
+
 def test_who_stops_a_question_stops_both_that_are_at_work_for_it(sample, monkeypatch):
     begun = threading.Semaphore(0)
-    endless = "SELECT count(*) FROM range(1_000_000_000) AS a, range(1_000_000) AS b WHERE a.range < b.range"
 
     def lasting(self, kind, *_):
         if kind in ("idle", "steps"):
             begun.release()
-            self._connection.execute(endless)
+            self._connection.execute(ENDLESS)
 
     monkeypatch.setattr(Facts, "_fill", lasting)
 
@@ -151,24 +164,15 @@ def test_who_stops_a_question_stops_both_that_are_at_work_for_it(sample, monkeyp
             trace._connection._files.prepare("FROM step_budget", NOTHING_SAID)
 
     with nsys_insight.open(sample("decode_eager"), use_cache=False, threads=2) as trace:
-        asking = threading.Thread(target=ask, daemon=True)
-        asking.start()
-        assert begun.acquire(timeout=10)
-        assert begun.acquire(timeout=10)
-        began = time.monotonic()
-        while asking.is_alive() and time.monotonic() < began + 10:
-            trace._connection.interrupt()
-            asking.join(0.05)
-        assert not asking.is_alive()
+        assert stops(trace, ask, lambda: begun.acquire(timeout=10) and begun.acquire(timeout=10))
 
 
 def test_who_stops_a_question_stops_the_copy_that_is_made_for_it(sample, monkeypatch):
     begun = threading.Event()
-    endless = "SELECT count(*) FROM range(1_000_000_000) AS a, range(1_000_000) AS b WHERE a.range < b.range"
 
     def lasting(connection, *_, **__):
         begun.set()
-        connection.execute(endless)
+        connection.execute(ENDLESS)
 
     monkeypatch.setattr(cache_of_exports, "_create_of_pages", lasting)
     monkeypatch.setattr(cache_of_exports, "_copy", lasting)
@@ -178,14 +182,7 @@ def test_who_stops_a_question_stops_the_copy_that_is_made_for_it(sample, monkeyp
             trace._connection._files.load("few")
 
     with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:
-        asking = threading.Thread(target=ask, daemon=True)
-        asking.start()
-        assert begun.wait(10)
-        began = time.monotonic()
-        while asking.is_alive() and time.monotonic() < began + 10:
-            trace._connection.interrupt()
-            asking.join(0.05)
-        assert not asking.is_alive()
+        assert stops(trace, ask, lambda: begun.wait(10))
 
 
 def test_steps_and_phases_are_made_of_the_same_operations(sample, cache, monkeypatch):

@@ -7,9 +7,7 @@ CREATE TABLE IF NOT EXISTS facts.charged_times (
 
 INSERT INTO facts.charged_times BY NAME
 WITH gaps AS MATERIALIZED (
-    SELECT gpu_id, gap_start_ns, gap_end_ns FROM _held_gaps
-    UNION
-    SELECT gpu_id, gap_start_ns, gap_end_ns FROM _traced_graphs
+    FROM _charged_gaps
 ),
 -- A gap is in parts where the profiler held the thread up: each after the first is such a time, or follows one.
 profiled AS MATERIALIZED (

@@ -14,9 +14,7 @@ steady AS (
     SELECT step, start_ns, end_ns FROM steps WHERE phase = 'steady'
 ),
 gaps AS MATERIALIZED (
-    SELECT gpu_id, gap_start_ns, gap_end_ns FROM held
-    UNION
-    SELECT gpu_id, gap_start_ns, gap_end_ns FROM _traced_graphs
+    FROM _charged_gaps
 ),
 cuts AS (
     SELECT unnest([start_ns, end_ns]) AS start_ns FROM steady

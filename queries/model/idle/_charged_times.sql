@@ -1,7 +1,7 @@
 CREATE VIEW _charged_times AS
 SELECT * REPLACE (idle_host(host) AS host), start_ns AS gap_ns, end_ns AS gap_end_ns FROM facts.charged_times;
 
-COMMENT ON VIEW _charged_times IS 'The rows of `_idle_time` that are in gaps of `_held_gaps` and `_traced_graphs`.';
+COMMENT ON VIEW _charged_times IS 'The rows of `_idle_time` that are in gaps of `_charged_gaps`.';
 COMMENT ON COLUMN _charged_times.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
 COMMENT ON COLUMN _charged_times.start_ns IS 'When the GPU became idle';
 COMMENT ON COLUMN _charged_times.end_ns IS 'When the next operation started';
