@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsys_insight.ingest.constants import Copied, noted, shown
-from nsys_insight.ingest.sqlite_pages import NULL, Batch
+from nsys_insight.ingest.sqlite_cells import NULL
+from nsys_insight.ingest.sqlite_pages import Batch
 
 COLUMNS = ("start", "process", "device")
 # Whole numbers that often repeat, and NULL.

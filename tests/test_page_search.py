@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from nsys_insight.ingest import page_search
 from nsys_insight.ingest.page_search import Search
-from nsys_insight.ingest.sqlite_pages import NotPlainError, Reader
+from nsys_insight.ingest.sqlite_cells import NotPlainError
+from nsys_insight.ingest.sqlite_pages import Reader
 
 
 def table(path, keys):

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nsys_insight.ingest import attach, cache, constants, raw, sqlite_pages
-from nsys_insight.ingest.sqlite_pages import NULL, NotPlainError, batches
+from nsys_insight.ingest import attach, cache, constants, raw, sqlite_cells, sqlite_pages
+from nsys_insight.ingest.sqlite_cells import NULL, NotPlainError
+from nsys_insight.ingest.sqlite_pages import batches
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 # On both sides of each number of bytes that a cell may have.
@@ -72,6 +73,60 @@ def test_any_numbers_are_those_that_sqlite_gives(data, page_size, batch, tmp_pat
         database.commit()
     for columns in (["a", "c"], ["d"], ["d", "a"]):
         assert read(path, columns) == selected(path, columns)
+
+
+@given(data=st.data(), columns=st.integers(1, 30))
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_rows_of_many_headers_are_told_apart(data, columns, tmp_path):
+    """Of few cells a header is one word of eight bytes, of more it is several."""
+    kinds = data.draw(st.lists(st.tuples(*[NUMBERS] * columns), min_size=1, max_size=40))
+    rows = [kinds[at % len(kinds)] for at in data.draw(st.lists(st.integers(0, 1000), min_size=1, max_size=300))]
+    names = [f"c{at}" for at in range(columns)]
+    path = make(tmp_path / "t.sqlite", [f"CREATE TABLE t ({' INTEGER, '.join(names)} INTEGER)"], rows)
+    wanted = data.draw(st.lists(st.sampled_from(names), min_size=1, unique=True))
+    assert read(path, wanted) == selected(path, wanted)
+
+
+def test_two_headers_that_give_one_number_are_left_to_sqlite(tmp_path, monkeypatch):
+    names = [f"c{at}" for at in range(12)]
+    rows = [(*[number] * 7, *[7] * 5) for number in (1, 300, 1 << 40)]
+    path = make(tmp_path / "t.sqlite", [f"CREATE TABLE t ({' INTEGER, '.join(names)} INTEGER)"], rows)
+    assert read(path, names) == rows
+    monkeypatch.setattr(sqlite_cells, "_ODD", 0)
+    with pytest.raises(NotPlainError, match="tell apart"):
+        read(path, names)
+
+
+def test_rows_of_too_many_headers_are_left_to_sqlite(tmp_path, monkeypatch):
+    rows = [tuple((2, 1 << 10, 1 << 20)[at // 3**place % 3] for place in range(4)) for at in range(81)]
+    path = make(tmp_path / "t.sqlite", ["CREATE TABLE t (a INTEGER, b INTEGER, c INTEGER, d INTEGER)"], rows)
+    monkeypatch.setattr(sqlite_cells, "_MOST", 81)
+    assert read(path, ["d", "a"]) == [(row[3], row[0]) for row in rows]
+    monkeypatch.setattr(sqlite_cells, "_MOST", 80)
+    with pytest.raises(NotPlainError):
+        read(path, ["d", "a"])
+
+
+def test_a_cell_far_from_the_beginning_of_its_row_is_left_to_sqlite(tmp_path):
+    texts = ", ".join(f"t{at}" for at in range(30))
+    path = make(
+        tmp_path / "t.sqlite", [f"CREATE TABLE t (a INTEGER, {texts}, b INTEGER)"], [(7, *["x" * 20] * 30, 8)] * 9
+    )
+    assert read(path, ["a"]) == [(7,)] * 9
+    with pytest.raises(NotPlainError):
+        read(path, ["b"])
+
+
+def test_rows_that_share_their_bytes_are_left_to_sqlite(tmp_path):
+    """A page may name one row a thousand times; it would be read as often."""
+    path = make(tmp_path / "t.sqlite", ["CREATE TABLE t (a INTEGER, b)"], [(number, "x" * 30) for number in range(9)])
+    content = bytearray(path.read_bytes())
+    leaf = content[4096:]
+    leaf[3:5] = (1500).to_bytes(2, "big")
+    leaf[8:3008] = leaf[8:10] * 1500
+    path.write_bytes(content[:4096] + leaf)
+    with pytest.raises(NotPlainError, match="share"):
+        read(path, ["a"])
 
 
 def test_high_numbers_of_rows_take_up_to_nine_bytes(tmp_path):

@@ -18,6 +18,7 @@ from nsys_insight.ingest import (
     private,
     raw,
     row_search,
+    sqlite_cells,
     sqlite_pages,
 )
 from nsys_insight.ingest.database import DEFAULT
@@ -213,7 +214,7 @@ def _create_of_pages(  # noqa: PLR0913 - how a copy is made
     try:
         for batch in sqlite_pages.batches(file, table, list(types), limits.settled[1]):
             copied.add(batch)
-    except sqlite_pages.NotPlainError:
+    except sqlite_cells.NotPlainError:
         connection.execute(f"DROP TABLE IF EXISTS {name}")
         return False
     copied.end()

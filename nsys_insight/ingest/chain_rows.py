@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from nsys_insight.ingest.constants import Copied
 from nsys_insight.ingest.page_search import Search
 from nsys_insight.ingest.row_search import row_numbers
+from nsys_insight.ingest.sqlite_cells import NotPlainError
 from nsys_insight.ingest.sqlite_file import opened
-from nsys_insight.ingest.sqlite_pages import NotPlainError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from nsys_insight.ingest.sqlite_pages import NULL
+from nsys_insight.ingest.sqlite_cells import NULL
 from nsys_insight.sql.quoting import identifier, literal
 
 if TYPE_CHECKING:
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.ingest.sqlite_pages import Batch, Ints
+    from nsys_insight.ingest.sqlite_cells import Ints
+    from nsys_insight.ingest.sqlite_pages import Batch
 
 # What tells copies with such columns from those of before, which had all; part of their key.
 NOTED = "columns of one value are in the table's comment"

@@ -8,13 +8,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nsys_insight.ingest.sqlite_pages import NULL, NotPlainError, Part, Reader, gathered
+from nsys_insight.ingest.sqlite_cells import NULL, NotPlainError, Part
+from nsys_insight.ingest.sqlite_pages import Reader, gathered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from nsys_insight.ingest.sqlite_pages import Batch, Bytes, Ints
+    from nsys_insight.ingest.sqlite_cells import Bytes, Ints
+    from nsys_insight.ingest.sqlite_pages import Batch
 
     Spans = Sequence[tuple[int, int]]
 

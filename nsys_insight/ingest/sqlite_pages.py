@@ -14,6 +14,8 @@ from functools import partial
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nsys_insight.ingest import sqlite_cells
+from nsys_insight.ingest.sqlite_cells import NULL, NotPlainError, Part, pairs
 from nsys_insight.ingest.sqlite_file import opened
 from nsys_insight.sql.quoting import identifier
 
@@ -22,23 +24,12 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from pathlib import Path
 
-    import numpy as np
-
-    Ints = np.ndarray[Any, np.dtype[np.int64]]
-    Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+    from nsys_insight.ingest.sqlite_cells import Bytes, Ints
 
 # So many bytes of pages are looked at together, for they and what is worked out from them fit in a processor's cache;
 # and about so many cells make a batch.
 _PART, _BATCH = 2 << 20, 20_000_000
 _LEAF, _INTERIOR = 13, 5
-# The type of a cell that is not a whole number.
-_REAL = 7
-# What stands for NULL in a column that has one.
-NULL = -(1 << 63)
-
-
-class NotPlainError(Exception):
-    """A table has what is left to SQLite: other cells than whole numbers, or pages of another make."""
 
 
 class Batch(NamedTuple):
@@ -46,13 +37,6 @@ class Batch(NamedTuple):
 
     columns: dict[str, Ints]
     nullable: frozenset[str]
-
-
-class Part(NamedTuple):
-    """Cells by column, and how many of each are NULL."""
-
-    columns: list[Ints]
-    nulls: list[int]
 
 
 def batches(path: Path, table: str, columns: Sequence[str], threads: int) -> Iterator[Batch]:
@@ -193,10 +177,10 @@ class Reader:
         return self.cells(data, np.repeat(base, count), number)
 
     def data_of(self, pages: Ints) -> Bytes:
-        """The bytes of pages, one after the other, and a few more, so that any eight can be read as one number."""
+        """The bytes of pages, one after the other, and some more, so that rows can be read along with what follows."""
         import numpy as np
 
-        data = np.zeros(len(pages) * self.page_size + 16, dtype=np.uint8)
+        data = np.zeros(len(pages) * self.page_size + sqlite_cells.SLACK, dtype=np.uint8)
         into = memoryview(data.data)
         starts = [0, *(np.flatnonzero(np.diff(pages) != 1) + 1).tolist(), len(pages)]
         runs = [
@@ -216,101 +200,15 @@ class Reader:
 
     def counts(self, data: Bytes, base: Ints) -> Ints:
         """How many rows there are in the leaves that begin at some bytes."""
-        count = _pairs(data, base + 3)
+        count = pairs(data, base + 3)
         if (data[base] != _LEAF).any() or (8 + 2 * count > self.page_size).any():
             raise NotPlainError("its pages are not those of a table")
         return count
 
     def cells(self, data: Bytes, base: Ints, number: Ints) -> Part:
         """Read rows, each by where its leaf begins and its number there."""
-        import numpy as np
-
-        if not len(number):
-            return Part([np.zeros(0, dtype=np.int64)] * len(self._places), [0] * len(self._places))
         try:
-            return self._cells(data, base, base + _pairs(data, base + 8 + 2 * number))
+            row = base + pairs(data, base + 8 + 2 * number)
         except IndexError:
             raise NotPlainError("a row lies outside of its page") from None
-
-    def _cells(self, data: Bytes, page: Ints, row: Ints) -> Part:
-        """Read the cells of rows that begin at some bytes: a row's length, its number, its cells' types, and these."""
-        import numpy as np
-
-        size, at = _length(data, row)
-        if size.max() > self._usable - 35 or (at - page + size > self._usable).any():
-            raise NotPlainError("a row goes on in other pages")
-        head = _after_number(data, at)
-        end = at + size + (head - at)
-        if (end - page > self._usable).any():
-            raise NotPlainError("a row goes on in other pages")
-        types = data[head]
-        last = max(self._places)
-        if types.max() >= 128 or types.min() < last + 2:
-            raise NotPlainError("a row lacks cells")
-        value = head + types
-        eight = np.ndarray(len(data) - 7, dtype=">i8", buffer=data, strides=(1,))
-        found: dict[int, tuple[Ints, int]] = {}
-        for place in range(last + 1):
-            kind = data[head + (place + 1)]
-            low, high = int(kind.min()), int(kind.max())
-            if high > 9 and (high > 127 or ((kind == 10) | (kind == 11)).any()):
-                raise NotPlainError("a cell is long")
-            if place in self._places:
-                if high > 9 or (low <= _REAL <= high and (kind == _REAL).any()):
-                    raise NotPlainError("a cell is not a whole number")
-                found[place] = _numbers(eight, value, kind, low, high)
-            value = value + (_SIZES[low] if low == high else np.asarray(_SIZES)[kind])
-        if (value > end).any():
-            raise NotPlainError("a row is shorter than its cells")
-        columns, nulls = zip(*(found[place] for place in self._places), strict=True)
-        return Part(list(columns), list(nulls))
-
-
-# How many bytes a cell of each type has, and by how many bits eight bytes from its first one are too many.
-_SIZES = [0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0, *((kind - 12) // 2 for kind in range(12, 128))]
-_SHIFTS = [63, *(64 - 8 * size for size in _SIZES[1:8]), 63, 63]
-
-
-def _numbers(eight: Any, at: Ints, kind: Bytes, low: int, high: int) -> tuple[Ints, int]:
-    """Read cells of types from `low` to `high`; and tell how many are NULL."""
-    import numpy as np
-
-    if low == high:
-        if _SIZES[low]:
-            return (eight[at] >> _SHIFTS[low]).astype(np.int64, copy=False), 0
-        return np.full(len(at), NULL if low == 0 else low - 8, dtype=np.int64), len(at) if low == 0 else 0
-    found = eight[at] >> np.asarray(_SHIFTS)[kind]
-    if low > 0 and high < 8:
-        return found.astype(np.int64, copy=False), 0
-    constants = np.asarray([NULL, *[0] * 8, 1])[kind]
-    return np.where((kind == 0) | (kind > 7), constants, found), int(np.count_nonzero(kind == 0))
-
-
-def _pairs(data: Bytes, at: Ints) -> Ints:
-    """Read two bytes at each place as a number."""
-    return data[at].astype("int64") << 8 | data[at + 1]
-
-
-def _length(data: Bytes, at: Ints) -> tuple[Ints, Ints]:
-    """Read a row's length, a number of one byte or two, and tell where it ends."""
-    first = data[at].astype("int64")
-    if first.max() < 128:
-        return first, at + 1
-    second, is_long = data[at + 1], first > 127
-    if (second[is_long] > 127).any():
-        raise NotPlainError("a row is long")
-    first[is_long] = (first[is_long] & 127) << 7 | second[is_long]
-    return first, at + 1 + is_long
-
-
-def _after_number(data: Bytes, at: Ints) -> Ints:
-    """Tell where a row's number ends, of which each byte but the last one is above 127, and there are at most nine."""
-    goes_on = data[at] > 127
-    at = at + 1
-    for _ in range(8):
-        if not goes_on.any():
-            break
-        following = data[at] > 127
-        at = at + goes_on
-        goes_on = goes_on & following
-    return at
+        return sqlite_cells.read(data, base, row, self._places, self._usable)
