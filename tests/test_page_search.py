@@ -54,6 +54,13 @@ def test_rows_of_spans_are_found_wherever_pages_end(counts, edges, every, at_onc
         ]
 
 
+def test_a_row_may_be_looked_at_for_many_spans(tmp_path):
+    """In a leaf there may be more spans than rows: of most of them it has none."""
+    path = table(tmp_path / "t.sqlite", range(0, 20_000, 1_000))
+    spans = [(key, key) for key in range(0, 20_000, 40)]
+    assert found(path, spans) == list(range(20))
+
+
 def test_among_many_rows_few_pages_are_read(tmp_path, monkeypatch):
     keys = sorted(number * number % 5_000 for number in range(40_000))
     path = table(tmp_path / "t.sqlite", keys)

@@ -43,14 +43,18 @@ class Part(NamedTuple):
     nulls: list[int]
 
 
-class Layout(NamedTuple):
-    """Which rows have one header, and of each cell, up to the last one that is read, its type and where it begins.
+class Cell(NamedTuple):
+    """The type of a cell, and how many bytes after the first one of its row's header it begins."""
 
-    That is how many bytes after the header's first one; `end` is where the last one ends.
-    """
+    kind: int
+    start: int
+
+
+class Layout(NamedTuple):
+    """Which rows have one header, its cells up to the last one that is read, and where that one ends."""
 
     rows: Ints
-    cells: list[tuple[int, int]]
+    cells: list[Cell]
     end: int
 
 
@@ -76,24 +80,17 @@ def read(data: Bytes, page: Ints, row: Ints, places: Sequence[int], usable: int)
         head = _after_number(data, at)
         if length.max() > usable - 35 or (head - page + length > usable).any():
             raise NotPlainError("a row goes on in other pages")
-        if length.sum() > len(data):
-            raise NotPlainError("rows share their bytes")
         layouts = [_layout(rows, header) for rows, header in _told_apart(data, head, max(places) + 1)]
         if any((length[layout.rows] < layout.end).any() for layout in layouts):
             raise NotPlainError("a row is shorter than its cells")
-        size = max(layout.cells[place][1] for layout in layouts for place in places) + 8
+        size = max(layout.cells[place].start for layout in layouts for place in places) + 8
         if size > SLACK:
             raise NotPlainError("a cell is far from its row's first one")
         block = _blocks(data, head, size)
     except IndexError:
         raise NotPlainError("a row lies outside of its page") from None
-    nulls = [sum(len(layout.rows) for layout in layouts if layout.cells[place][0] == 0) for place in places]
-    return Part([_column(block, layouts, place) for place in places], nulls)
-
-
-def pairs(data: Bytes, at: Ints) -> Ints:
-    """Read two bytes at each place as a number."""
-    return data[at].astype("int64") << 8 | data[at + 1]
+    columns, nulls = zip(*(_column(block, layouts, place) for place in places), strict=True)
+    return Part(list(columns), list(nulls))
 
 
 def _length(data: Bytes, at: Ints) -> tuple[Ints, Ints]:
@@ -165,28 +162,32 @@ def _layout(rows: Ints, header: Sequence[int]) -> Layout:
     if any(kind > 127 or kind in (10, 11) for kind in types):
         raise NotPlainError("a cell is long")
     *starts, end = accumulate((_SIZES[kind] for kind in types), initial=length)
-    return Layout(rows, list(zip(types, starts, strict=True)), end)
+    return Layout(rows, list(map(Cell, types, starts)), end)
 
 
-def _column(block: Bytes, layouts: Sequence[Layout], place: int) -> Ints:
-    """Read a cell of each row: first as most headers say, then again where they say otherwise."""
+def _column(block: Bytes, layouts: Sequence[Layout], place: int) -> tuple[Ints, int]:
+    """Read a cell of each row: first as most headers say, then again where they say otherwise.
+
+    Returns how many are NULL as well.
+    """
     import numpy as np
 
-    rows: dict[tuple[int, int], list[Ints]] = {}
+    rows: dict[Cell, list[Ints]] = {}
     for layout in layouts:
         rows.setdefault(layout.cells[place], []).append(layout.rows)
-    if any(kind == _REAL or kind > _ONE for kind, _ in rows):
+    if any(cell.kind == _REAL or cell.kind > _ONE for cell in rows):
         raise NotPlainError("a cell is not a whole number")
-    most = max(rows, key=lambda cell: sum(map(len, rows[cell])))
+    count = {cell: sum(map(len, parts)) for cell, parts in rows.items()}
+    most = max(count, key=lambda cell: count[cell])
     column: Ints = np.empty(len(block), dtype=np.int64)
     _fill(column, block, most)
     for cell, parts in rows.items():
         if cell != most:
             _fill(column, block, cell, parts[0] if len(parts) == 1 else np.concatenate(parts))
-    return column
+    return column, sum(count[cell] for cell in count if cell.kind == 0)
 
 
-def _fill(column: Ints, block: Bytes, cell: tuple[int, int], rows: Ints | None = None) -> None:
+def _fill(column: Ints, block: Bytes, cell: Cell, rows: Ints | None = None) -> None:
     """Read cells of one type that begin at one byte, of all rows or of some."""
     import numpy as np
 

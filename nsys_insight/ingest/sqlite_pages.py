@@ -15,7 +15,7 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight.ingest import sqlite_cells
-from nsys_insight.ingest.sqlite_cells import NULL, NotPlainError, Part, pairs
+from nsys_insight.ingest.sqlite_cells import NULL, NotPlainError, Part
 from nsys_insight.ingest.sqlite_file import opened
 from nsys_insight.sql.quoting import identifier
 
@@ -200,15 +200,23 @@ class Reader:
 
     def counts(self, data: Bytes, base: Ints) -> Ints:
         """How many rows there are in the leaves that begin at some bytes."""
-        count = pairs(data, base + 3)
-        if (data[base] != _LEAF).any() or (8 + 2 * count > self.page_size).any():
+        count = _pairs(data, base + 3)
+        if (data[base] != _LEAF).any():
             raise NotPlainError("its pages are not those of a table")
+        # A row takes two bytes for its place in the leaf, and three and its cells' types before its cells.
+        if (8 + count * (2 + 3 + max(self._places) + 1) > self.page_size).any():
+            raise NotPlainError("its leaves have no room for their rows, which share their bytes")
         return count
 
     def cells(self, data: Bytes, base: Ints, number: Ints) -> Part:
         """Read rows, each by where its leaf begins and its number there."""
         try:
-            row = base + pairs(data, base + 8 + 2 * number)
+            row = base + _pairs(data, base + 8 + 2 * number)
         except IndexError:
             raise NotPlainError("a row lies outside of its page") from None
         return sqlite_cells.read(data, base, row, self._places, self._usable)
+
+
+def _pairs(data: Bytes, at: Ints) -> Ints:
+    """Read two bytes at each place as a number."""
+    return data[at].astype("int64") << 8 | data[at + 1]
