@@ -18,8 +18,12 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tile import tile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "sample_traces"
@@ -137,10 +141,15 @@ class Bench:
         self.environment.pop("PYTHONDONTWRITEBYTECODE", None)  # who installs a wheel has its bytecode
         self.insight = [sys.executable, "-m", "nsys_insight"]
 
-    def together(self, *commands: list[str]) -> list[Run]:
-        """Run commands in turn, `runs` times, and return each one's median time and highest memory."""
+    def forget(self) -> None:
+        """Empty the cache folder."""
+        shutil.rmtree(self.cache, ignore_errors=True)
+
+    def together(self, *commands: list[str], before: Callable[[], None] = lambda: None) -> list[Run]:
+        """Run commands in turn, `runs` times, each turn after `before`; return median times and peak memory."""
         results: list[list[Run]] = [[] for _ in commands]
         for _ in range(self.runs):
+            before()
             for command, found in zip(commands, results, strict=True):
                 for file in filter(os.path.isfile, command):
                     warm(Path(file))
@@ -186,26 +195,21 @@ def compare(bench: Bench, trace: Path) -> None:
 
 
 def goals(bench: Bench, traces: dict[str, Path]) -> None:
-    """Ask what begins a session, from nothing and again, against the typed `top`."""
+    """Ask what begins a session, from nothing and again, each beside the typed `top`."""
     for name, trace in traces.items():
-        (typed,) = bench.together(bench.other("sqlite3", "top", trace))
-        print(f"\n{name}; sqlite3 `top`: {typed.seconds:.2f} s\n")
+        print(f"\n{name}\n")
         print(
-            "| command | cold | ratio | goal | peak memory | again | ratio | goal |\n|---|---|---|---|---|---|---|---|"
+            "| command | cold | sqlite3 `top` | ratio | goal | peak memory | again | ratio | goal |\n"
+            "|---|---|---|---|---|---|---|---|---|"
         )
         for report, goal in GOALS.items():
             with tempfile.TemporaryDirectory() as folder:
                 flags = ["-o", f"{folder}/page.html"] if report == "report" else []
-                found: list[list[Run]] = [[], []]
-                for _ in range(bench.runs):
-                    shutil.rmtree(bench.cache, ignore_errors=True)
-                    for runs in found:
-                        warm(trace)
-                        runs.append(run(bench.ours(report, trace, *flags), bench.environment))
-            cold, again = map(median, found)
+                ours, top = bench.ours(report, trace, *flags), bench.other("sqlite3", "top", trace)
+                typed, cold, again = bench.together(top, ours, ours, before=bench.forget)
             first, second = cold.seconds / typed.seconds, again.seconds / typed.seconds
             print(
-                f"| `{report}` | {cold.seconds:.1f} s | {held(first, goal)} |"
+                f"| `{report}` | {cold.seconds:.1f} s | {typed.seconds:.1f} s | {held(first, goal)} |"
                 f" {cold.megabytes:.0f} MB{'' if cold.megabytes <= FACTS_MB else ' **missed**'} |"
                 f" {again.seconds:.1f} s | {held(second, AGAIN)} |",
                 flush=True,
@@ -239,7 +243,7 @@ def huge(bench: Bench, trace: Path, tenth: Path) -> None:
     for report in ("top", "idle", "diagnose"):
         measured = []
         for path in (tenth, trace):
-            shutil.rmtree(bench.cache, ignore_errors=True)
+            bench.forget()
             measured.append(run(bench.ours(report, path), bench.environment))
         small, big = measured
         print(
