@@ -142,7 +142,7 @@ def model_page() -> str:
 
 def facts_page() -> str:
     """Return the page about the facts, from the tables of queries/facts and the views that show them."""
-    from nsys_insight.facts.store import every_table
+    from nsys_insight.facts.kinds import every_table
     from nsys_insight.model import views
     from nsys_insight.model.fact_tables import fact_tables
 

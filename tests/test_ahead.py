@@ -12,7 +12,7 @@ import pytest
 
 import nsys_insight
 from nsys_insight.errors import QueryError
-from nsys_insight.facts import store
+from nsys_insight.facts import kinds
 from nsys_insight.ingest import ways
 from nsys_insight.model import views
 from nsys_insight.model.fact_tables import fact_tables
@@ -239,8 +239,8 @@ def test_who_waits_when_all_are_stopped_ends():
 
 def test_no_two_facts_wait_for_each_other():
     """Each is found by one thread at a time, and while it is found those are that it is made of."""
-    lock_of = {fact: store._SCRATCH_OF.get(fact, fact) for fact in (*store._KINDS, *fact_tables())}
-    kind_of = {table: kind for kind, tables in store._KINDS.items() for table in tables}
+    lock_of = {fact: kinds.SCRATCH_OF.get(fact, fact) for fact in (*kinds.KINDS, *fact_tables())}
+    kind_of = {table: kind for kind, tables in kinds.KINDS.items() for table in tables}
 
     def texts(kind):
         if kind in fact_tables():

@@ -9,7 +9,7 @@ import pytest
 from opening import open_trace
 
 import nsys_insight
-from nsys_insight.facts import call_windows, idle, store
+from nsys_insight.facts import call_windows, idle, kinds
 from nsys_insight.ingest import cache, ways
 from nsys_insight.model import views
 from nsys_insight.model.fact_tables import fact_tables
@@ -109,7 +109,7 @@ def test_its_table_has_the_columns_of_its_statement(fact, sample):
 def test_every_fact_is_shown_and_every_one_that_is_read_is_there():
     assert all(shown(fact) for fact in fact_tables())
     read = {name for view in views.definitions().values() for name in view.mentions.of_schema("facts")}
-    assert read <= store.every_table()
+    assert read <= kinds.every_table()
 
 
 def shown(fact):

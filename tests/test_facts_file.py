@@ -15,8 +15,9 @@ import pytest
 import nsys_insight
 from nsys_insight.errors import UsageError
 from nsys_insight.facts import file
+from nsys_insight.facts.kinds import NOTHING_SAID
 from nsys_insight.facts.steps import launched
-from nsys_insight.facts.store import NOTHING_SAID, Facts
+from nsys_insight.facts.store import Facts
 from nsys_insight.ingest import cache as cache_of_exports
 from nsys_insight.ingest import ways
 from nsys_insight.ingest.scope import WHOLE_TRACE

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import InsightError
-from nsys_insight.facts import store
 from nsys_insight.facts.file import definitions
+from nsys_insight.facts.kinds import tables_of_run, tables_of_trace
 from nsys_insight.ingest import cache_folder, facts_folder, nsys, raw
 from nsys_insight.ingest.facts_folder import About
 from nsys_insight.paths import query
@@ -101,7 +101,7 @@ def work_out_run(output: Path, task: Task) -> None:
         _put_aside(target, made.with_name("before"))
         made.mkdir()
         with Session(folders, memory=task.memory, threads=task.threads, use_cache=False) as traces:
-            for table in sorted(store.tables_of_run()):
+            for table in sorted(tables_of_run()):
                 _write_table(traces, f"FROM facts.{table}", made / f"{table}.parquet")
         facts_folder.write_about_run(made, folders, task.definitions)
         made.rename(target)
@@ -135,7 +135,7 @@ def _write(task: Task, folder: Path) -> None:
         (folder / name).mkdir()
     with Session(task.file, memory=task.memory, threads=task.threads, use_cache=False) as trace:
         # Facts first: rows that cannot be true are met by them, and are then left out of the tables as well.
-        for table in sorted(store.tables_of_trace()):
+        for table in sorted(tables_of_trace()):
             _write_table(trace, f"FROM facts.{table}", folder / "facts" / f"{table}.parquet")
         columns = {}
         for table, kinds in raw.contract().items():

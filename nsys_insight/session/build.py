@@ -5,9 +5,10 @@ from __future__ import annotations
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from nsys_insight.facts import store
+from nsys_insight.facts import kinds
+from nsys_insight.facts.kinds import NOTHING_SAID, FactOptions
 from nsys_insight.facts.steps import launched
-from nsys_insight.facts.store import NOTHING_SAID, FactOptions, Facts
+from nsys_insight.facts.store import Facts
 from nsys_insight.ingest import chosen_steps, raw
 from nsys_insight.ingest.database import connect
 from nsys_insight.ingest.scope import WHOLE_TRACE, describe, prepare, settle
@@ -128,7 +129,7 @@ class Model:
         for view in empty:
             self._connection.execute(view.create_empty)
         full = [view for view in new if view not in empty]
-        store.create_tables(self._connection, {name for view in full for name in view.mentions.of_schema("facts")})
+        kinds.create_tables(self._connection, {name for view in full for name in view.mentions.of_schema("facts")})
         self._create_relations(name for view in full for name in raw.read_by(view.mentions, self.source))
         views.create_views(self._connection, full, comments=comments)
         self._views.update(view.name for view in new)
@@ -156,7 +157,7 @@ def create_lasting(connection: duckdb.DuckDBPyConnection) -> None:
     views.create_macros(connection, lasting=True)
     raw.begin_stored(connection)
     _create_frame(connection)
-    store.create_tables(connection, store.every_table())
+    kinds.create_tables(connection, kinds.every_table())
     views.create_views(connection, views.made_of(views.definitions()), comments=True)
     facts = Facts(connection, [Source({}, {})], [WHOLE_TRACE], lambda *_: None)
     facts.find([view.create for view in views.definitions().values()], NOTHING_SAID)
@@ -164,5 +165,5 @@ def create_lasting(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _create_frame(connection: duckdb.DuckDBPyConnection) -> None:
-    store.create_schemas(connection, "facts", "internal")
+    kinds.create_schemas(connection, "facts", "internal")
     describe(connection)

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nsys_insight.errors import InsightError, MetLateError, QueryError
-from nsys_insight.facts.store import NOTHING_SAID
+from nsys_insight.facts.kinds import NOTHING_SAID
 from nsys_insight.ingest.several import catalogs, inside
 from nsys_insight.ingest.waiting import left_running
 from nsys_insight.model import views
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import duckdb
     from duckdb import DuckDBPyConnection
 
-    from nsys_insight.facts.store import FactOptions
+    from nsys_insight.facts.kinds import FactOptions
     from nsys_insight.ingest.cache import Part
     from nsys_insight.ingest.files import File
     from nsys_insight.ingest.limits import Limits

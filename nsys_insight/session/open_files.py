@@ -8,7 +8,8 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from nsys_insight.facts.file import FactsFile
-from nsys_insight.facts.store import NOTHING_SAID, Facts, create_schemas
+from nsys_insight.facts.kinds import NOTHING_SAID, create_schemas
+from nsys_insight.facts.store import Facts
 from nsys_insight.ingest import bad_rows, database, facts_folder, raw
 from nsys_insight.ingest.attach import parquet_files
 from nsys_insight.ingest.identify import Kind
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from nsys_insight.errors import InsightError, QueryError
-    from nsys_insight.facts.store import FactOptions
+    from nsys_insight.facts.kinds import FactOptions
     from nsys_insight.ingest.cache import Part
     from nsys_insight.ingest.files import File
     from nsys_insight.ingest.limits import Limits
