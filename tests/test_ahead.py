@@ -239,8 +239,7 @@ def test_who_waits_when_all_are_stopped_ends():
 
 def test_no_two_facts_wait_for_each_other():
     """Each is found by one thread at a time, and while it is found those are that it is made of."""
-    lock_of = {fact: kinds.SCRATCH_OF.get(fact, fact) for fact in (*kinds.KINDS, *fact_tables())}
-    kind_of = {table: kind for kind, tables in kinds.KINDS.items() for table in tables}
+    lock_of = {fact: kinds.scratch_of(fact) for fact in (*kinds.KINDS, *fact_tables())}
 
     def texts(kind):
         if kind in fact_tables():
@@ -251,6 +250,6 @@ def test_no_two_facts_wait_for_each_other():
     made_of = {lock: set() for lock in lock_of.values()}
     for kind, lock in lock_of.items():
         read = {name for text in texts(kind) for part in re.split(r";\s*\n", text) for name in views.facts_read(part)}
-        made_of[lock] |= {lock_of[kind_of.get(name, name)] for name in read} - {lock}
+        made_of[lock] |= {lock_of[kinds.kind_of(name)] for name in read} - {lock}
     assert made_of["steps"] >= {"waits", "gpu_reach"}
     TopologicalSorter(made_of).prepare()  # which raises if there is a circle

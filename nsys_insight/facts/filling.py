@@ -70,15 +70,15 @@ class Filling(NamedTuple):
 
     def _fill_one(self, kind: str, options: FactOptions, part: str, prepare: Callable[[str], None]) -> None:
         """Fill the tables of a kind of facts of one trace."""
-        connection, source = self.connection, self.sources[self.parts.index(part)]
+        at = self.parts.index(part)
+        connection, source = self.connection, self.sources[at]
         if kind in _FILLERS_OF_ONE:
             import_module(f"nsys_insight.facts.{_FILLERS_OF_ONE[kind]}").fill(connection, prepare)
         elif kind == "gaps":
             from nsys_insight.facts import gaps
 
-            scope = self.scopes[self.parts.index(part)]
             with self.read_once("gpu_reach", part):
-                gaps.fill(connection, source, scope, options.min_gap_ns, prepare)
+                gaps.fill(connection, source, self.scopes[at], options.min_gap_ns, prepare)
         elif kind == "idle":
             from nsys_insight.facts import idle
 

@@ -76,7 +76,7 @@ _WORDS = {
     "ranks": "who is late",
 }
 # Kinds whose statements use the scratch tables of another kind: only one thread at a time finds any of both.
-SCRATCH_OF = {"phases": "steps", "step_kernels": "steps", "gap_callers": "few_callers"}
+_SCRATCH_OF = {"phases": "steps", "step_kernels": "steps", "gap_callers": "few_callers"}
 # Two threads may be the first to need a table.
 _CREATING = Lock()
 _KIND_OF = {table: kind for kind, tables in KINDS.items() for table in tables}
@@ -123,6 +123,11 @@ def tables_of(kind: str) -> AbstractSet[str]:
 def kind_of(table: str) -> str:
     """The kind of a fact."""
     return _KIND_OF.get(table, table)
+
+
+def scratch_of(kind: str) -> str:
+    """The kind whose scratch tables the statements of a kind use: itself, but for some."""
+    return _SCRATCH_OF.get(kind, kind)
 
 
 def word(kind: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight import progress
 from nsys_insight.facts.file import definitions
 from nsys_insight.facts.filling import Filling
-from nsys_insight.facts.kinds import NOTHING_SAID, OF_RUN, SCRATCH_OF, create_tables, kind_of, said, tables_of, word
+from nsys_insight.facts.kinds import NOTHING_SAID, OF_RUN, create_tables, kind_of, said, scratch_of, tables_of, word
 from nsys_insight.ingest import several
 from nsys_insight.ingest.scope import WHOLE_TRACE
 from nsys_insight.model import views
@@ -127,7 +127,7 @@ class Facts:
         """
         for kind in self.to_find(queries, options, parts):
             told = said(kind, options)
-            with self._alone(self._locks.setdefault(SCRATCH_OF.get(kind, kind), RLock())):
+            with self._alone(self._locks.setdefault(scratch_of(kind), RLock())):
                 # Another of them may have needed it, or another thread.
                 where = [part for part in self._parts_of(kind, parts) if self._found.get((kind, part), _NEVER) != told]
                 if where:
