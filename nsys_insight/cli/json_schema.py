@@ -48,12 +48,12 @@ def names() -> list[str]:
 def of_pack(pack: Pack) -> Schema:
     """The schema of a report's answer; the types of its columns are those over a trace in which nothing happened."""
     from nsys_insight.session.answer import Column
-    from nsys_insight.session.build import empty_model
+    from nsys_insight.session.model import empty_model
 
-    with empty_model(pack.sql) as connection:
+    with empty_model() as connection:
         found = connection.execute(f"DESCRIBE {pack.statement({})[0]}").fetchall()
     columns = [Column(name, kind, pack.columns.get(name, "")) for name, kind, *_ in found]
-    return json_schema.answer(pack.name, pack.title, columns, pack.params | step_options.params_of(pack.sql))
+    return json_schema.answer(pack.name, pack.title, columns, pack.params | step_options.params_of(pack.names))
 
 
 def _diagnose() -> Schema:

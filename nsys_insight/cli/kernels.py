@@ -119,5 +119,5 @@ def fusion_command() -> Callable[..., None]:
         min=1,
         help="Show one candidate: its kernels, and how its saving is calculated.",
     )
-    flags = map(flag_of, [*pack.params.values(), *step_options.params_of(pack.sql).values()])
+    flags = map(flag_of, [*pack.params.values(), *step_options.params_of(pack.names).values()])
     return with_flags(run, help_of(pack), own, *flags, argument=traces_argument())

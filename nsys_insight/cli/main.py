@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import signal
 import sys
@@ -74,8 +73,6 @@ def _take_pack_folder(arguments: list[str]) -> None:
 
 def main() -> None:
     """Run the command line, and turn what went wrong into one sentence, a hint and an exit code."""
-    # What a command makes lasts until its end: to look for what can go takes 4 % of the time of a page.
-    gc.set_threshold(100_000, 20, 20)
     streams.open_closed()
     for stream in (sys.stdout, sys.stderr):
         # Tables have lines and µ in them, also in a pipe whose locale says ASCII.

@@ -138,7 +138,7 @@ class Tools:
         with self._opened(trace, nvtx=nvtx, steady=steady, step=step, from_ns=from_ns, to_ns=to_ns) as (opened, notes):
             pack = _pack(name)
             given = params or {}
-            takes = pack.params | step_options.params_of(pack.sql)
+            takes = pack.params | step_options.params_of(pack.names)
             if unknown := given.keys() - takes:
                 raise UsageError(
                     f"{pack.name} has no parameter {min(unknown)!r}", f"it takes {', '.join(takes) or 'no parameters'}"
@@ -214,6 +214,6 @@ def _reports() -> str:
     lines = []
     for packs in by_topic().values():
         for pack in packs:
-            takes = ", ".join([*pack.params, *step_options.params_of(pack.sql)])
+            takes = ", ".join([*pack.params, *step_options.params_of(pack.names)])
             lines.append(f"- {pack.name}: {pack.question}{f' ({takes})' if takes else ''}")
     return "\n".join(lines)

@@ -18,7 +18,7 @@ from nsys_insight.ingest import cache_folder
 from nsys_insight.model import views
 from nsys_insight.packs import library
 from nsys_insight.render import FORMATS
-from nsys_insight.session.build import empty_model
+from nsys_insight.session.model import empty_model
 from nsys_insight.session.schema import described
 from nsys_insight.sql.names import words
 
@@ -123,7 +123,7 @@ class Suggestions(Completer):
     @cached_property
     def _columns(self) -> dict[str, dict[str, str]]:
         found: dict[str, dict[str, str]] = {view: {} for view in views.documented(internal=False)}
-        with empty_model(comments=True) as connection:
+        with empty_model() as connection:
             for view, column, text in connection.execute(
                 "SELECT table_name, column_name, comment FROM duckdb_columns() WHERE schema_name = 'main' ORDER BY ALL"
             ).fetchall():

@@ -19,7 +19,7 @@ from nsys_insight.ingest.facts_folder import failed_of
 from nsys_insight.packs import added, step_options
 from nsys_insight.render import HUMAN_FORMATS, write
 from nsys_insight.session.session import is_of_run
-from nsys_insight.sql.names import tables_read
+from nsys_insight.sql.names import mentioned, tables_read
 from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def hosted(host: Host | None) -> Iterator[None]:
 
 def pack_command(pack: Pack) -> Callable[..., None]:
     """Make the command of a pack."""
-    of_steps = step_options.params_of(pack.sql)
+    of_steps = step_options.params_of(pack.names)
 
     def run(traces: list[Path] | None, flags: Flags, **params: Any) -> None:
         answer_pack(pack, traces, flags, params)
@@ -85,7 +85,7 @@ def answer_pack(pack: Pack, traces: Sequence[Path] | None, flags: Flags, params:
         explain(statement, f"{pack.name}: {pack.title}", values)
         return
     fmt = flags.format
-    steps = step_options.checked({name: params.get(name) for name in step_options.params_of(pack.sql)})
+    steps = step_options.checked({name: params.get(name) for name in step_options.params_of(pack.names)})
     with open_traces(traces or [], flags, steps, folders=is_of_run(pack)) as opened:
         show(opened.answer(pack, **params), fmt, flags)
 
@@ -213,10 +213,10 @@ def show(
 
 def explain(statement: str, title: str, values: dict[str, Any]) -> None:
     """Print the SQL that would run, its parameters, and the views it reads."""
-    from nsys_insight.model.views import needed
+    from nsys_insight.model.views import views_read
 
     reads = tables_read(statement)
-    made_of = [view.name for view in needed(statement) if view.name not in reads]
+    made_of = [view.name for view in views_read(mentioned(statement)) if view.name not in reads]
     lines = [
         title,
         *(f"${name} = {literal(value)}" for name, value in values.items()),

@@ -11,7 +11,7 @@ from nsys_insight.errors import UsageError, cannot_write
 from nsys_insight.ingest import cache_folder, private, raw
 from nsys_insight.ingest.limits import Limits
 from nsys_insight.model import views
-from nsys_insight.session.build import create_lasting
+from nsys_insight.session.model import finish_lasting
 from nsys_insight.session.handed_over import rows_handed_over
 from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.sql.statements import Statement
@@ -83,7 +83,7 @@ def write_database(trace: Session, output: Path) -> None:
             for table, file in _raw_tables(trace, built.parent).items():
                 connection.execute(f"CREATE TABLE raw.{identifier(table)} AS FROM read_parquet({literal(str(file))})")
                 file.unlink()
-            create_lasting(connection)
+            finish_lasting(connection)
         outputs.place(built, output, force=True)
 
 

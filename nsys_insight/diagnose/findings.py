@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nsys_insight.packs.rules import Rule, rules_of
-from nsys_insight.sql.names import mentioned
+from nsys_insight.sql.names import mentioned_by_ours
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,5 +57,5 @@ def over_answers(sql: str, tables: Mapping[str, str]) -> str:
 
 def reports_of(sql: str) -> list[str]:
     """The reports whose answers a query reads."""
-    read = mentioned(sql).relations_of_model
+    read = mentioned_by_ours(sql).relations_of_model
     return sorted(name.removesuffix(_REPORT).replace("_", "-") for name in read if name.endswith(_REPORT))

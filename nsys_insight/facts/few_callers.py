@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_insight.ingest import chain_rows
 from nsys_insight.paths import query
 
 if TYPE_CHECKING:
@@ -56,8 +55,7 @@ def fill(connection: duckdb.DuckDBPyConnection, source: Source, kind: str, prepa
 
     connection.execute(chosen)
     connection.execute(chained)
-    if not chain_rows.look_up(connection, source, "SELECT DISTINCT chain_id FROM internal.chosen_chains"):
-        connection.execute(scanned)
+    connection.execute(scanned)
     connection.execute(symbols)
     is_sure = is_without_doubt()
     if is_sure and not name_any():

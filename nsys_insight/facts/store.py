@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from threading import RLock, local
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ from nsys_insight.facts.kinds import NOTHING_SAID, OF_RUN, create_tables, kind_o
 from nsys_insight.ingest import several
 from nsys_insight.ingest.scope import WHOLE_TRACE
 from nsys_insight.model import views
-from nsys_insight.model.fact_tables import fact_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -23,10 +21,10 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.facts.filling import Prepare
     from nsys_insight.facts.kinds import FactOptions
     from nsys_insight.ingest.scope import Scope
     from nsys_insight.ingest.source import Source, Stored
+    from nsys_insight.sql.names import Names
 
 _NEVER = object()
 
@@ -50,7 +48,6 @@ class Facts:
         kept: The facts that were found before, for the whole trace, and are shown by views in place of tables.
         labels: What the files are called.
         of_run: The facts about all files together that are stored beside them.
-        writes_all: Whether also that is written which is read a single time: it is kept for later questions, or little.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - what facts are found in
@@ -62,15 +59,13 @@ class Facts:
         kept: AbstractSet[str] = frozenset(),
         labels: Sequence[str] = ("",),
         of_run: Stored | None = None,
-        *,
-        writes_all: bool = True,
     ) -> None:
         """Nothing has been found but what was kept."""
         self._main, self._sources, self._scopes, self._create_views = connection, sources, scopes, prepare
         self._mine = _Mine(connection)
         self._locks: dict[str, Any] = {}
-        self._labels, self._of_run, self._writes_all = labels, of_run, writes_all
-        self._kept = set(kept)
+        self._labels, self._of_run = labels, of_run
+        self._tables: set[tuple[str, str]] = set()
         kinds = {kind_of(table) for table in kept}
         self._found = {
             (kind, part): said(kind, NOTHING_SAID)
@@ -82,7 +77,7 @@ class Facts:
         return self._mine.connection
 
     def to_find(
-        self, queries: Sequence[str], options: FactOptions, parts: Sequence[str] | None = None
+        self, queries: Sequence[str | Names], options: FactOptions, parts: Sequence[str] | None = None
     ) -> dict[str, list[str]]:
         """Tell which kinds of facts the queries read that have not been found, or not as the user says, and where.
 
@@ -119,7 +114,7 @@ class Facts:
         found = list(self._found.values())  # at once: another thread may be adding to them
         return {*(said(kind_of(name), options) for name in read), *found} - {None}
 
-    def find(self, queries: Sequence[str], options: FactOptions, parts: Sequence[str] | None = None) -> None:
+    def find(self, queries: Sequence[str | Names], options: FactOptions, parts: Sequence[str] | None = None) -> None:
         """Find the facts that the queries read, in all traces or in those whose catalogs are `parts`.
 
         Raises:
@@ -154,12 +149,14 @@ class Facts:
         """Find a kind of facts anew, and before it those that it is found in."""
         tables = tables_of(kind)
         self._mine.under_way |= tables
-        for table in self._kept & tables:
-            self._connection.execute(f"DROP VIEW facts.{table}")
-        self._kept -= tables
         try:
             for part in parts:
                 with several.inside(self._connection, part):
+                    # Until it is found, a fact is a view: without rows, or of those that were kept.
+                    for table in tables:
+                        if (table, part) not in self._tables:
+                            self._connection.execute(f"DROP VIEW IF EXISTS facts.{table}")
+                            self._tables.add((table, part))
                     create_tables(self._connection, tables)
                     self._connection.execute("; ".join(f"TRUNCATE facts.{table}" for table in tables))
             with progress.at(f"finding {word(kind)}"):
@@ -190,35 +187,9 @@ class Facts:
             self._create_views(sql, among)
 
         filling = Filling(
-            self._connection, self._sources, self._scopes, self._parts, self._labels, prepare,
-            partial(self._read_once, prepare=prepare),
+            self._connection, self._sources, self._scopes, self._parts, self._labels, prepare
         )  # fmt: skip
         filling.fill(kind, options, parts)
-
-    @contextmanager
-    def _read_once(self, name: str, part: str, prepare: Prepare) -> Iterator[None]:
-        """Let a fact that is not kept be a view of its query within the block, where it is read a single time.
-
-        To write millions of rows takes half as long again as to find them.
-        """
-        if self._writes_all or (name, part) in self._found:
-            yield
-            return
-        fact = fact_tables()[name]
-        prepare(fact.query, [part])
-        # Views over it, which are made meanwhile or were before, want the columns of the table.
-        self._connection.execute(fact.create)
-        columns = self._connection.execute(f"DESCRIBE facts.{name}").fetchall()
-        typed = ", ".join(f"{column}::{kind} AS {column}" for column, kind, *_ in columns)
-        self._connection.execute(
-            f"DROP TABLE facts.{name}; CREATE VIEW facts.{name} AS SELECT {typed} FROM ({fact.query})"
-        )
-        self._mine.under_way.add(name)
-        try:
-            yield
-        finally:
-            self._mine.under_way.remove(name)
-            self._connection.execute(f"DROP VIEW facts.{name}; {fact.create}")
 
     @property
     def _parts(self) -> list[str]:

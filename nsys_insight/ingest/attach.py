@@ -7,7 +7,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import TraceError
-from nsys_insight.ingest import constants, extension, extents, facts_folder, raw
+from nsys_insight.ingest import extension, extents, facts_folder
 from nsys_insight.ingest.database import tables
 from nsys_insight.ingest.identify import Kind
 from nsys_insight.ingest.ncu.store import attach as attach_ncu
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from nsys_insight.ingest.files import File
 
 
-# What a lean copy of an export leaves in it: call chains, which few facts read; and strings, of which a copy has those
-# that are referred to, but a lean one does not know to which the columns of kernels refer that it has not.
-LEFT = frozenset({"CUDA_CALLCHAINS", "OSRT_CALLCHAINS", "SAMPLING_CALLCHAINS", "StringIds"})
+# What a copy leaves in the export: call stacks, which few questions read, and only for a few calls; and strings, which
+# call stacks refer to.
+NOT_COPIED = frozenset({"CUDA_CALLCHAINS", "OSRT_CALLCHAINS", "SAMPLING_CALLCHAINS", "StringIds"})
 
 
 def attach(
@@ -123,30 +123,20 @@ def attach_database(
 def _attach_copy(
     connection: duckdb.DuckDBPyConnection, copy: Path, export: Path, name: str, *, lasting: bool
 ) -> Source | None:
-    """Attach a copy of an export, and if it is a lean one the export as well; None where that cannot be read."""
+    """Attach a copy of an export, and the export for what the copy leaves in it; None where that cannot be scanned."""
     source = attach_database(connection, copy, name)
-    more = constants.noted(connection, name)
-    shown = {table: constants.shown(rows, more.get(table, {})) for table, rows in source.relations.items()}
-    columns = {table: written | more.get(table, {}).keys() for table, written in source.columns.items()}
-    source = replace(source, relations=shown, columns=columns)
-    if "StringIds" in source.columns:
+    if "StringIds" in source.columns:  # a copy made without the extension has everything
         return source
     catalog = f"{name}_export"
     if not _scan(connection, export, catalog, lasting=lasting):
         return None
     exported = sqlite_columns(export)
-    left = LEFT & exported.keys()
-    narrow = {
-        view: table for view, (table, _) in raw.narrow().items()
-        if not exported.get(table, set()) & raw.contract()[table].keys() <= source.columns.get(table, set())
-    }  # fmt: skip
-    there = left.union(narrow.values())
+    left = NOT_COPIED & exported.keys()
     return replace(
         source,
-        relations=source.relations | {table: f"{catalog}.{identifier(table)}" for table in there},
-        columns=source.columns | {table: exported[table] for table in there},
+        relations=source.relations | {table: f"{catalog}.{identifier(table)}" for table in left},
+        columns=source.columns | {table: exported[table] for table in left},
         export=Export(catalog, export, left),
-        narrow={view: source.relations[table] for view, table in narrow.items()},
     )
 
 

@@ -98,7 +98,7 @@ def looked_at(
         *([f"{_joined(unknown)} is impossible and counts as unknown"] if unknown else []),
     ]
     # What looks rows up in the file itself would meet the others.
-    return replace(source, screen=screen, relations=relations, find_extents=dict, export=None, narrow={}), said
+    return replace(source, screen=screen, relations=relations, find_extents=dict, export=None), said
 
 
 def guarded(screen: Screen, table: str, name: str, kind: str, columns: set[str]) -> str:

@@ -13,13 +13,10 @@ from nsys_insight.ingest import (
     bad_rows,
     cache_entries,
     cache_folder,
-    constants,
     database,
     private,
     raw,
     row_search,
-    sqlite_cells,
-    sqlite_pages,
 )
 from nsys_insight.ingest.database import DEFAULT
 from nsys_insight.ingest.sqlite_file import opened, uri
@@ -30,62 +27,55 @@ from nsys_insight.sql.quoting import identifier, literal
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
-    from typing import Literal
 
     import duckdb
 
     from nsys_insight.ingest.limits import Limits
 
-    Part = Literal["all", "lean", "few"]
 
-
-# What a copy may have, and how its file's name ends; see `_part`.
-_SUFFIXES: dict[Part, str] = {"all": "", "lean": "-lean", "few": "-few"}
 # How many exports are copied at once.
 _BUILDERS = 4
 _IMPOSSIBLE = -(1 << 63)
-_CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
 
 
-def entry(file: Path, *, lasting: bool = True, part: Part = "all") -> Path:
-    """Where the DuckDB file of an export is or would be: named by the export's identity and what is read from it.
+def entry(file: Path, *, lasting: bool = True) -> Path:
+    """Return where the copy of an export is or would be: named by the export's identity and what is read from it.
 
-    It is in the cache folder, or without `lasting` in one that goes when the process ends. `part` is as in `build`.
+    It is in the cache folder, or without `lasting` in one that goes when the process ends.
 
     Raises:
         OSError: There is no usable cache folder.
     """
     import duckdb
 
-    read = [repr(raw.contract()), *([repr(raw.narrow())] if part == "few" else []), constants.NOTED]
-    key = cache_folder.key(file, *read, private.WITHOUT, duckdb.__version__)
-    return cache_folder.folder(lasting=lasting) / f"{key}{_SUFFIXES[part]}.duckdb"
+    key = cache_folder.key(file, repr(raw.contract()), private.WITHOUT, duckdb.__version__)
+    return cache_folder.folder(lasting=lasting) / f"{key}.duckdb"
 
 
 def find(file: Path) -> Path | None:
-    """Return the DuckDB file that was built of an export, if there is one: that which has most."""
+    """Return the copy of an export, if there is one."""
     with suppress(OSError):
-        return next(filter(cache_entries.use, (entry(file, part=part) for part in _SUFFIXES)), None)
+        return copy if cache_entries.use(copy := entry(file)) else None
     return None
 
 
-def build(  # noqa: PLR0913 - how a copy is made
+def build(
     file: Path,
     limits: Limits = DEFAULT,
     *,
     in_place: bool = True,
     lasting: bool = True,
-    part: Part = "all",
     connections: list[duckdb.DuckDBPyConnection] | None = None,
 ) -> Path:
-    """Build the DuckDB file of an export and return it; in the cache folder, or else in a temporary one.
+    """Copy the tables of an export that the model reads into a DuckDB file and return it.
 
-    A temporary one is removed when the process ends; it is chosen where no cache folder can be written to, or without
-    `lasting`. It has all that the model reads, or a `part` (`_part`): the export is then read for the rest.
+    It is in the cache folder. Where no cache folder can be written to, or without `lasting`, it is a temporary file,
+    which is removed when the process ends.
 
-    Two processes may do so at once. With `in_place`, DuckDB's extension reads the file; without it, or where there is
-    no extension, rows come through ADBC, slower, and cells that do not fit their column's type are kept as far as
-    they can be. The connection that does it is added to `connections`, so that it can be stopped.
+    Two processes may do so at once. With `in_place`, DuckDB's extension reads the file, and call stacks and strings
+    stay in the export (`attach.NOT_COPIED`). Without it, or where there is no extension, all rows come through ADBC,
+    slower, and cells that do not fit their column's type are kept as far as they can be. The connection that copies is
+    added to `connections`, so that it can be interrupted.
 
     Raises:
         TraceError: The file cannot be read.
@@ -94,22 +84,16 @@ def build(  # noqa: PLR0913 - how a copy is made
     """
     if lasting:
         with suppress(OSError):
-            return _build(file, limits, in_place=in_place, lasting=True, part=part, connections=connections)
-    return _build(file, limits, in_place=in_place, lasting=False, part=part, connections=connections)
+            return _build(file, limits, connections, in_place=in_place, lasting=True)
+    return _build(file, limits, connections, in_place=in_place, lasting=False)
 
 
-def _build(  # noqa: PLR0913 - how a copy is made
-    file: Path,
-    limits: Limits,
-    *,
-    in_place: bool,
-    lasting: bool,
-    part: Part,
-    connections: list[duckdb.DuckDBPyConnection] | None,
+def _build(
+    file: Path, limits: Limits, connections: list[duckdb.DuckDBPyConnection] | None, *, in_place: bool, lasting: bool
 ) -> Path:
     import duckdb
 
-    target = entry(file, lasting=lasting, part=part if in_place else "all")
+    target = entry(file, lasting=lasting)
     with cache_entries.making(target, "DuckDB copy", file) as path:
         connection = database.connect(limits)
         if connections is not None:
@@ -117,18 +101,14 @@ def _build(  # noqa: PLR0913 - how a copy is made
         try:
             connection.execute(f"ATTACH {literal(str(path))} AS built {database.STORAGE}")
             source = attach.attach_sqlite(connection, file, lasting=lasting) if in_place else None
-            made: dict[str, dict[str, str]] = {}
             with progress.at(f"reading {file.name}") as task:
-                if source is not None:
-                    copied = _part(source.columns, part)
-                    for table, types in _present(file, copied, task):
-                        # Of a copy with strings those are kept to which columns of its tables refer.
-                        if not _create_of_pages(connection, file, table, types, limits, may_note=part != "all"):
-                            select = ", ".join(raw.cell(name, kind) for name, kind in types.items())
-                            _create(connection, table, f"SELECT {select} FROM {source.relations[table]}", made)
-                        made[table] = types
+                if source is None:
+                    _copy_by_adbc(connection, file, task)
                 else:
-                    _copy(connection, file, task)
+                    copied = {name: kept for name, kept in source.columns.items() if name not in attach.NOT_COPIED}
+                    for table, types in _present(file, copied, task):
+                        select = ", ".join(raw.cell(name, kind) for name, kind in types.items())
+                        _create(connection, table, f"SELECT {select} FROM {source.relations[table]}", {})
                 connection.execute("DETACH built")
         except duckdb.Error as error:
             if "No space left" in str(error):
@@ -139,14 +119,13 @@ def _build(  # noqa: PLR0913 - how a copy is made
     return target
 
 
-def build_all(  # noqa: PLR0913 - how copies are made
+def build_all(
     files: Sequence[Path],
     limits: Limits,
     connections: list[duckdb.DuckDBPyConnection],
     *,
     in_place: bool = True,
     lasting: bool = True,
-    part: Part = "all",
 ) -> dict[Path, Path]:
     """Build the DuckDB files of exports, several at once; see `build`.
 
@@ -156,9 +135,7 @@ def build_all(  # noqa: PLR0913 - how copies are made
 
     with ThreadPoolExecutor(_BUILDERS) as pool:
         work = {
-            file: pool.submit(
-                build, file, limits, in_place=in_place, lasting=lasting, part=part, connections=connections
-            )
+            file: pool.submit(build, file, limits, in_place=in_place, lasting=lasting, connections=connections)
             for file in files
         }
         wait_for(work.values(), connections)
@@ -194,33 +171,6 @@ def _create(connection: duckdb.DuckDBPyConnection, table: str, rows: str, made: 
     connection.execute(f"CREATE TABLE built.{identifier(table)} AS FROM ({rows}){kept}")
 
 
-def _create_of_pages(  # noqa: PLR0913 - how a copy is made
-    connection: duckdb.DuckDBPyConnection,
-    file: Path,
-    table: str,
-    types: Mapping[str, str],
-    limits: Limits,
-    *,
-    may_note: bool,
-) -> bool:
-    """Create a table of whole numbers in `built`; tell whether that was possible, or is left to SQLite.
-
-    Columns of one value are noted if they may be; see `constants`.
-    """
-    if set(types.values()) != {"BIGINT"}:
-        return False
-    name = f"built.{identifier(table)}"
-    copied = constants.Copied(connection, name, list(types), may_note=may_note)
-    try:
-        for batch in sqlite_pages.batches(file, table, list(types), limits.settled[1]):
-            copied.add(batch)
-    except sqlite_cells.NotPlainError:
-        connection.execute(f"DROP TABLE IF EXISTS {name}")
-        return False
-    copied.end()
-    return True
-
-
 def _cells(file: Path, tables: dict[str, dict[str, str]]) -> dict[str, int]:
     """How many cells are to be copied of each table, about: rows are not counted, which would take long."""
     cells = dict.fromkeys(tables, 0)
@@ -230,21 +180,7 @@ def _cells(file: Path, tables: dict[str, dict[str, str]]) -> dict[str, int]:
     return cells
 
 
-def _part(columns: Mapping[str, set[str]], part: Part) -> Mapping[str, set[str]]:
-    """What a copy has of these columns: no call chains and strings, and "few" of kernels, which most facts read."""
-    if part == "all":
-        return columns
-    copied = {table: names for table, names in columns.items() if table not in attach.LEFT}
-    if part == "few":
-        for table, names in raw.narrow().values():
-            if table in copied:
-                copied[table] = copied[table] & set(names)
-    if _CALLS in copied and "CUDA_CALLCHAINS" not in columns:
-        copied[_CALLS] = copied[_CALLS] - {"callchainId"}
-    return copied
-
-
-def _copy(connection: duckdb.DuckDBPyConnection, file: Path, task: progress.Task) -> None:
+def _copy_by_adbc(connection: duckdb.DuckDBPyConnection, file: Path, task: progress.Task) -> None:
     """Copy the contract's part of a SQLite file into the attached database `built`, through ADBC and Arrow."""
     import adbc_driver_manager
     import adbc_driver_sqlite

@@ -33,11 +33,6 @@ Extents = dict[str, tuple[int | None, int | None]]
 BIG, FIRST, LAST = 1_000_000, 10_000, 250_000
 
 
-def relation(table: str) -> str:
-    """The relation of the contract that has the times of a table's events."""
-    return "kernel_times" if table == "CUPTI_ACTIVITY_KIND_KERNEL" else table
-
-
 def known(path: Path, columns: dict[str, set[str]]) -> Extents:
     """First start and last end of the events in each big table of a SQLite export whose rows are in order."""
     found: Extents = {}
@@ -63,7 +58,7 @@ def select(known_extents: Extents, *, schema: str = "raw", tables: Iterable[str]
     parts = [
         f"SELECT {known_extents[table][0]}::BIGINT, {known_extents[table][1]}::BIGINT"
         if table in known_extents and None not in known_extents[table]
-        else f'SELECT min(start), max("end") FROM {schema}.{identifier(relation(table))} WHERE {EVENTS[table]}'
+        else f'SELECT min(start), max("end") FROM {schema}.{identifier(table)} WHERE {EVENTS[table]}'
         for table in tables
     ]
     together = " UNION ALL ".join(parts)

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 # The macros of `create_line`.
 LINE = frozenset({"lane_bits", "on_line", "gpu_on_line", "ns_on_line"})
-_WORK = [f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE")]
+# The tables of GPU operations.
+WORK = [f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE")]
 
 
 def create_macro(connection: duckdb.DuckDBPyConnection) -> None:
@@ -26,7 +27,7 @@ def create_line(connection: duckdb.DuckDBPyConnection, known: extents.Extents) -
     What is to be sorted by GPU and time is sorted by its place `on_line` instead: one number takes half the memory of
     two. `gpu_on_line` and `ns_on_line` lead back; places of one GPU are the same after `>> lane_bits()`.
     """
-    extent = extents.select(known, schema="whole", tables=_WORK)
+    extent = extents.select(known, schema="whole", tables=WORK)
     (work,) = named_rows(connection, extent)
     # Work takes at most a quarter of its GPU's lane, the second: so what was not quite known stays within.
     known_ns = max(work.end_ns - work.start_ns, 0) if work.end_ns is not None else None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from nsys_insight.ingest import extents, gpus
 from nsys_insight.ingest.bad_rows import guarded, must
 from nsys_insight.ingest.scope import WHOLE_TRACE, Scope, condition, cut
+from nsys_insight.ingest.source import Screen
 from nsys_insight.paths import query
 from nsys_insight.sql.quoting import identifier, literal
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.ingest.source import Screen, Source
+    from nsys_insight.ingest.source import Source
     from nsys_insight.sql.names import Names
 
 # The tables of which the whole is read to say when a GPU was idle, and why.
@@ -34,7 +35,7 @@ WHOLE = (
     "SCHED_EVENTS",
 )
 
-
+_DEVICES = "TARGET_INFO_CUDA_DEVICE"
 # So many are looked at for correlation ids that repeat.
 _FIRST_CALLS = 20_000
 
@@ -46,16 +47,6 @@ def contract() -> dict[str, dict[str, str]]:
     return {
         table: {name.strip('"'): kind for name, kind in (column.split() for column in body.split(","))}
         for table, body in re.findall(r"CREATE TABLE (\w+) \(([^)]*)\)", text)
-    }
-
-
-@cache
-def narrow() -> dict[str, tuple[str, list[str]]]:
-    """The views of that file, which show a few columns of a table: of each the table and these columns."""
-    text = re.sub(r"--[^\n]*", "", query("model/raw"))
-    return {
-        view: (table, [column.strip().strip('"') for column in columns.split(",")])
-        for view, columns, table in re.findall(r"CREATE VIEW (\w+) AS\s+SELECT([^;]*)FROM (\w+);", text)
     }
 
 
@@ -115,36 +106,42 @@ def is_read_in_parts(connection: duckdb.DuckDBPyConnection, source: Source, tabl
     return not in_place and not (table == "CUPTI_ACTIVITY_KIND_RUNTIME" and has_repeats(connection, source))
 
 
-def begin(connection: duckdb.DuckDBPyConnection, source: Source) -> None:
-    """Make the schemas of the raw relations, and the macro `gpu_of`."""
-    connection.execute("CREATE SCHEMA IF NOT EXISTS raw; CREATE SCHEMA IF NOT EXISTS whole")
-    create_relations(connection, source, WHOLE_TRACE, ["TARGET_INFO_CUDA_DEVICE"])
-    gpus.create_macro(connection)
+def create_empty(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create the relations of a trace without any rows, for the template of the model.
 
-
-def begin_stored(connection: duckdb.DuckDBPyConnection) -> None:
-    """Make the same, and all relations, where the schema `raw` holds the tables of the contract."""
-    for view, (table, columns) in narrow().items():
-        connection.execute(f"CREATE VIEW raw.{view} AS SELECT {', '.join(map(identifier, columns))} FROM raw.{table}")
-    connection.execute(f"CREATE VIEW raw.wall AS {extents.select({})}; CREATE SCHEMA whole")
-    for table in (*map(identifier, WHOLE), *narrow()):
-        connection.execute(f"CREATE VIEW whole.{table} AS FROM raw.{table}")
+    `whole` shows the rows of `raw` until a scope narrows `raw`.
+    """
+    connection.execute("CREATE SCHEMA raw; CREATE SCHEMA whole")
+    for table, types in contract().items():
+        connection.execute(_view("raw", table, set(), "WHERE false", WHOLE_TRACE, Screen()))
+        if table in WHOLE:
+            columns = ", ".join(map(identifier, types))
+            connection.execute(f"CREATE VIEW whole.{identifier(table)} AS SELECT {columns} FROM raw.{identifier(table)}")
+    connection.execute(f"CREATE VIEW raw.wall AS {extents.select({})}")
     gpus.create_macro(connection)
     gpus.create_line(connection, {})
 
 
+def begin(connection: duckdb.DuckDBPyConnection, source: Source) -> None:
+    """Create the relation that tells GPUs apart, and the macro `gpu_of` over it."""
+    create_relations(connection, source, WHOLE_TRACE, [_DEVICES])
+    gpus.create_macro(connection)
+
+
 def every_relation() -> list[str]:
-    """What `create_relations` can make: the tables and views of the contract, and what is made of several."""
-    return [*contract(), *narrow(), "wall", "on_line"]
+    """List what `create_relations` can create: the tables of the contract, and what is derived from several."""
+    return [*contract(), "wall", "on_line"]
 
 
 def read_by(names: Names, source: Source) -> list[str]:
-    """Those of them that a statement with these names reads."""
+    """List those that a statement with these names reads."""
     of_raw = names.of_schema("raw")
     read = of_raw | names.of_schema("whole")
-    tables = {name for name in (*contract(), *narrow()) if name.lower() in read}
+    tables = {name for name in contract() if name.lower() in read}
     if "wall" in of_raw:
-        tables |= {extents.relation(table) for table in extents.EVENTS if None in source.extents.get(table, (None,))}
+        tables |= {table for table in extents.EVENTS if None in source.extents.get(table, (None,))}
+    if names.functions & gpus.LINE:
+        tables |= {*gpus.WORK}
     return [*tables, *(["wall"] if "wall" in of_raw else []), *(["on_line"] if names.functions & gpus.LINE else [])]
 
 
@@ -154,43 +151,51 @@ def create_relations(  # noqa: PLR0913 - what relations are made of
     scope: Scope,
     names: Collection[str],
     *,
-    for_now: bool = False,
-    held: bool = False,
+    is_temporary: bool = False,
+    in_memory: bool = False,
 ) -> None:
-    """Make relations of the contract in the schema `raw`: each has its columns, and the rows in scope.
+    """Replace empty relations of the template by the rows of a trace that are in scope.
 
-    The schema `whole` holds what explains why a GPU was idle, whatever part of it the scope is about. To create all
-    takes a tenth of the time in which a small trace is answered: a session makes those that are read. What is there
-    `for_now`, until a scope takes its place, is not read beforehand. With `held`, rows of the whole trace are read now.
+    Args:
+        connection: A connection in whose catalog the model is.
+        source: The trace.
+        scope: The part of it that `raw` shows; `whole` shows what explains why a GPU was idle, of all times.
+        names: The relations, of `every_relation`. A session creates those that are read, because binding all of them
+            takes a tenth of the time in which a small trace is answered.
+        is_temporary: A narrower scope will replace them: do not compute the wall time now.
+        in_memory: Read the rows of the whole trace into tables now (benchmarks/measure.py --only small).
     """
     statements = []
-    for name in {*contract(), *narrow()} & set(names):
-        table = _table_of(name)
-        columns = source.columns.get(table, set())
-        rows = f"FROM {source.narrow.get(name) or _relation(connection, source, table)}" if columns else "WHERE false"
-        if held and columns:
-            statements += _held(name, columns, rows, source.screen)
+    for table in contract().keys() & set(names) & source.columns.keys():
+        columns, rows = source.columns[table], f"FROM {_relation(connection, source, table)}"
+        if in_memory:
+            held = f"held.{identifier(table)}"
+            statements += [
+                f"CREATE OR REPLACE TABLE {held} AS {_select(table, columns, rows, WHOLE_TRACE, source.screen)}",
+                f"CREATE OR REPLACE VIEW raw.{identifier(table)} AS FROM {held}",
+            ]
             continue
-        statements.append(_raw_view("raw", name, columns, rows, scope, source.screen))
-        if table in WHOLE:
-            statements.append(_whole_view(name, columns, rows, scope, source.screen))
+        statements.append(_view("raw", table, columns, rows, scope, source.screen))
+        if table in WHOLE and scope != WHOLE_TRACE:
+            statements.append(_whole_view(table, columns, rows, scope, source.screen))
     if statements:
         connection.execute(";\n".join(statements))
     if "wall" in names:
-        connection.execute(f"CREATE OR REPLACE VIEW raw.wall AS {_wall(connection, source, scope, for_now=for_now)}")
+        wall = _wall(connection, source, scope, is_temporary=is_temporary)
+        connection.execute(f"CREATE OR REPLACE VIEW raw.wall AS {wall}")
     if "on_line" in names:
         gpus.create_line(connection, source.extents)
 
 
-def _wall(connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope, *, for_now: bool) -> str:
-    """SQL for when a scope begins and ends.
+def _wall(connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope, *, is_temporary: bool) -> str:
+    """SQL for the start and end of a scope.
 
-    Of the whole trace this is read here, once: every second answer of a diagnosis has shares of it, and would read all
-    calls and kernels again. Other scopes have written down their own time; see `nsys_insight.ingest.scope`.
+    Of the whole trace they are computed here, once: every second answer of a diagnosis has shares of it, and would read
+    all calls and kernels again. Other scopes have stored their own time; see `nsys_insight.ingest.scope`.
     """
     if scope != WHOLE_TRACE:
         return "FROM internal.scope_windows"
-    if for_now:
+    if is_temporary:
         return extents.select(source.extents)
     ((start, end),) = connection.execute(extents.select(source.extents)).fetchall()
     return f"SELECT {literal(start)}::BIGINT AS start_ns, {literal(end)}::BIGINT AS end_ns"
@@ -202,7 +207,7 @@ def create_as_exported(connection: duckdb.DuckDBPyConnection, source: Source, sc
     for table, columns in sorted(source.columns.items()):
         more = sorted(columns - contract().get(table, {}).keys())
         rows = f"FROM {_relation(connection, source, table)}"
-        statements.append(_raw_view("raw", table, columns, rows, scope, source.screen, more))
+        statements.append(_view("raw", table, columns, rows, scope, source.screen, more))
     connection.execute(";\n".join(statements))
 
 
@@ -211,49 +216,33 @@ def reading_only(
     connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope, rows: Mapping[str, tuple[str, set[str]]]
 ) -> Iterator[None]:
     """Let relations of the schema `whole` have other rows within the block: of a table a relation and its columns."""
-    shown = {name: rows[_table_of(name)] for name in (*contract(), *narrow()) if _table_of(name) in rows}
-    for name, (relation, columns) in shown.items():
-        connection.execute(_whole_view(name, columns, f"FROM {relation}", scope, source.screen))
+    for table, (relation, columns) in rows.items():
+        connection.execute(_whole_view(table, columns, f"FROM {relation}", scope, source.screen))
     try:
         yield
     finally:
-        create_relations(connection, source, scope, shown)
+        for table in rows:
+            all_rows = f"FROM {_relation(connection, source, table)}"
+            columns = source.columns[table]
+            connection.execute(_whole_view(table, columns, all_rows, scope, source.screen))
 
 
-def _table_of(name: str) -> str:
-    """The table that a relation shows: itself, or of a view of the contract the one whose columns it has."""
-    return narrow()[name][0] if name in narrow() else name
+def _whole_view(table: str, columns: set[str], rows: str, scope: Scope, screen: Screen) -> str:
+    return _view("whole", table, columns, rows, Scope(device=scope.device), screen)
 
 
-def _whole_view(name: str, columns: set[str], rows: str, scope: Scope, screen: Screen) -> str:
-    return _raw_view("whole", name, columns, rows, Scope(device=scope.device), screen)
-
-
-def _held(name: str, columns: set[str], rows: str, screen: Screen) -> list[str]:
-    """SQL that reads a relation into a table, and shows it."""
-    table = f"held.{identifier(name)}"
-    schemas = ("raw", "whole") if _table_of(name) in WHOLE else ("raw",)
-    return [
-        f"CREATE OR REPLACE TABLE {table} AS {_select(name, columns, rows, WHOLE_TRACE, screen)}",
-        *(f"CREATE OR REPLACE VIEW {schema}.{identifier(name)} AS FROM {table}" for schema in schemas),
-    ]
-
-
-def _raw_view(  # noqa: PLR0913, PLR0917 - what a relation is made of
-    schema: str, name: str, columns: set[str], rows: str, scope: Scope, screen: Screen, more: Sequence[str] = ()
+def _view(  # noqa: PLR0913, PLR0917 - what a relation is made of
+    schema: str, table: str, columns: set[str], rows: str, scope: Scope, screen: Screen, more: Sequence[str] = ()
 ) -> str:
     """SQL that creates a relation."""
-    return f"CREATE OR REPLACE VIEW {schema}.{identifier(name)} AS {_select(name, columns, rows, scope, screen, more)}"
+    return f"CREATE OR REPLACE VIEW {schema}.{identifier(table)} AS {_select(table, columns, rows, scope, screen, more)}"
 
 
 def _select(  # noqa: PLR0913, PLR0917 - what a relation is made of
-    name: str, columns: set[str], rows: str, scope: Scope, screen: Screen, more: Sequence[str] = ()
+    table: str, columns: set[str], rows: str, scope: Scope, screen: Screen, more: Sequence[str] = ()
 ) -> str:
     """SQL for a relation: its columns of the contract, from rows that have these, and `more`."""
-    table = _table_of(name)
     types = contract().get(table, {})
-    if name in narrow():
-        types = {column: types[column] for column in narrow()[name][1]}
     select = [
         cell(column, kind, cut(scope, table, column, guarded(screen, table, column, kind, columns)))
         if column in columns

@@ -50,16 +50,14 @@ class Source:
     """An opened trace: where each raw table's rows are, and which columns they have.
 
     `find_extents` tells when the events of big tables begin and end. `export` is where rows of some of the tables can
-    be looked up: of all, where it is scanned in place, or of the few that a copy left there. `narrow` is where a view
-    of the contract finds its rows (`raw.narrow`), if not in its table. `screen` tells rows that cannot be true.
-    `facts` are those that lie beside the rows.
+    be looked up: of all, where it is scanned in place, or of those that a copy left there. `screen` tells rows that
+    cannot be true. `facts` are those that lie beside the rows.
     """
 
     relations: dict[str, str]
     columns: dict[str, set[str]]
     find_extents: Callable[[], Extents] = dict
     export: Export | None = None
-    narrow: dict[str, str] = field(default_factory=dict)
     screen: Screen = field(default_factory=Screen)
     facts: Stored | None = None
 

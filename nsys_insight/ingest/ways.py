@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.ingest.cache import Part
     from nsys_insight.ingest.files import File
     from nsys_insight.ingest.limits import Limits
     from nsys_insight.ingest.source import Source
@@ -24,9 +23,8 @@ if TYPE_CHECKING:
     Opened = tuple[duckdb.DuckDBPyConnection, list[Source]]
 
 
-# To copy a smaller file saves nothing. Of one above the other size, even one look at each call takes longer in place:
-# the calls with what they launched do not fit in memory at once, and a part of them cannot be read by itself.
-_BIG, _LONG = 64 * 10**6, 2 * 10**9
+# To copy a smaller file saves nothing.
+_BIG = 64 * 10**6
 
 
 class Ways:
@@ -70,12 +68,11 @@ class Ways:
         elif self._in_place not in self._left:
             self._left.insert(0, self._in_place)
 
-    def copy(self, part: Part) -> bool:
-        """Copy a part of big exports that are scanned in place, and let it be the next way; tell whether it is.
+    def copy(self) -> bool:
+        """Copy big exports that are scanned in place, and let the copy be the next way; tell whether it is.
 
         A dozen reports are answered from a copy in four fifths of the time, the copying included. It stays in the cache
-        folder for the next question, unless that is not to be used. Call chains stay where they are: few facts read
-        them, once, or look a few of them up.
+        folder for the next question, unless that is not to be used.
         """
         import duckdb
 
@@ -84,7 +81,7 @@ class Ways:
             return False
         try:
             self._made = cache.build_all(
-                files, self.limits.of_copy, self._copying, lasting=self._use_cache is not False, part=part
+                files, self.limits.of_copy, self._copying, lasting=self._use_cache is not False
             )
         except (OSError, UnicodeDecodeError, duckdb.Error):
             return False
@@ -102,11 +99,6 @@ class Ways:
         """The export, if there is one alone and it is big."""
         found = exports(self._files)
         return found[0] if len(self._files) == len(found) == 1 and found[0].stat().st_size >= _BIG else None
-
-    @property
-    def is_long(self) -> bool:
-        """Whether an export is so big that calls are better joined with what they launched in a copy, part by part."""
-        return any(file.stat().st_size >= _LONG for file in exports(self._files))
 
     def get_over(self, error: Exception) -> bool:
         """Tell whether the next way may do better; what the cache has is then of no more use."""

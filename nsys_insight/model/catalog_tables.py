@@ -81,5 +81,5 @@ def _table_macro(name: str, columns: tuple[str, ...], rows: list[tuple[Any, ...]
     """Write a table macro without parameters: its columns have the types that DuckDB gives to the literals."""
     values = ",\n".join(f"({', '.join(map(literal, row))})" for row in rows)
     return (
-        f"CREATE OR REPLACE TEMP MACRO {name}() AS TABLE SELECT * FROM (VALUES\n{values}\n) AS t({', '.join(columns)})"
+        f"CREATE OR REPLACE MACRO {name}() AS TABLE SELECT * FROM (VALUES\n{values}\n) AS t({', '.join(columns)})"
     )

@@ -7,7 +7,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from nsys_insight.paths import queries_folder
-from nsys_insight.sql.names import Names, mentioned
+from nsys_insight.sql.names import Names, mentioned_by_ours
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +42,7 @@ class FactTable:
     @cached_property
     def mentions(self) -> Names:
         """What it is found in."""
-        return mentioned(self.query)
+        return mentioned_by_ours(self.query)
 
 
 @cache

@@ -137,6 +137,6 @@ def _macro(name: str, entries: list[CatalogEntry], unknown: str) -> str:
         f"WHEN regexp_matches(name, {literal(entry.regex)}) THEN {literal(entry.value)}" for entry in entries
     )
     return (
-        f"CREATE OR REPLACE TEMP MACRO {name}(name) AS CASE\n"
+        f"CREATE OR REPLACE MACRO {name}(name) AS CASE\n"
         f"WHEN name IS NULL THEN NULL\n{cases}\nELSE {literal(unknown)} END"
     )

@@ -1,4 +1,4 @@
-"""The model: the views of `queries/model`, created over the raw relations when a query needs them."""
+"""The model: the views and table macros of `queries/model`, and what each of them reads."""
 
 from __future__ import annotations
 
@@ -10,25 +10,24 @@ from nsys_insight.model.catalog_tables import table_macros
 from nsys_insight.model.fact_tables import fact_tables
 from nsys_insight.model.kernel_catalog import macros
 from nsys_insight.paths import queries_folder, query
-from nsys_insight.sql.known import known
-from nsys_insight.sql.names import Names, mentioned
+from nsys_insight.sql.names import Names, mentioned_by_ours
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Iterable
     from pathlib import Path
 
     import duckdb
 
 
-# The topics whose views are about rows of one raw table, and have none where a trace lacks it.
+# The topics whose views show rows of one raw table, and are empty where a trace lacks it.
 SUBJECTS = {"ncu": "ncu_launches", "metrics": "GPU_METRICS"}
 
 
 @dataclass(frozen=True)
 class View:
-    """One file of the model: a view, or a table macro that views are made of.
+    """One file of the model: a view, or a table macro that views use.
 
-    A name that begins with an underscore is the model's own affair: what other views are made of.
+    A name that begins with an underscore is internal to the model.
     """
 
     name: str
@@ -49,28 +48,14 @@ class View:
         """The statements that document it; a macro has none."""
         return self._text[1] + self._text[2]
 
-    def is_empty(self, tables: Collection[str]) -> bool:
-        """Tell whether it has no rows, where a trace has these raw tables, and can be created without what it reads."""
-        subject = SUBJECTS.get(self.topic)
-        return subject is not None and subject not in tables and bool(self._columns)
-
-    @property
-    def create_empty(self) -> str:
-        """The statement that creates it without rows: what it is made of takes long to plan."""
-        return f"CREATE VIEW {self.name} AS SELECT {self._columns} WHERE false"
-
-    @property
-    def _columns(self) -> str:
-        return line.columns if (line := known(self.create)) else ""
-
     @cached_property
     def mentions(self) -> Names:
-        """What it is made of."""
-        return mentioned(self.create)
+        """The relations and functions in its text."""
+        return mentioned_by_ours(self.create)
 
     @property
     def is_internal(self) -> bool:
-        """Whether it is what other views are made of, and nothing to ask for."""
+        """Whether only other views read it."""
         return self.name.startswith("_")
 
     @property
@@ -87,56 +72,71 @@ def definitions() -> dict[str, View]:
 
 
 def documented(*, internal: bool = True) -> dict[str, View]:
-    """The views by name, those that others are made of first; without `internal`, those that are there to be asked."""
-    return {view.name: view for view in made_of(definitions()) if view.comments and (internal or not view.is_internal)}
+    """The views by name, in the order in which they can be created; without `internal`, only the public ones."""
+    return {
+        view.name: view for view in with_parts(definitions()) if view.comments and (internal or not view.is_internal)
+    }
 
 
-def needed(sql: str) -> list[View]:
-    """The views that a statement names, and all that these are made of, in the order in which to create them."""
-    return made_of(mentioned(sql).of_model)
+def views_read(query: str | Names) -> list[View]:
+    """The views and macros of the model that a query reads, directly or through others, each after what it reads.
+
+    `query` is a text of our own, or what `sql.names.mentioned` says of a user's.
+    """
+    return with_parts(_names(query).of_model)
 
 
-def made_of(names: Iterable[str]) -> list[View]:
-    """These views and all that they are made of, each after those that it reads."""
+def with_parts(names: Iterable[str]) -> list[View]:
+    """These views and all that they read, each after what it reads."""
     found: dict[str, View] = {}
     for name in sorted(definitions().keys() & names):
-        found |= _made_of(name)
+        found |= _with_parts(name)
     return list(found.values())
 
 
 @cache
-def _made_of(name: str) -> dict[str, View]:
+def _with_parts(name: str) -> dict[str, View]:
     view = definitions()[name]
-    below = made_of(view.mentions.of_model - {name})
-    return {each.name: each for each in (*below, view)}
+    parts = with_parts(view.mentions.of_model - {name})
+    return {each.name: each for each in (*parts, view)}
 
 
-def facts_read(sql: str) -> frozenset[str]:
-    """The tables of the schema `facts` that a statement reads, itself, by views that it names, or by other facts."""
-    return _facts_of(mentioned(sql))
+def read_by_model(query: str | Names) -> Names:
+    """The names in a query, and those in all views that it reads."""
+    names = _names(query)
+    return _read_by_model(names)
 
 
 @cache
-def _facts_of(names: Names) -> frozenset[str]:
-    views = made_of(names.of_model)
-    read = names.of_schema("facts").union(*(view.mentions.of_schema("facts") for view in views))
-    known = fact_tables()
-    return read.union(*(_facts_of(known[name].mentions) for name in read & known.keys()))
+def _read_by_model(names: Names) -> Names:
+    every = [names, *(view.mentions for view in with_parts(names.of_model))]
+    return Names(
+        frozenset().union(*(each.relations for each in every)), frozenset().union(*(each.functions for each in every))
+    )
 
 
-def create_macros(connection: duckdb.DuckDBPyConnection, *, lasting: bool = False) -> None:
-    """Create the macros that views, packs and scope conditions use: for all catalogs, or to last in the one in use."""
+def facts_read(query: str | Names) -> frozenset[str]:
+    """The tables of the schema `facts` that a query reads: directly, through views, or through other facts."""
+    return _facts_read(_names(query))
+
+
+@cache
+def _facts_read(names: Names) -> frozenset[str]:
+    read = read_by_model(names).of_schema("facts")
+    by_statement = fact_tables()
+    return read.union(*(_facts_read(by_statement[name].mentions) for name in read & by_statement.keys()))
+
+
+def _names(query: str | Names) -> Names:
+    return mentioned_by_ours(query) if isinstance(query, str) else query
+
+
+def create_macros(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create the macros that views and reports use."""
     for statement in macro_statements():
-        connection.execute(statement.replace("TEMP MACRO", "MACRO") if lasting else statement)
+        connection.execute(statement)
 
 
 def macro_statements() -> list[str]:
-    """The SQL that creates the macros, for a connection's life."""
-    text = query("model/macros")
-    return [text.replace("CREATE MACRO", "CREATE TEMP MACRO"), *macros(), *table_macros()]
-
-
-def create_views(connection: duckdb.DuckDBPyConnection, wanted: Iterable[View], *, comments: bool = False) -> None:
-    """Create views; with their comments only when somebody is going to read those, for they take as long again."""
-    for view in wanted:
-        connection.execute(view.create + (view.comments if comments else ""))
+    """The SQL that creates the macros."""
+    return [query("model/macros"), *macros(), *table_macros()]

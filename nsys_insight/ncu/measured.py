@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Self
 from nsys_insight.ingest.database import connect
 from nsys_insight.ingest.ncu import store as stores
 from nsys_insight.ingest.source import Source
-from nsys_insight.model import views
+from nsys_insight.model import template, views
 from nsys_insight.session import sandbox
-from nsys_insight.session.build import Model
+from nsys_insight.session.model import Model
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,11 +33,11 @@ class Measured:
         """Open the store and work out `ncu_kernels` once: every rule asks for it."""
         self.connection = connect()
         source = stores.attach(self.connection, store, Source({}, {}))
+        template.copy_into(self.connection)
         sandbox.lock(self.connection)
-        views.create_macros(self.connection)
-        Model(self.connection, source).create(
-            f"SELECT * FROM {VIEW}, ncu_stalls, ncu_metrics, ncu_rules, ncu_launches, ncu_roofline, _ncu_roofs()"
-        )
+        model = Model(self.connection, source)
+        for view in (VIEW, "ncu_stalls", "ncu_metrics", "ncu_rules", "ncu_launches", "ncu_roofline", "_ncu_roofs()"):
+            model.show(f"FROM {view}")
         self.connection.execute(
             f"""CREATE TABLE worked_out AS FROM {VIEW};
                 DROP VIEW {VIEW};

@@ -72,7 +72,7 @@ def _method_of_stub(pack: Pack) -> str:
 
 
 def _params(pack: Pack) -> dict[str, Param]:
-    return pack.params | step_options.params_of(pack.sql)
+    return pack.params | step_options.params_of(pack.names)
 
 
 def _annotation(param: Param) -> Any:

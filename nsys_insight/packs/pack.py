@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nsys_insight.errors import UsageError
 from nsys_insight.packs import callers
 from nsys_insight.packs.params import Param, declared
+from nsys_insight.paths import queries_folder
 from nsys_insight.sql.headers import chosen, flow, split
+from nsys_insight.sql.names import Names, mentioned, mentioned_by_ours
 from nsys_insight.sql.parameters import bind
 
 if TYPE_CHECKING:
@@ -66,6 +68,16 @@ class Pack:
     page: bool = True
     agent: AgentTable | None = None
     ranks: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it comes with the package: its SQL is tested, and not checked again when it runs."""
+        return self.path.is_relative_to(queries_folder())
+
+    @property
+    def names(self) -> Names:
+        """The relations that its query reads and the functions that it calls."""
+        return mentioned_by_ours(self.sql) if self.is_ours else mentioned(self.sql)
 
     def place_of(self, column: str) -> int | None:
         """Where a terminal shows a column, among the main ones.

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from nsys_insight.packs.pack import Pack
+    from nsys_insight.sql.names import Names
 
 METHODS = ("auto", "nvtx", "graph", "sequence", "count")
 
@@ -60,7 +61,7 @@ class StepOptions:
 
     def taken_by(self, pack: Pack) -> dict[str, Any]:
         """The options that say something and that a report takes, be it as a parameter of its own."""
-        takes = pack.params.keys() | params_of(pack.sql).keys()
+        takes = pack.params.keys() | params_of(pack.names).keys()
         return {name: value for name, value in self.given.items() if name in takes}
 
 
@@ -76,7 +77,7 @@ def checked(given: Mapping[str, Any]) -> StepOptions:
     return StepOptions(**{name: PARAMS[name].value(value) for name, value in given.items() if value is not None})
 
 
-def params_of(sql: str) -> dict[str, Param]:
+def params_of(sql: str | Names) -> dict[str, Param]:
     """The parameters that a query takes because it reads a fact about steps; none where it does not."""
     of_steps = ("step", "fusion", "cpu_work", "critical_path", "rank", "collective")
     return PARAMS if any(fact.startswith(of_steps) for fact in views.facts_read(sql)) else {}

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-from importlib import import_module
-from threading import Thread
 from typing import TYPE_CHECKING
 
 from nsys_insight.facts.file import FactsFile
-from nsys_insight.facts.kinds import NOTHING_SAID, create_schemas
+from nsys_insight.facts.kinds import NOTHING_SAID
 from nsys_insight.facts.store import Facts
 from nsys_insight.ingest import bad_rows, database, facts_folder, raw
 from nsys_insight.ingest.attach import parquet_files
@@ -19,14 +16,14 @@ from nsys_insight.ingest.several import catalogs
 from nsys_insight.ingest.waiting import left_running
 from nsys_insight.ingest.watch import Watch
 from nsys_insight.ingest.ways import Ways
-from nsys_insight.model import views
+from nsys_insight.model import template, views
 from nsys_insight.packs.step_options import AUTO
-from nsys_insight.session import build, sandbox
-from nsys_insight.session.ahead import Ahead, Question
+from nsys_insight.session import sandbox
 from nsys_insight.session.kept_answers import KeptAnswers
+from nsys_insight.session.model import Model
 from nsys_insight.session.recovery import Recovery
 from nsys_insight.session.several import unite
-from nsys_insight.sql.names import mentioned
+from nsys_insight.sql.names import mentioned, mentioned_by_ours
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,26 +35,12 @@ if TYPE_CHECKING:
 
     from nsys_insight.errors import InsightError, QueryError
     from nsys_insight.facts.kinds import FactOptions
-    from nsys_insight.ingest.cache import Part
     from nsys_insight.ingest.files import File
     from nsys_insight.ingest.limits import Limits
     from nsys_insight.ingest.scope import Scope
     from nsys_insight.ingest.source import Source
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.several import RankNumber
-
-# Optimizers of DuckDB that take longer than they save where there are few rows: a twentieth of a diagnosis.
-_NOT_WORTH_IT = (
-    "build_side_probe_side", "column_lifetime", "common_aggregate", "common_subexpressions", "common_subplan",
-    "compressed_materialization", "duplicate_groups", "filter_pullup", "in_clause", "join_elimination",
-    "join_filter_pushdown", "late_materialization", "regex_range", "reorder_filter", "row_group_pruner",
-    "sampling_pushdown", "statistics_propagation", "sum_rewriter", "top_n_window_elimination", "unnest_rewriter",
-    "window_self_join",
-)  # fmt: skip
-
-# What takes longest of a big trace; the one is at work in NumPy half of the time, the other one in DuckDB.
-_AT_ONCE = {"idle": "FROM facts.idle_time", "steps": "FROM facts.steps"}
-
 
 class OpenFiles:
     """A connection over trace files in one scope, which can reach nothing else (see `sandbox`).
@@ -94,11 +77,10 @@ class OpenFiles:
         self._ways = Ways(files, limits, use_cache=use_cache, ncu=ncu)
         self._ncu = ncu
         self.duckdb: duckdb.DuckDBPyConnection
-        self._models: list[build.Model] = []
+        self._models: list[Model] = []
         self._facts: Facts
         self._facts_files: list[FactsFile] = []
         self.answers: KeptAnswers | None = None
-        self._beside: Ahead[None] = Ahead()
         self._loaded: dict[str, set[str]] = {}
         self.definitions: dict[tuple[str, bool], str] = {}
         self._as_exported = False
@@ -123,10 +105,20 @@ class OpenFiles:
             self._loaded.clear()
             try:
                 self.duckdb, sources = self._ways.open(as_exported=self._as_exported)
-                if self.scope.of_steps and not self._as_exported and self._ways.copy("few"):
+                if self.scope.of_steps and not self._as_exported and self._ways.copy():
                     continue  # steps take a dozen looks at all rows
                 kept = self._facts_file()
-                self.duckdb.execute(f"SET disabled_optimizers = '{','.join(self._optimizers_off)}'")
+                if len(self._parts) > 1 or self._as_exported:
+                    # DuckDB 1.5.5 takes scans of two SQLite tables that have the same columns, in one file or in two,
+                    # for one scan, and returns the rows of the first for both. The tables of the contract all differ.
+                    self.duckdb.execute("SET disabled_optimizers = 'common_subplan'")
+                model_catalogs = catalogs(len(self._parts))
+                for catalog in filter(None, model_catalogs):
+                    self.duckdb.execute(f"ATTACH ':memory:' AS {catalog}")
+                own = self.duckdb.execute("SELECT current_database()").fetchall()[0][0]
+                template.copy_into(
+                    self.duckdb, own, *filter(None, model_catalogs), lasting=self._use_cache is not False
+                )
                 # Before anything is evaluated that may come from a file.
                 folders = [file.path for file in self.files if file.kind is Kind.PARQUET]
                 files = [file for folder in folders for file in (*parquet_files(folder), *facts_folder.files(folder))]
@@ -143,33 +135,25 @@ class OpenFiles:
             else:
                 return
 
-    def load(self, part: Part = "lean") -> None:
-        """Read a part of big exports into DuckDB first, or small ones as they are read, where much is asked."""
-        if not self._as_exported and self._ways.copy(part):
+    def load(self) -> None:
+        """Copy big exports into DuckDB first, and read small ones into memory, where much will be asked."""
+        if not self._as_exported and self._ways.copy():
             self.open()
         elif self._is_small and self.scope == WHOLE_TRACE and len(self._parts) == 1 and not self._as_exported:
-            self._models[0].hold()
-            # It takes a while, and DuckDB is at work meanwhile; who imports it waits.
-            Thread(target=import_module, args=("numpy",), daemon=True).start()
+            self._models[0].read_into_memory()
 
     def prepare(self, sql: str, options: FactOptions, *, each: bool = False, ours: bool = False) -> None:
-        """Make ready what a query reads: facts, then the views that show them; with `each`, those of each trace.
+        """Prepare what a query reads: facts, then the relations below views; with `each`, those of each trace.
 
-        Who asks for raw tables means them as exported, but for queries of `ours`, which the contract is enough for.
+        Who asks for raw tables means them as exported, except for queries of `ours`, which the contract is enough for.
         """
-        if not self._as_exported and not ours and mentioned(sql).of_schema("raw"):
+        names = mentioned_by_ours(sql) if ours else mentioned(sql)
+        if not self._as_exported and not ours and names.of_schema("raw"):
             self._show_as_exported()
-        self._find(sql, options)
-        if each:
-            self._create_model(sql)
-        else:
-            self._create_views(sql)
-
-    def _create_views(self, sql: str) -> None:
-        """Create the views that a query names, and where there are several files those that unite theirs."""
-        self._create_model(sql)
-        if len(self._parts) > 1:
-            unite(self.duckdb, sql, self.labels, self._sources, self._loaded, self._rank_numbers)
+        self._find(names, options)
+        self._show(names)
+        if len(self._parts) > 1 and not each:
+            unite(self.duckdb, sql, names, self.labels, self._sources, self._loaded, self._rank_numbers)
 
     def _rank_numbers(self) -> list[RankNumber]:
         """Which processes of which traces are which ranks."""
@@ -177,22 +161,18 @@ class OpenFiles:
         found = "SELECT trace, process_id, device_id, rank FROM facts.rank_numbers"
         return self.duckdb.execute(found).fetchall()
 
-    def _create_model(self, sql: str, parts: Sequence[str] | None = None) -> None:
+    def _show(self, query: str | Names, parts: Sequence[str] | None = None) -> None:
         for part, model in zip(catalogs(len(self._models)), self._models, strict=True):
             if parts is None or part in parts:
-                model.create(sql)
+                model.show(query)
 
-    def _find(self, sql: str, options: FactOptions) -> None:
-        """Find the facts that a query reads and views of the user's own may read, unless they have been."""
-        queries = [sql, *self.definitions.values()]
+    def _find(self, names: Names, options: FactOptions) -> None:
+        """Find the facts that a query reads, and those that views of the user's own may read, unless they have been."""
+        queries = [names, *map(mentioned, self.definitions.values())]
         if any(map(views.facts_read, queries)):
-            missing = self._facts.to_find(queries, options)
             # Steps take a dozen looks at all rows.
-            if "steps" in missing or ("idle" in missing and self._ways.is_long):
-                self.load("few")
-            if missing.keys() >= _AT_ONCE.keys() and self._finds_two:
-                at_once = [Question(sql, options=options) for sql in _AT_ONCE.values()]
-                self._beside.work(self.duckdb, at_once, partial(self.prepare_over, waiting=self._beside.waiting))
+            if "steps" in self._facts.to_find(queries, options):
+                self.load()
             self._facts.find(queries, options)
 
     @property
@@ -204,20 +184,8 @@ class OpenFiles:
         return self._is_small and len(self._parts) == 1 and not self.definitions
 
     @property
-    def _finds_two(self) -> bool:
-        """Whether two facts are found at once: of a big trace by itself, where there are threads for both."""
-        return not self._is_small and len(self._parts) == 1 and self._ways.limits.settled[1] > 1
-
-    @property
     def _is_small(self) -> bool:
         return are_small([file.path for file in self.files]) and self._ways.big_export is None
-
-    @property
-    def _optimizers_off(self) -> AbstractSet[str]:
-        # DuckDB 1.5.5 takes scans of two SQLite tables that have the same columns for one, in one file or in two, and
-        # gives the rows of the first for both. The tables of the contract all differ.
-        look_alike = {"common_subplan"} if len(self._parts) > 1 or self._as_exported else set[str]()
-        return look_alike | set(_NOT_WORTH_IT if self._is_small else ())
 
     def said_of(self, asked: Question) -> set[object]:
         """What the user says that facts depend on which a question reads, or that have been found."""
@@ -236,7 +204,7 @@ class OpenFiles:
         with self._facts.over(connection, waiting):
             self._facts.find(asked.statements, asked.options)
         for statement in asked.statements:
-            self._create_model(statement)
+            self._show(statement)
 
     def _show_as_exported(self) -> None:
         """Give the tables of the schema `raw` with all that the files have; a cached copy holds only what is read."""
@@ -264,26 +232,21 @@ class OpenFiles:
         return file.kept
 
     def _build(self, sources: Sequence[Source], kept: AbstractSet[str]) -> None:
-        """Begin the model over each source; that of a single one is in the connection's own catalog."""
-        # A catalog's own macros serve all connections to it; those of several catalogs must be the connection's.
-        views.create_macros(self.duckdb, lasting=len(self._parts) == 1)
-        create_schemas(self.duckdb, "internal", "facts")
+        """Show the model over each source; that of a single one is in the connection's own catalog."""
         sources = [bad_rows.screened(self.duckdb, source) for source in sources]
         if self._recovery.looks:
             sources = self._without_bad_rows(sources)
         scopes = [scope for _, scope in self._parts]
         sources = sources * len(scopes) if len(sources) == 1 else sources
         self._models = [
-            build.Model(
+            Model(
                 self.duckdb, source, catalog=catalog, scope=scope, steps=self._steps, as_exported=self._as_exported
             )
             for source, catalog, scope in zip(sources, catalogs(len(sources)), scopes, strict=True)
         ]
         of_run = facts_folder.stored_of_run([file.path for file in self.files])
         self._facts = Facts(
-            self.duckdb, sources, scopes, self._create_model, kept, self.labels, of_run,
-            writes_all=self._is_small or self.answers is not None,
-        )  # fmt: skip
+            self.duckdb, sources, scopes, self._show, kept, self.labels, of_run,        )  # fmt: skip
 
     def _without_bad_rows(self, sources: Sequence[Source]) -> list[Source]:
         looked = [bad_rows.looked_at(self.duckdb, source, raw.contract()) for source in sources]
@@ -327,7 +290,6 @@ class OpenFiles:
     def interrupt(self) -> None:
         """Stop what runs."""
         self.duckdb.interrupt()
-        self._beside.interrupt()
         self._ways.interrupt()
 
     def close(self) -> None:
@@ -337,7 +299,6 @@ class OpenFiles:
         """
         if left_running:
             return
-        self._beside.close()
         self.duckdb.close()
         is_sound = self._recovery.files_facts and not self._watch.changed()
         if self.answers and is_sound:

@@ -8,7 +8,7 @@ from nsys_insight.errors import InsightError
 from nsys_insight.model import views
 from nsys_insight.packs.pack import parse
 from nsys_insight.session import sandbox
-from nsys_insight.session.build import empty_model
+from nsys_insight.session.model import empty_model
 from nsys_insight.sql.names import tables_read
 from nsys_insight.sql.parameters import bind, parameters
 from nsys_insight.sql.statements import failed, one_query
@@ -62,7 +62,7 @@ def _of_sql(pack: Pack) -> Iterator[str]:
     for note in pack.notes.values():
         sandbox.check(bind(note, values))
     known = {*views.documented(), "scope"}
-    with empty_model(pack.sql) as connection:
+    with empty_model() as connection:
         sandbox.lock(connection)
         for question in _questions(pack):
             statement = one_query(pack.statement(question)[0])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from nsys_insight.errors import QueryError
 from nsys_insight.ingest.waiting import wait_for
 from nsys_insight.model import views
-from nsys_insight.sql.names import called, is_our_query, mentioned
+from nsys_insight.sql.names import called, mentioned
 from nsys_insight.sql.quoting import literal
 from nsys_insight.sql.statements import one_query, split
 
@@ -99,8 +99,6 @@ def check_definition(sql: str) -> None:
 
 
 def _check_calls(sql: str) -> None:
-    if is_our_query(sql):  # tests/test_names.py looks at those
-        return
     refused = sorted((called(sql) | mentioned(sql).functions) & REFUSED)
     if refused:
         raise QueryError(
@@ -112,8 +110,7 @@ def _check_calls(sql: str) -> None:
 def check_name(connection: duckdb.DuckDBPyConnection, statement: Statement) -> None:
     """Refuse a definition under a name that is taken.
 
-    A view of the model is created when a query first needs it, out of other views, tables, macros and functions, and in
-    it a user's `sum` would be as good as DuckDB's.
+    The model's views are bound when a query reads them, and in them a user's `sum` would be as good as DuckDB's.
 
     Raises:
         QueryError: The name is taken.
@@ -127,7 +124,7 @@ def check_name(connection: duckdb.DuckDBPyConnection, statement: Statement) -> N
     if connection.execute(taken).fetchall():
         what = "a function" if statement.is_macro else "a table of the model"
         raise QueryError(f"{name} is {what} already", "choose another name")
-    # Not all of the model is there yet; and of several traces, each has the table `scope` in a catalog of its own.
+    # Of several traces, each has the table `scope` in a catalog of its own.
     if name in {*views.definitions(), "scope"}:
         raise QueryError(f"{name} is part of the model", "choose another name")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from nsys_insight.errors import UsageError
 from nsys_insight.model import views
 from nsys_insight.session.answer import Answer, Column, store
-from nsys_insight.session.build import empty_model
-from nsys_insight.sql.quoting import identifier, literal
+from nsys_insight.session.model import empty_model
+from nsys_insight.sql.quoting import literal
 from nsys_insight.text.near import did_you_mean
 from nsys_insight.text.units import unit_of
 
@@ -34,7 +34,7 @@ def described(view: str | None = None, *, internal: bool = False) -> Answer:
     if view is not None and view not in views.documented():
         hint = did_you_mean(view, views.documented(internal=False)) or "nsys-insight schema lists them"
         raise UsageError(f"there is no view {view!r}", hint)
-    connection = empty_model(view and f"FROM {identifier(view)}", comments=True)
+    connection = empty_model()
     if view is None:
         hidden = "" if internal else " AND NOT starts_with(view_name, '_')"
         query = f"""

@@ -191,7 +191,7 @@ class Session:
                 return self.by_rank().answer(pack, ranks=ranks, **params)
         asked = self._asked(pack, params)
         self._say_which_ncu(asked.question.query)
-        ours = bool(pack.topic)
+        ours = pack.is_ours
         with progress.at(f"answering {pack.name}"):
             means = dict(pack.columns)
             if len(self.labels) == 1 or is_of_run(pack):
@@ -240,7 +240,7 @@ class Session:
 
     def _asked(self, pack: Pack, params: dict[str, Any]) -> _Asked:
         """Put a report into a question."""
-        given = {name: params.pop(name) for name in step_options.params_of(pack.sql) if name in params}
+        given = {name: params.pop(name) for name in step_options.params_of(pack.names) if name in params}
         statement, values = pack.statement(params)
         options = FactOptions(self._checked(given), values.get("min_gap_ns"))
         notes = pack.notes | ({SCOPE_NOTE: _OF_SCOPE} if self._scope.ranges is not None else {})
@@ -366,7 +366,7 @@ class Session:
         """Say once where ncu's data come from, when a query uses some that the user did not name."""
         if self.ncu is None or self._options["ncu"] is not None or self._ncu_said:
             return
-        if any(name.lstrip("_").startswith("ncu_") for name in mentioned(statement).of_model):
+        if "ncu_" in statement and any(name.lstrip("_").startswith("ncu_") for name in mentioned(statement).of_model):
             self._ncu_said = True
             self._options["note"](f"ncu data is from {self.ncu}")
 
@@ -410,7 +410,7 @@ class Session:
 
 def is_of_run(pack: Pack) -> bool:
     """Whether a report is about all ranks of a run together."""
-    return any(view.is_of_run for view in views.needed(pack.sql))
+    return any(view.is_of_run for view in views.views_read(pack.names))
 
 
 def _file(

@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from nsys_insight.facts import kinds
 from nsys_insight.ingest.several import catalogs
 from nsys_insight.model import views
-from nsys_insight.sql.names import mentioned, words
+from nsys_insight.sql.names import words
 from nsys_insight.sql.quoting import identifier, literal
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from nsys_insight.ingest.source import Source
+    from nsys_insight.sql.names import Names
 
     RankNumber = tuple[str, int | None, int | None, int]  # trace, process, device, rank
 
@@ -58,25 +58,22 @@ class Part(NamedTuple):
 def unite(  # noqa: PLR0913, PLR0917 - what is united, and what is known of it
     connection: duckdb.DuckDBPyConnection,
     sql: str,
+    names: Names,
     labels: Sequence[str],
     sources: Sequence[Source],
     loaded: dict[str, set[str]],
     numbers: Callable[[], Sequence[RankNumber]],
 ) -> None:
-    """Create the views that a query names over those of all traces, which are called by their labels.
+    """Let the views that a query names show the rows of all traces, which are called by their labels.
 
-    Views of the run as a whole are created once: they are of all traces as they are.
+    Views of the run as a whole are of all traces as they are.
 
     Of more than a few traces, a plan over all would take more memory than their rows: then the rows are loaded, trace
-    by trace, with the columns that the query names. `loaded` keeps which those are. `numbers` tells
-    which rank is which.
+    by trace, with the columns that the query names. `loaded` keeps which those are. `numbers` tells which rank is
+    which.
     """
-    names = mentioned(sql)
-    of_run = [view for view in views.needed(sql) if view.is_of_run]
-    kinds.create_tables(connection, {name for view in of_run for name in view.mentions.of_schema("facts")})
-    for view in of_run:
-        connection.execute(view.create.replace("CREATE VIEW", "CREATE VIEW IF NOT EXISTS", 1))
-    of_each = names.relations_of_model & {*views.definitions(), "scope"} - {view.name for view in of_run}
+    of_run = {name for name, view in views.definitions().items() if view.is_of_run}
+    of_each = names.relations_of_model & {*views.definitions(), "scope"} - of_run
     exported = names.of_schema("raw")
     if not of_each and not exported:
         return
@@ -86,21 +83,21 @@ def unite(  # noqa: PLR0913, PLR0917 - what is united, and what is known of it
         for catalog, label in zip(catalogs(len(sources)), labels, strict=True)
     ]
     for name in of_each:
-        if len(parts) <= _FEW:
-            _create(connection, name, parts)
-        else:
+        if len(parts) > _FEW:
             _load(connection, name, parts, sql, loaded)
-    if not exported:
-        return
-    connection.execute("CREATE SCHEMA IF NOT EXISTS raw")
+        elif name not in loaded:
+            _create(connection, name, parts)
+            loaded[name] = set()
     for table in {table for source in sources for table in source.columns if table.lower() in exported}:
-        having = [part for part, source in zip(parts, sources, strict=True) if table in source.columns]
-        _create(connection, f"raw.{identifier(table)}", having)
+        if table not in loaded:
+            having = [part for part, source in zip(parts, sources, strict=True) if table in source.columns]
+            _create(connection, f"raw.{identifier(table)}", having)
+            loaded[table] = set()
 
 
 def _create(connection: duckdb.DuckDBPyConnection, name: str, parts: Sequence[Part]) -> None:
     each = (part.select(connection, name) for part in parts)
-    connection.execute(f"CREATE VIEW IF NOT EXISTS {name} AS " + " UNION ALL BY NAME ".join(each))
+    connection.execute(f"CREATE OR REPLACE VIEW {name} AS " + " UNION ALL BY NAME ".join(each))
 
 
 def _load(

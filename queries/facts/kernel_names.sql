@@ -9,4 +9,4 @@ SELECT
     kernel_family(s.name) AS family,
     kernel_provenance(s.name) AS provenance
 FROM strings AS s
-WHERE s.name_id IN (SELECT DISTINCT name_id FROM _kernel_times);
+WHERE s.name_id IN (SELECT DISTINCT name_id FROM kernel_events);

@@ -7,7 +7,7 @@ INSERT INTO facts.operation_counts BY NAME
 SELECT
     'kernel' AS kind, k.process_id, k.device_id, k.stream_id, k.name_id, NULL AS label, count(*) AS operations, count(c.call) AS called,
     sum(k.duration_ns)::BIGINT AS gpu_ns
-FROM _kernel_times AS k
+FROM kernel_events AS k
 LEFT JOIN (
     SELECT call_of(correlation_id, process_id) AS call
     FROM api_calls

@@ -9,7 +9,7 @@ SELECT g.gpu_id::BIGINT AS gpu_id, g.start_ns AS gap_start_ns, g.end_ns AS gap_e
 FROM gpu_gaps AS g
 JOIN (
     SELECT gpu_of(k.process_id, k.device_id) AS gpu_id, min(k.start_ns) AS start_ns, 500 * count(*) AS tracing_ns
-    FROM _kernel_times AS k
+    FROM kernel_events AS k
     SEMI JOIN (FROM api_calls WHERE call_group = 'graph launch') AS c ON c.process_id = k.process_id AND c.correlation_id = k.correlation_id
     GROUP BY gpu_of(k.process_id, k.device_id), k.process_id, k.correlation_id
 ) AS k ON k.gpu_id = g.gpu_id AND k.start_ns = g.next_ns

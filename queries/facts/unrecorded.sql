@@ -7,7 +7,7 @@ INSERT INTO facts.unrecorded BY NAME
 WITH there AS MATERIALIZED (
     SELECT
         EXISTS (FROM whole.CUPTI_ACTIVITY_KIND_RUNTIME) AS calls,
-        EXISTS (FROM whole.kernel_times) OR EXISTS (FROM whole.CUPTI_ACTIVITY_KIND_GRAPH_TRACE) AS kernels,
+        EXISTS (FROM whole.CUPTI_ACTIVITY_KIND_KERNEL) OR EXISTS (FROM whole.CUPTI_ACTIVITY_KIND_GRAPH_TRACE) AS kernels,
         EXISTS (FROM whole.CUPTI_ACTIVITY_KIND_MEMCPY) AS copies
 ),
 -- No names where nothing is missing, and then no calls are read.

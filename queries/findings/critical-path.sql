@@ -52,7 +52,9 @@ SELECT
         || CASE WHEN b.half_saved_ns >= 0.95 * b.saved_ns THEN ', and as much if it takes half the time'
             ELSE ', ' || time_text(b.half_saved_ns) || ' if it takes half of its time' END
         || '; then ' || CASE WHEN b.takes_over LIKE 'kernel: %' OR b.takes_over LIKE 'copy: %' THEN regexp_replace(b.takes_over, '^\w+: ', '') ELSE b.takes_over END || ' takes over' AS evidence
-FROM best AS b, critical_path_run AS r, walls AS w
+FROM best AS b
+CROSS JOIN critical_path_run AS r
+CROSS JOIN walls AS w
 -- What the host does is already reported by the idle time that it causes.
 WHERE r.reason IS NULL AND b.kind IN ('kernel', 'copy', 'memset', 'graph') AND b.takes_over IS NOT NULL
     AND b.saved_ns <= $most_of_own * b.path_ns

@@ -29,5 +29,6 @@ SELECT
         || (SELECT CASE WHEN count(*) > 3 THEN '; and ' || count(*) - 3 || ' more' ELSE '' END FROM chosen)
         || (SELECT CASE WHEN bool_or(host_high_ns > kernel_high_ns + gap_ns) THEN '; ' || profiler_share_text() ELSE '' END FROM chosen)
         AS evidence
-FROM fusion_step AS s, step_method AS m
+FROM fusion_step AS s
+CROSS JOIN step_method AS m
 WHERE EXISTS (FROM chosen) AND s.together_high_ns > 0

@@ -16,14 +16,6 @@ CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (
     clusterX BIGINT, clusterY BIGINT, clusterZ BIGINT
 );
 
--- What most facts read of kernels. The lean copy of a big export has these columns of them and no more; who asks for the
--- others reads the export.
-CREATE VIEW kernel_times AS
-SELECT
-    start, "end", deviceId, contextId, streamId, correlationId, globalPid, demangledName, graphNodeId,
-    gridX, gridY, gridZ, blockX, blockY, blockZ
-FROM CUPTI_ACTIVITY_KIND_KERNEL;
-
 CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (
     start BIGINT, "end" BIGINT, eventClass BIGINT, globalTid BIGINT, correlationId BIGINT, nameId BIGINT,
     returnValue BIGINT, callchainId BIGINT

@@ -118,5 +118,7 @@ SELECT
     c.process_id,
     c.device_id,
     c.stream_id
-FROM fusion_candidates AS c, fusion_step AS s, step_method AS m
+FROM fusion_candidates AS c
+CROSS JOIN fusion_step AS s
+CROSS JOIN step_method AS m
 ORDER BY c.candidate

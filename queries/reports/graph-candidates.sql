@@ -112,7 +112,9 @@ parts AS (
         w.apart_ns / m.steps / g.gpus AS long_gap_ns,
         ((SELECT coalesce(sum(idle_ns), 0) FROM step_idle WHERE host IN ('CPU work', 'API calls', 'managed memory')) - w.apart_ns)
             / m.steps / g.gpus / nullif(m.single_launches, 0) AS cpu_per_launch_ns
-    FROM means AS m, waiting AS w, (SELECT greatest(count(DISTINCT gpu_id), 1) AS gpus FROM step_gpus) AS g
+    FROM means AS m
+    CROSS JOIN waiting AS w
+    CROSS JOIN (SELECT greatest(count(DISTINCT gpu_id), 1) AS gpus FROM step_gpus) AS g
     WHERE m.steps > 0
 ),
 stays AS (
@@ -160,5 +162,6 @@ SELECT
     s.waiting_ns,
     s.launch_call_ns,
     s.long_gap_ns
-FROM saved AS s, step_method AS t
+FROM saved AS s
+CROSS JOIN step_method AS t
 ORDER BY ALL

@@ -70,14 +70,14 @@ WITH configured AS (
     FROM (
         SELECT
             name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, count(*) AS calls, sum(duration_ns)::BIGINT AS total_ns
-        FROM _kernel_times
+        FROM kernel_events
         WHERE EXISTS (FROM ncu_metrics)
         GROUP BY ALL
     )
     GROUP BY ALL
 ),
 shortest AS (
-    SELECT min(duration_ns) AS floor_ns FROM _kernel_times WHERE duration_ns > 0 AND EXISTS (FROM ncu_metrics)
+    SELECT min(duration_ns) AS floor_ns FROM kernel_events WHERE duration_ns > 0 AND EXISTS (FROM ncu_metrics)
 ),
 remarks AS (
     SELECT launch, rule, speedup_pct,

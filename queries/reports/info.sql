@@ -94,7 +94,7 @@ cuda_processes AS (
 graphs AS MATERIALIZED (
     SELECT
         (SELECT sum(calls) FROM calls WHERE call_group = 'graph launch') AS calls,
-        (SELECT count(*) FROM _kernel_times WHERE graph_node_id > 0) AS node_kernels,
+        (SELECT count(*) FROM kernel_events WHERE graph_node_id > 0) AS node_kernels,
         (SELECT sum(ops) FROM ops WHERE kind = 'graph') AS wholes,
         (SELECT 100.0 * sum(gpu_ns) FILTER (WHERE kind = 'graph') / sum(gpu_ns) FROM ops) AS whole_pct
 ),

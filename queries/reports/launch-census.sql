@@ -72,7 +72,7 @@ calls AS (
 ran AS (
     SELECT
         call_of(correlation_id, process_id) AS call, count(*) AS kernels, sum(duration_ns)::BIGINT AS gpu_ns, min(name_id) AS name_id
-    FROM _kernel_times
+    FROM kernel_events
     GROUP BY ALL
 ),
 launched AS (

@@ -55,22 +55,22 @@ max = ["max_ns"]
 ratio = { avg_ns = ["total_ns", "calls"] }
 */
 WITH grouped AS (
-    SELECT name_id, NULL AS label, duration_ns FROM _kernel_times WHERE $group_by = 'full'
+    SELECT name_id, NULL AS label, duration_ns FROM kernel_events WHERE $group_by = 'full'
     UNION ALL
     SELECT short_name_id, NULL, duration_ns FROM kernel_events WHERE $group_by = 'short'
     UNION ALL
     SELECT mangled_name_id, NULL, duration_ns FROM kernel_events WHERE $group_by = 'mangled'
     UNION ALL
-    SELECT NULL, coalesce(n.family, 'other'), k.duration_ns FROM _kernel_times AS k LEFT JOIN kernel_names AS n USING (name_id)
+    SELECT NULL, coalesce(n.family, 'other'), k.duration_ns FROM kernel_events AS k LEFT JOIN kernel_names AS n USING (name_id)
     WHERE $group_by = 'family'
     UNION ALL
-    SELECT NULL, coalesce(n.provenance, 'hand-written'), k.duration_ns FROM _kernel_times AS k LEFT JOIN kernel_names AS n USING (name_id)
+    SELECT NULL, coalesce(n.provenance, 'hand-written'), k.duration_ns FROM kernel_events AS k LEFT JOIN kernel_names AS n USING (name_id)
     WHERE $group_by = 'provenance'
     UNION ALL
-    SELECT NULL, 'process ' || process_id || ' device ' || device_id, duration_ns FROM _kernel_times
+    SELECT NULL, 'process ' || process_id || ' device ' || device_id, duration_ns FROM kernel_events
     WHERE $group_by = 'device'
     UNION ALL
-    SELECT NULL, 'process ' || process_id || ' device ' || device_id || ' stream ' || stream_id, duration_ns FROM _kernel_times
+    SELECT NULL, 'process ' || process_id || ' device ' || device_id || ' stream ' || stream_id, duration_ns FROM kernel_events
     WHERE $group_by = 'stream'
     UNION ALL
     SELECT NULL, coalesce(nvtx_path, '(outside NVTX ranges)'), duration_ns FROM kernels_in_nvtx

@@ -14,7 +14,7 @@ operations AS (
     SELECT
         'kernel' AS kind, name_id, NULL AS label, start_ns, end_ns, device_id, stream_id, correlation_id, graph_node_id,
         NULL AS size_bytes, grid_x, grid_y, grid_z, block_x, block_y, block_z
-    FROM _kernel_times
+    FROM kernel_events
     WHERE process_id = $process AND start_ns >= least($host_from, $gpu_from)
         AND (start_ns < $gpu_to OR correlation_id <= (SELECT max(correlation_id) FROM calls))
     UNION ALL BY NAME

@@ -4,7 +4,7 @@ INSERT INTO facts.phase_steps BY NAME
 WITH graph_ids AS (
     SELECT correlation_id, graph_exec_id AS graph_id FROM graph_launches WHERE process_id = $process
     UNION
-    SELECT correlation_id, graph_node_id >> 32 FROM _kernel_times WHERE process_id = $process AND graph_node_id > 0
+    SELECT correlation_id, graph_node_id >> 32 FROM kernel_events WHERE process_id = $process AND graph_node_id > 0
 ),
 graphs AS (
     SELECT piece, list(DISTINCT graph_id ORDER BY graph_id) AS ids

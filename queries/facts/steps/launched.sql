@@ -5,7 +5,7 @@ WITH operations AS (
     SELECT
         'kernel'::ENUM ('kernel', 'copy', 'memset', 'graph', 'H2D', 'D2H') AS kind, start_ns, greatest(start_ns, end_ns) AS end_ns, NULL::BIGINT AS size_bytes, device_id, correlation_id,
         name_id, dims_of(grid_x, grid_y, grid_z) AS grid, dims_of(block_x, block_y, block_z) AS block
-    FROM _kernel_times
+    FROM kernel_events
     WHERE process_id = $process
     UNION ALL BY NAME
     SELECT

@@ -1,6 +1,6 @@
 -- Whether several processes or GPUs run kernels of NCCL. Names are looked at first: most programs have none.
 SELECT count(*) > 1 AS has_ranks
 FROM (
-    SELECT DISTINCT process_id, device_id FROM _kernel_times
+    SELECT DISTINCT process_id, device_id FROM kernel_events
     WHERE name_id IN (SELECT name_id FROM kernel_names WHERE provenance = 'NCCL')
 )

@@ -4,7 +4,7 @@ WITH chosen AS (
 ),
 placed AS (
     SELECT k.name_id, p.name AS place, count(*) AS calls, sum(k.duration_ns)::BIGINT AS total_ns
-    FROM _kernel_times AS k
+    FROM kernel_events AS k
     SEMI JOIN chosen USING (name_id)
     LEFT JOIN call_places AS p USING (process_id, correlation_id)
     WHERE k.start_ns >= $from_ns AND k.start_ns < $to_ns

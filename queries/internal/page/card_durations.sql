@@ -8,7 +8,7 @@ SELECT
         least($bins - 1, floor($bins * ln(greatest(k.duration_ns, 1) / greatest(c.min_ns, 1)) / ln(greatest(c.max_ns, 1) / greatest(c.min_ns, 1))))
     ELSE 0 END::BIGINT AS bin,
     count(*) AS calls
-FROM _kernel_times AS k
+FROM kernel_events AS k
 JOIN chosen AS c USING (name_id)
 GROUP BY name_id, bin
 ORDER BY name_id, bin

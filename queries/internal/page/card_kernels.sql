@@ -6,7 +6,7 @@ SELECT
 FROM (
     SELECT name_id, count(*) AS calls, sum(duration_ns)::BIGINT AS total_ns, median(duration_ns) AS med_ns,
         min(duration_ns) AS min_ns, max(duration_ns) AS max_ns
-    FROM _kernel_times
+    FROM kernel_events
     GROUP BY name_id
 ) AS k
 LEFT JOIN kernel_names AS n USING (name_id)

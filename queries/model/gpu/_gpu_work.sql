@@ -3,7 +3,7 @@
 CREATE VIEW _gpu_work AS
 WITH ops AS (
     SELECT start, "end", deviceId, globalPid, correlationId, demangledName AS name_id, NULL::VARCHAR AS copy_kind, NULL::VARCHAR AS label
-    FROM whole.kernel_times
+    FROM whole.CUPTI_ACTIVITY_KIND_KERNEL
     UNION ALL
     SELECT m.start, m."end", m.deviceId, m.globalPid, m.correlationId, NULL, coalesce(k.word, 'kind ' || m.copyKind) AS direction, direction || ' copy'
     FROM whole.CUPTI_ACTIVITY_KIND_MEMCPY AS m

@@ -1,7 +1,7 @@
 CREATE VIEW gpu_ops AS
 SELECT 'kernel' AS kind, start_ns, end_ns, duration_ns, name_id, NULL::VARCHAR AS label, NULL::BIGINT AS size_bytes,
     device_id, stream_id, process_id, correlation_id
-FROM _kernel_times
+FROM kernel_events
 UNION ALL
 SELECT 'copy', start_ns, end_ns, duration_ns, NULL, copy_kind || ' copy', size_bytes,
     device_id, stream_id, process_id, correlation_id

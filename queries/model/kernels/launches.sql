@@ -11,7 +11,7 @@ SELECT
     a."end" AS api_end_ns,
     duration(a.start, a."end") AS api_duration_ns,
     k.start_ns - a."end" AS queue_ns
-FROM _kernel_times AS k
+FROM kernel_events AS k
 LEFT JOIN (
     SELECT start, "end", globalTid, correlationId, nameId
     FROM raw.CUPTI_ACTIVITY_KIND_RUNTIME

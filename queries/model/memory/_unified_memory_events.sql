@@ -8,7 +8,7 @@ WITH events AS (
 ),
 launched AS (
     SELECT k.process_id, k.device_id, c.thread_id, c.start_ns AS api_start_ns, k.start_ns, k.end_ns, k.name_id
-    FROM (FROM _kernel_times WHERE process_id IN (SELECT process_id FROM events)) AS k
+    FROM (FROM kernel_events WHERE process_id IN (SELECT process_id FROM events)) AS k
     LEFT JOIN (
         FROM api_calls WHERE process_id IN (SELECT process_id FROM events) AND call_group IN ('launch', 'graph launch')
     ) AS c ON c.process_id = k.process_id AND c.correlation_id = k.correlation_id

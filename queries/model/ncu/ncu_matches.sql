@@ -17,11 +17,11 @@ traced AS (
         k.grid_x || 'x' || k.grid_y || 'x' || k.grid_z AS grid,
         k.block_x || 'x' || k.block_y || 'x' || k.block_z AS block,
         n.key, n.short_name
-    FROM _kernel_times AS k
+    FROM kernel_events AS k
     JOIN (
         SELECT name_id, kernel_key(name) AS key, base_name_of_key(key) AS short_name
         FROM strings
-        WHERE name_id IN (SELECT DISTINCT name_id FROM _kernel_times)
+        WHERE name_id IN (SELECT DISTINCT name_id FROM kernel_events)
     ) AS n USING (name_id)
     WHERE n.short_name IN (SELECT short_name FROM profiled)
 ),

@@ -14,7 +14,11 @@ worst AS (
     LIMIT 1
 )
 SELECT c.late_ns, c.wall_ns, c.steps, l.names, w.text, w.cause, w.busy_ratio, w.host, w.place, o.text AS others, r.unit
-FROM rank_run AS r, cost AS c, _others_wait AS o, late AS l, worst AS w
+FROM rank_run AS r
+CROSS JOIN cost AS c
+CROSS JOIN _others_wait AS o
+CROSS JOIN late AS l
+CROSS JOIN worst AS w
 WHERE r.verdict = 'late';
 
 COMMENT ON VIEW _late_run IS 'One row for a run in which the same ranks are late: what that costs, and what is known about the rank that costs most.';
