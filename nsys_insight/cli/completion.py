@@ -89,7 +89,7 @@ def _trace() -> Path | None:
 
 
 def _steps(export: Path) -> list[str]:
-    from nsys_insight.facts.file import is_kept
+    from nsys_insight.session.store import is_kept
     from nsys_insight.trace import Trace
 
     if export.stat().st_size > _SMALL and not is_kept(export):

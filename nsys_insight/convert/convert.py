@@ -11,8 +11,8 @@ from nsys_insight.errors import UsageError, cannot_write
 from nsys_insight.ingest import cache_folder, private, raw
 from nsys_insight.ingest.limits import Limits
 from nsys_insight.model import views
-from nsys_insight.session.model import finish_lasting
 from nsys_insight.session.handed_over import rows_handed_over
+from nsys_insight.session.model import finish_lasting
 from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.sql.statements import Statement
 

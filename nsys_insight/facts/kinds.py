@@ -82,14 +82,6 @@ _CREATING = Lock()
 _KIND_OF = {table: kind for kind, tables in KINDS.items() for table in tables}
 
 
-def create_schemas(connection: duckdb.DuckDBPyConnection, *names: str) -> None:
-    """Create schemas, but for those in whose place a database of the name is attached (`FactsFile`)."""
-    attached = {name for (name,) in connection.execute("SELECT database_name FROM duckdb_databases()").fetchall()}
-    for name in names:
-        if name not in attached:
-            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {name}")
-
-
 def create_tables(connection: duckdb.DuckDBPyConnection, names: AbstractSet[str]) -> None:
     """Create tables of facts that are not there yet, without rows, for the views that show them."""
     with _CREATING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
     from nsys_insight.ingest.files import File
 
 
+# The name of an attached cache file (`ingest.store`), and its beginning where there are several.
+KEPT = "kept"
 # What a copy leaves in the export: call stacks, which few questions read, and only for a few calls; and strings, which
 # call stacks refer to.
 NOT_COPIED = frozenset({"CUDA_CALLCHAINS", "OSRT_CALLCHAINS", "SAMPLING_CALLCHAINS", "StringIds"})
@@ -46,10 +47,9 @@ def attach(
     # What else a DuckDB file holds is inert, unless that extension is there: its functions read any SQLite file.
     may_scan = not any(file.kind is Kind.DATABASE for file in files)
     for number, file in enumerate(files):
-        name = "trace" if len(files) == 1 else f"trace_{number}"
-        database = built.get(file.path)
-        if database:
-            source = _attach_copy(connection, database, file.path, name, lasting=lasting)
+        name, kept = ("trace", KEPT) if len(files) == 1 else (f"trace_{number}", f"{KEPT}_{number}")
+        if cached := built.get(file.path):
+            source = _attach_cached(connection, cached, kept, file.path, name, lasting=lasting)
         elif file.kind is Kind.PARQUET:
             source = attach_parquet(connection, file.path)
         elif file.kind is Kind.DATABASE:
@@ -83,33 +83,26 @@ def attach_sqlite(
 
     `lasting` is as in `extension.load`.
     """
-    if not _scan(connection, path, name, lasting=lasting):
+    import duckdb
+
+    which = extension.scanner()
+    if which is None:
         return None
+    try:
+        extension.load(connection, which, lasting=lasting)
+    except duckdb.Error:
+        return None
+    connection.execute(f"ATTACH {literal(str(path.absolute()))} AS {name} (TYPE sqlite, READ_ONLY)")
     columns = sqlite_columns(path)
     in_order = cache(partial(extents.known, path, columns))
     relations = {table: f"{name}.{identifier(table)}" for table in columns}
     return Source(relations, columns, in_order, Export(name, path, frozenset(columns)))
 
 
-def _scan(connection: duckdb.DuckDBPyConnection, path: Path, name: str, *, lasting: bool) -> bool:
-    """Let DuckDB's extension read a SQLite file; tell whether it can be loaded."""
-    import duckdb
-
-    which = extension.scanner()
-    if which is None:
-        return False
-    try:
-        extension.load(connection, which, lasting=lasting)
-    except duckdb.Error:
-        return False
-    connection.execute(f"ATTACH {literal(str(path.absolute()))} AS {name} (TYPE sqlite, READ_ONLY)")
-    return True
-
-
 def attach_database(
     connection: duckdb.DuckDBPyConnection, path: Path, name: str = "trace", *, schema: str = "main"
 ) -> Source:
-    """Attach a DuckDB file that holds raw tables in `schema`: `main` in the cache, `raw` in a converted trace."""
+    """Attach a DuckDB file that holds raw tables in `schema`: `raw` in a converted trace."""
     connection.execute(f"ATTACH {literal(str(path.absolute()))} AS {name} (TYPE duckdb, READ_ONLY)")
     columns = tables(connection, name, schema)
     if "StringIds" not in columns and schema != "main":
@@ -120,23 +113,23 @@ def attach_database(
     return Source({table: f"{name}.{schema}.{identifier(table)}" for table in columns}, columns)
 
 
-def _attach_copy(
-    connection: duckdb.DuckDBPyConnection, copy: Path, export: Path, name: str, *, lasting: bool
+def _attach_cached(  # noqa: PLR0913 - what is attached, and as what
+    connection: duckdb.DuckDBPyConnection, cached: Path, kept: str, export: Path, name: str, *, lasting: bool
 ) -> Source | None:
-    """Attach a copy of an export, and the export for what the copy leaves in it; None where that cannot be scanned."""
-    source = attach_database(connection, copy, name)
-    if "StringIds" in source.columns:  # a copy made without the extension has everything
+    """Attach the cache file of an export, and the export for what is not copied; None where that cannot be scanned."""
+    connection.execute(f"ATTACH {literal(str(cached.absolute()))} AS {kept} (TYPE duckdb, READ_ONLY)")
+    columns = tables(connection, kept, "copy")
+    relations = {table: f"{kept}.copy.{identifier(table)}" for table in columns}
+    if "StringIds" in columns:  # a copy made without the extension has everything
+        return Source(relations, columns)
+    source = attach_sqlite(connection, export, name, lasting=lasting)
+    if source is None or not columns:
         return source
-    catalog = f"{name}_export"
-    if not _scan(connection, export, catalog, lasting=lasting):
-        return None
-    exported = sqlite_columns(export)
-    left = NOT_COPIED & exported.keys()
-    return replace(
-        source,
-        relations=source.relations | {table: f"{catalog}.{identifier(table)}" for table in left},
-        columns=source.columns | {table: exported[table] for table in left},
-        export=Export(catalog, export, left),
+    left = NOT_COPIED & source.columns.keys()
+    return Source(
+        relations | {table: source.relations[table] for table in left},
+        columns | {table: source.columns[table] for table in left},
+        export=Export(name, export, left),
     )
 
 

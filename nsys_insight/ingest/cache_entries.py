@@ -12,6 +12,7 @@ import shutil
 import stat
 import sys
 import time
+from collections import Counter
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -40,8 +41,10 @@ _GRACE_S = 60
 # Where locks do not work, what was used in the last hour counts as in use.
 _UNLOCKED_S = 60 * 60
 
-# Locks by entry: files that stay open, and so locked, until the process ends.
+# Shared locks by entry: files that stay open, and so locked, until they are released or the process ends.
 _held: dict[Path, int] = {}
+# How many sessions of this process use an entry.
+_users: Counter[Path] = Counter()
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,43 @@ def use(entry: Path) -> bool:
                 discard(entry)
                 return False
     cache_folder.touch(entry)
+    _users[entry] += 1
     return True
+
+
+def release(entry: Path) -> None:
+    """Take back one `use` of an entry."""
+    _users[entry] -= 1
+    if _users[entry] <= 0:
+        del _users[entry]
+        _let_go(entry)
+
+
+@contextmanager
+def changing(target: Path, holds: str, *files: Path) -> Iterator[Path | None]:
+    """Yield the path of an entry to be changed in place, or one to be made; None while anybody uses the entry.
+
+    An entry of which a change was begun and not finished is not as it was made, and is removed by `use`.
+
+    Raises:
+        As `making`.
+    """
+    if not target.is_file() or not _is_sound(target):
+        discard(target)
+        with making(target, holds, *files) as path:
+            yield path
+        return
+    if not _users[target]:
+        _let_go(target)
+    with ExitStack() as held:
+        stream = held.enter_context(target.open("rb"))
+        if _users[target] or (sys.platform != "win32" and cache_folder.lock(stream.fileno()) is False):
+            yield None
+            return
+        most, about = most_bytes(target.parent), cache_about.about(holds, files)
+        yield target
+        _make_room(target, target.stat().st_size, most)
+        cache_about.write(replace(about, seal=cache_folder.seal(target)), cache_about.beside(target))
 
 
 def entries(folder: Path) -> list[Entry]:
@@ -150,8 +189,8 @@ def remove(chosen: Iterable[Entry], folder: Path) -> tuple[list[Entry], list[Ent
 def discard(entry: Path) -> None:
     """Remove a damaged entry, also if it is in use, so that it is made again when next asked for."""
     _let_go(entry)
-    entry.unlink(missing_ok=True)
-    cache_about.beside(entry).unlink(missing_ok=True)
+    for file in (entry, cache_about.beside(entry), entry.with_name(f"{entry.name}.wal")):
+        file.unlink(missing_ok=True)
 
 
 def forget(folder: Path, unused_s: float) -> None:

@@ -115,8 +115,8 @@ def create_empty(connection: duckdb.DuckDBPyConnection) -> None:
     for table, types in contract().items():
         connection.execute(_view("raw", table, set(), "WHERE false", WHOLE_TRACE, Screen()))
         if table in WHOLE:
-            columns = ", ".join(map(identifier, types))
-            connection.execute(f"CREATE VIEW whole.{identifier(table)} AS SELECT {columns} FROM raw.{identifier(table)}")
+            columns, name = ", ".join(map(identifier, types)), identifier(table)
+            connection.execute(f"CREATE VIEW whole.{name} AS SELECT {columns} FROM raw.{name}")
     connection.execute(f"CREATE VIEW raw.wall AS {extents.select({})}")
     gpus.create_macro(connection)
     gpus.create_line(connection, {})
@@ -235,7 +235,8 @@ def _view(  # noqa: PLR0913, PLR0917 - what a relation is made of
     schema: str, table: str, columns: set[str], rows: str, scope: Scope, screen: Screen, more: Sequence[str] = ()
 ) -> str:
     """SQL that creates a relation."""
-    return f"CREATE OR REPLACE VIEW {schema}.{identifier(table)} AS {_select(table, columns, rows, scope, screen, more)}"
+    select = _select(table, columns, rows, scope, screen, more)
+    return f"CREATE OR REPLACE VIEW {schema}.{identifier(table)} AS {select}"
 
 
 def _select(  # noqa: PLR0913, PLR0917 - what a relation is made of

@@ -80,6 +80,4 @@ def _read(file: str, key: str) -> list[dict[str, Any]]:
 def _table_macro(name: str, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
     """Write a table macro without parameters: its columns have the types that DuckDB gives to the literals."""
     values = ",\n".join(f"({', '.join(map(literal, row))})" for row in rows)
-    return (
-        f"CREATE OR REPLACE MACRO {name}() AS TABLE SELECT * FROM (VALUES\n{values}\n) AS t({', '.join(columns)})"
-    )
+    return f"CREATE OR REPLACE MACRO {name}() AS TABLE SELECT * FROM (VALUES\n{values}\n) AS t({', '.join(columns)})"

@@ -16,7 +16,7 @@ from nsys_insight.packs.step_options import AUTO
 from nsys_insight.session import sandbox
 from nsys_insight.session.ahead import Ahead, Question
 from nsys_insight.session.answer import all_readable, store, without_zone
-from nsys_insight.session.open_files import OpenFiles
+from nsys_insight.session.database import Database
 from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.sql.statements import as_select, failed
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from nsys_insight.ingest.scope import Scope
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.answer import Batch, Columns
-    from nsys_insight.session.kept_answers import KeptAnswers, Stored
+    from nsys_insight.session.store import Store, Stored
     from nsys_insight.sql.statements import Statement
 
 T = TypeVar("T")
@@ -58,8 +58,8 @@ class Connection:
         steps: StepOptions = AUTO,
         note: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Open the files, as `OpenFiles` does; a query may take so many seconds."""
-        self._files = OpenFiles(files, scope, limits, use_cache=use_cache, ncu=ncu, parts=parts, steps=steps, note=note)
+        """Open the files, as `Database` does; a query may take so many seconds."""
+        self._files = Database(files, scope, limits, use_cache=use_cache, ncu=ncu, parts=parts, steps=steps, note=note)
         self._bounded = sandbox.Runner(timeout_s)
         self._numbers = count(1)
         self._ahead: Ahead[Any] = Ahead()
@@ -109,7 +109,7 @@ class Connection:
         rows: Rows | None = self._worked_out(Question(query, (), options, for_rows=True))
         if rows is not None:
             return rows
-        if self._answers_of(ours=True):
+        if self._store_of(ours=True):
             table, columns = self.table(query, options, ours=True)
             query = f"SELECT {', '.join(identifier(name) for name, _ in columns)} FROM {table} ORDER BY row_"
             return _read(self.duckdb, query)
@@ -206,14 +206,14 @@ class Connection:
         name = f"internal.answer_{next(self._numbers)}"
 
         def run() -> Stored:
-            answers = self._answers_of(ours=ours)
-            if answers and (kept := answers.take(name, asked)):
+            store = self._store_of(ours=ours)
+            if store and (kept := store.take(name, asked)):
                 return kept
             began = perf_counter()
             self._make_ready(asked.statements, asked.options, ours=ours)
             columns, said = _answered(self.duckdb, name, asked)
-            if answers := self._answers_of(ours=ours):  # others, if the files were opened anew
-                answers.add(name, asked, said, perf_counter() - began)
+            if store := self._store_of(ours=ours):  # another, if the files were opened anew
+                store.add(name, asked, said, perf_counter() - began)
             return columns, said
 
         columns, said = self._run(run, line, *asked.statements, ours=ours)
@@ -226,8 +226,9 @@ class Connection:
         self._files.check()
         return found
 
-    def _answers_of(self, *, ours: bool) -> KeptAnswers | None:
-        return self._files.answers if ours and not self._files.definitions else None
+    def _store_of(self, *, ours: bool) -> Store | None:
+        store = self._files.store
+        return store if ours and store and store.keeps_answers and not self._files.definitions else None
 
     def stream(self, query: str, size: int, *, line: int = 0) -> tuple[Columns, Iterator[Batch]]:
         """Run a query and give its columns, and its rows in pieces of `size` while it still runs.

@@ -114,9 +114,7 @@ class Model:
             return
         with self._lock, inside(self._connection, self._catalog):
             missing = wanted - self._relations
-            raw.create_relations(
-                self._connection, self.source, WHOLE_TRACE, missing, in_memory=self._in_memory
-            )
+            raw.create_relations(self._connection, self.source, WHOLE_TRACE, missing, in_memory=self._in_memory)
             self._relations |= missing
 
 

@@ -13,33 +13,33 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from nsys_insight.errors import InsightError
-    from nsys_insight.facts.file import FactsFile
     from nsys_insight.ingest.files import File
+    from nsys_insight.ingest.open_strategies import OpenStrategies
     from nsys_insight.ingest.watch import Watch
-    from nsys_insight.ingest.ways import Ways
+    from nsys_insight.session.store import Store
 
 
 class Recovery:
     """Decides how the files are opened next: with more memory, in another way, without what stopped them before.
 
-    `looks` says that rows that cannot be true are to be left out, `files_facts` that facts may be put into files.
+    `validates_rows` says that impossible rows are to be left out, `uses_files` that facts may be put into files.
     """
 
-    def __init__(self, files: Sequence[File], ways: Ways, watch: Watch) -> None:
+    def __init__(self, files: Sequence[File], strategies: OpenStrategies, watch: Watch) -> None:
         """Nothing has failed yet."""
-        self._files, self._ways, self._watch = files, ways, watch
-        self.looks, self.files_facts = False, True
+        self._files, self._strategies, self._watch = files, strategies, watch
+        self.validates_rows, self.uses_files = False, True
 
     def changed(self) -> InsightError | None:
         """Tell that a file is not what it was; what is read of a copy in the cache needs the file no more."""
-        return self._watch.changed(may_go=bool(self._ways.cached))
+        return self._watch.changed(may_go=bool(self._strategies.cached))
 
-    def may_run_again(self, error: Exception, facts: Iterable[FactsFile], *, first: bool) -> bool:
+    def may_run_again(self, error: Exception, stores: Iterable[Store], *, first: bool) -> bool:
         """Tell whether what failed may be run again, as the files are opened next.
 
         Args:
             error: Why it failed.
-            facts: Files of facts that it read or wrote.
+            stores: The work files that it read or wrote.
             first: Whether DuckDB itself has not failed before.
 
         Raises:
@@ -52,47 +52,47 @@ class Recovery:
             self.make_room(error)
             return True
         if not isinstance(error, (duckdb.InternalException, duckdb.FatalException)):
-            return self.may_get_over(error, facts)
+            return self.may_get_over(error, stores)
         # DuckDB's own fault, seen once in hundreds of runs, makes its connection useless: ask once more anew.
-        if not first and not self._ways.cached:
+        if not first and not self._strategies.cached:
             return False
-        self._ways.repeat() if first else self.get_over(error)
-        self.files_facts = False
+        self._strategies.repeat() if first else self.get_over(error)
+        self.uses_files = False
         return True
 
-    def may_get_over(self, error: Exception, facts: Iterable[FactsFile]) -> bool:
+    def may_get_over(self, error: Exception, stores: Iterable[Store]) -> bool:
         """Tell whether to try once more what failed: in the next way, or without rows that cannot be true."""
         import duckdb
 
         if database.spill_failed(error):
             return False
-        if self.files_facts and any(file.concerns(error) for file in facts):
-            self.files_facts = False
-            self._ways.repeat()
+        if self.uses_files and any(store.concerns(error) for store in stores):
+            self.uses_files = False
+            self._strategies.repeat()
             return True
-        broken = self._ways.cached and isinstance(error, duckdb.IOException)
+        broken = self._strategies.cached and isinstance(error, duckdb.IOException)
         if broken or is_unreadable_cell(error):
             self.get_over(error)
         elif is_damaged(error):
             raise self._unreadable(error) from None
-        elif self.looks or not bad_rows.may_have_met(error):
+        elif self.validates_rows or not bad_rows.may_have_met(error):
             return False
         else:
-            self.looks = True
-            self._ways.repeat()
+            self.validates_rows = True
+            self._strategies.repeat()
         return True
 
     def make_room(self, error: Exception) -> None:
         """Raise, unless wider limits are left to open the files with once more."""
-        wider = None if "max_temp_directory_size" in str(error) else self._ways.limits.wider()
+        wider = None if "max_temp_directory_size" in str(error) else self._strategies.limits.wider()
         if wider is None:
             raise self.out_of_memory(error) from None
-        self._ways.limits = wider
-        self._ways.repeat()
+        self._strategies.limits = wider
+        self._strategies.repeat()
 
     def get_over(self, error: Exception) -> None:
         """Raise, unless the next way may do better."""
-        if not self._ways.get_over(error):
+        if not self._strategies.get_over(error):
             raise self._unreadable(error) from None
 
     def out_of_memory(self, error: Exception) -> QueryError:
@@ -101,7 +101,7 @@ class Recovery:
             return QueryError(
                 f"this would spill more than {sandbox.SPILL} to {database.spill_folder()}", "query less at a time"
             )
-        limit, _ = self._ways.limits.settled
+        limit, _ = self._strategies.limits.settled
         return QueryError(f"this needs more memory than the limit of {limit}", "raise the limit: --memory 4GB")
 
     def _unreadable(self, error: Exception) -> InsightError:

@@ -336,7 +336,7 @@ class Session:
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def load(self) -> None:
-        """Read a big export into DuckDB first, which pays from a dozen questions on; see `ingest.ways.Ways.copy`."""
+        """Copy a big export into DuckDB first, which pays from a dozen questions on (`OpenStrategies.copy`)."""
         self._connection.load()
 
     def about(self) -> dict[str, Any]:

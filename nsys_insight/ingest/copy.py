@@ -1,150 +1,52 @@
-"""A trace's tables as a DuckDB file in the cache: for many questions, or where a file cannot be scanned in place."""
+"""Copying the tables of an export that the model reads into a DuckDB file, where much is asked of a big trace."""
 
 from __future__ import annotations
 
-import errno
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from nsys_insight import progress
 from nsys_insight.errors import TraceError
-from nsys_insight.ingest import (
-    attach,
-    bad_rows,
-    cache_entries,
-    cache_folder,
-    database,
-    private,
-    raw,
-    row_search,
-)
-from nsys_insight.ingest.database import DEFAULT
+from nsys_insight.ingest import attach, bad_rows, private, raw, row_search
 from nsys_insight.ingest.sqlite_file import opened, uri
-from nsys_insight.ingest.waiting import wait_for
 from nsys_insight.ingest.words import rows_of
-from nsys_insight.sql.quoting import identifier, literal
+from nsys_insight.sql.quoting import identifier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     import duckdb
 
-    from nsys_insight.ingest.limits import Limits
-
-
-# How many exports are copied at once.
-_BUILDERS = 4
+# Where the tables are in the DuckDB file.
+SCHEMA = "copy"
+_BUILT = f"built.{SCHEMA}"
 _IMPOSSIBLE = -(1 << 63)
 
 
-def entry(file: Path, *, lasting: bool = True) -> Path:
-    """Return where the copy of an export is or would be: named by the export's identity and what is read from it.
+def copy_export(
+    connection: duckdb.DuckDBPyConnection, file: Path, *, in_place: bool = True, lasting: bool = True
+) -> None:
+    """Copy a SQLite export into the schema `copy` of the attached database `built`.
 
-    It is in the cache folder, or without `lasting` in one that goes when the process ends.
-
-    Raises:
-        OSError: There is no usable cache folder.
-    """
-    import duckdb
-
-    key = cache_folder.key(file, repr(raw.contract()), private.WITHOUT, duckdb.__version__)
-    return cache_folder.folder(lasting=lasting) / f"{key}.duckdb"
-
-
-def find(file: Path) -> Path | None:
-    """Return the copy of an export, if there is one."""
-    with suppress(OSError):
-        return copy if cache_entries.use(copy := entry(file)) else None
-    return None
-
-
-def build(
-    file: Path,
-    limits: Limits = DEFAULT,
-    *,
-    in_place: bool = True,
-    lasting: bool = True,
-    connections: list[duckdb.DuckDBPyConnection] | None = None,
-) -> Path:
-    """Copy the tables of an export that the model reads into a DuckDB file and return it.
-
-    It is in the cache folder. Where no cache folder can be written to, or without `lasting`, it is a temporary file,
-    which is removed when the process ends.
-
-    Two processes may do so at once. With `in_place`, DuckDB's extension reads the file, and call stacks and strings
-    stay in the export (`attach.NOT_COPIED`). Without it, or where there is no extension, all rows come through ADBC,
-    slower, and cells that do not fit their column's type are kept as far as they can be. The connection that copies is
-    added to `connections`, so that it can be interrupted.
+    With `in_place`, DuckDB's extension reads the file, and call stacks and strings stay in the export
+    (`attach.NOT_COPIED`). Without it, or where there is no extension, all rows come through ADBC, slower, and cells
+    that do not fit their column's type are kept as far as they can be. `lasting` is as in `extension.load`.
 
     Raises:
         TraceError: The file cannot be read.
         duckdb.Error: The extension met a cell that it cannot read.
         UnicodeDecodeError: The same, for text that is not UTF-8.
     """
-    if lasting:
-        with suppress(OSError):
-            return _build(file, limits, connections, in_place=in_place, lasting=True)
-    return _build(file, limits, connections, in_place=in_place, lasting=False)
-
-
-def _build(
-    file: Path, limits: Limits, connections: list[duckdb.DuckDBPyConnection] | None, *, in_place: bool, lasting: bool
-) -> Path:
-    import duckdb
-
-    target = entry(file, lasting=lasting)
-    with cache_entries.making(target, "DuckDB copy", file) as path:
-        connection = database.connect(limits)
-        if connections is not None:
-            connections.append(connection)
-        try:
-            connection.execute(f"ATTACH {literal(str(path))} AS built {database.STORAGE}")
-            source = attach.attach_sqlite(connection, file, lasting=lasting) if in_place else None
-            with progress.at(f"reading {file.name}") as task:
-                if source is None:
-                    _copy_by_adbc(connection, file, task)
-                else:
-                    copied = {name: kept for name, kept in source.columns.items() if name not in attach.NOT_COPIED}
-                    for table, types in _present(file, copied, task):
-                        select = ", ".join(raw.cell(name, kind) for name, kind in types.items())
-                        _create(connection, table, f"SELECT {select} FROM {source.relations[table]}", {})
-                connection.execute("DETACH built")
-        except duckdb.Error as error:
-            if "No space left" in str(error):
-                raise OSError(errno.ENOSPC, "no room for a copy of the trace", str(target.parent)) from None
-            raise
-        finally:
-            connection.close()
-    return target
-
-
-def build_all(
-    files: Sequence[Path],
-    limits: Limits,
-    connections: list[duckdb.DuckDBPyConnection],
-    *,
-    in_place: bool = True,
-    lasting: bool = True,
-) -> dict[Path, Path]:
-    """Build the DuckDB files of exports, several at once; see `build`.
-
-    The connections that do so are added to `connections`, for whoever is to stop them.
-    """
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(_BUILDERS) as pool:
-        work = {
-            file: pool.submit(build, file, limits, in_place=in_place, lasting=lasting, connections=connections)
-            for file in files
-        }
-        wait_for(work.values(), connections)
-    return {file: each.result() for file, each in work.items()}
-
-
-def discard(database: Path) -> None:
-    """Remove a damaged entry, so that it is built again when next asked for."""
-    cache_entries.discard(database)
+    connection.execute(f"CREATE SCHEMA {_BUILT}")
+    source = attach.attach_sqlite(connection, file, lasting=lasting) if in_place else None
+    with progress.at(f"reading {file.name}") as task:
+        if source is None:
+            _copy_by_adbc(connection, file, task)
+            return
+        copied = {table: columns for table, columns in source.columns.items() if table not in attach.NOT_COPIED}
+        for table, types in _present(file, copied, task):
+            select = ", ".join(raw.cell(name, kind) for name, kind in types.items())
+            _create(connection, table, f"SELECT {select} FROM {source.relations[table]}", {})
 
 
 def _present(file: Path, columns: Mapping[str, set[str]], task: progress.Task) -> Iterator[tuple[str, dict[str, str]]]:
@@ -167,8 +69,8 @@ def _present(file: Path, columns: Mapping[str, set[str]], task: progress.Task) -
 
 def _create(connection: duckdb.DuckDBPyConnection, table: str, rows: str, made: Mapping[str, dict[str, str]]) -> None:
     """Create a table of the attached database `built`, where others were made, without what is private."""
-    kept = private.handed_over(table, "built", made)
-    connection.execute(f"CREATE TABLE built.{identifier(table)} AS FROM ({rows}){kept}")
+    kept = private.handed_over(table, _BUILT, made)
+    connection.execute(f"CREATE TABLE {_BUILT}.{identifier(table)} AS FROM ({rows}){kept}")
 
 
 def _cells(file: Path, tables: dict[str, dict[str, str]]) -> dict[str, int]:

@@ -1,33 +1,31 @@
-"""The files of a session while they are open: the model over them, and a way on when a file is hard to read."""
+"""The files of a session while they are open: the model over them, and what is tried when a file is hard to read."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_insight.facts.file import FactsFile
 from nsys_insight.facts.kinds import NOTHING_SAID
 from nsys_insight.facts.store import Facts
 from nsys_insight.ingest import bad_rows, database, facts_folder, raw
 from nsys_insight.ingest.attach import parquet_files
 from nsys_insight.ingest.identify import Kind
 from nsys_insight.ingest.limits import are_small
+from nsys_insight.ingest.open_strategies import OpenStrategies
 from nsys_insight.ingest.scope import WHOLE_TRACE
 from nsys_insight.ingest.several import catalogs
 from nsys_insight.ingest.waiting import left_running
 from nsys_insight.ingest.watch import Watch
-from nsys_insight.ingest.ways import Ways
 from nsys_insight.model import template, views
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.session import sandbox
-from nsys_insight.session.kept_answers import KeptAnswers
 from nsys_insight.session.model import Model
 from nsys_insight.session.recovery import Recovery
 from nsys_insight.session.several import unite
+from nsys_insight.session.store import Store
 from nsys_insight.sql.names import mentioned, mentioned_by_ours
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from collections.abc import Set as AbstractSet
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -40,14 +38,17 @@ if TYPE_CHECKING:
     from nsys_insight.ingest.scope import Scope
     from nsys_insight.ingest.source import Source
     from nsys_insight.packs.step_options import StepOptions
+    from nsys_insight.session.ahead import Question
     from nsys_insight.session.several import RankNumber
+    from nsys_insight.sql.names import Names
 
-class OpenFiles:
+
+class Database:
     """A connection over trace files in one scope, which can reach nothing else (see `sandbox`).
 
     `duckdb` is the connection: another one after `open`, which is called again when the files are to be read in
-    another way. `definitions` are those of the user, which it then makes again. `answers` is where answers to queries
-    of ours are kept. `left_out` says what rows of the files cannot be true, once a query has met one.
+    another way. `definitions` are those of the user, which it then makes again. `store` keeps facts of a big trace and
+    answers to queries of ours. `left_out` says which rows of the files are impossible, once a query has met one.
     """
 
     def __init__(  # noqa: PLR0913 - what is opened
@@ -74,20 +75,20 @@ class OpenFiles:
         """
         self.files, self.scope, self._use_cache, self._steps = files, scope, use_cache, steps
         self._parts = parts or [(file.label, scope) for file in files]
-        self._ways = Ways(files, limits, use_cache=use_cache, ncu=ncu)
+        self._strategies = OpenStrategies(files, limits, use_cache=use_cache, ncu=ncu)
         self._ncu = ncu
         self.duckdb: duckdb.DuckDBPyConnection
         self._models: list[Model] = []
         self._facts: Facts
-        self._facts_files: list[FactsFile] = []
-        self.answers: KeptAnswers | None = None
+        self._stores: list[Store] = []
+        self.store: Store | None = None
         self._loaded: dict[str, set[str]] = {}
         self.definitions: dict[tuple[str, bool], str] = {}
         self._as_exported = False
         self._note = note
         self.left_out = ""
         self._watch = Watch(files)
-        self._recovery = Recovery(files, self._ways, self._watch)
+        self._recovery = Recovery(files, self._strategies, self._watch)
         self.open()
 
     @property
@@ -104,40 +105,43 @@ class OpenFiles:
         while True:
             self._loaded.clear()
             try:
-                self.duckdb, sources = self._ways.open(as_exported=self._as_exported)
-                if self.scope.of_steps and not self._as_exported and self._ways.copy():
+                self.duckdb, sources = self._strategies.open(as_exported=self._as_exported)
+                if self.scope.of_steps and not self._as_exported and self._strategies.copy():
                     continue  # steps take a dozen looks at all rows
-                kept = self._facts_file()
-                if len(self._parts) > 1 or self._as_exported:
-                    # DuckDB 1.5.5 takes scans of two SQLite tables that have the same columns, in one file or in two,
-                    # for one scan, and returns the rows of the first for both. The tables of the contract all differ.
-                    self.duckdb.execute("SET disabled_optimizers = 'common_subplan'")
-                model_catalogs = catalogs(len(self._parts))
-                for catalog in filter(None, model_catalogs):
-                    self.duckdb.execute(f"ATTACH ':memory:' AS {catalog}")
-                own = self.duckdb.execute("SELECT current_database()").fetchall()[0][0]
-                template.copy_into(
-                    self.duckdb, own, *filter(None, model_catalogs), lasting=self._use_cache is not False
-                )
-                # Before anything is evaluated that may come from a file.
-                folders = [file.path for file in self.files if file.kind is Kind.PARQUET]
-                files = [file for folder in folders for file in (*parquet_files(folder), *facts_folder.files(folder))]
-                sandbox.lock(self.duckdb, files=[*files, *facts_folder.files_of_run(folders)])
-                self._build(sources, kept)
+                self.store = self._open_store()
+                self._prepare_connection()
+                if self.store:
+                    self.store.show_kept()
+                self._build(sources)
                 for definition in self.definitions.values():
                     self.prepare(definition, NOTHING_SAID)
                     self.duckdb.execute(definition)
             except duckdb.OutOfMemoryException as error:
                 self._recovery.make_room(error)
             except (duckdb.Error, sqlite3.Error, UnicodeDecodeError) as error:
-                if not self._recovery.may_get_over(error, self._facts_files):
+                if not self._recovery.may_get_over(error, self._stores):
                     self._recovery.get_over(error)
             else:
                 return
 
+    def _prepare_connection(self) -> None:
+        """Copy the model into it, and lock it before anything is evaluated that may come from a file."""
+        if len(self._parts) > 1 or self._as_exported:
+            # DuckDB 1.5.5 takes scans of two SQLite tables that have the same columns, in one file or in two, for one
+            # scan, and returns the rows of the first for both. The tables of the contract all differ.
+            self.duckdb.execute("SET disabled_optimizers = 'common_subplan'")
+        own = self.duckdb.execute("SELECT current_database()").fetchall()[0][0]
+        others = list(filter(None, catalogs(len(self._parts))))
+        for catalog in others:
+            self.duckdb.execute(f"ATTACH ':memory:' AS {catalog}")
+        template.copy_into(self.duckdb, own, *others, lasting=self._use_cache is not False)
+        folders = [file.path for file in self.files if file.kind is Kind.PARQUET]
+        files = [file for folder in folders for file in (*parquet_files(folder), *facts_folder.files(folder))]
+        sandbox.lock(self.duckdb, files=[*files, *facts_folder.files_of_run(folders)])
+
     def load(self) -> None:
         """Copy big exports into DuckDB first, and read small ones into memory, where much will be asked."""
-        if not self._as_exported and self._ways.copy():
+        if not self._as_exported and self._strategies.copy():
             self.open()
         elif self._is_small and self.scope == WHOLE_TRACE and len(self._parts) == 1 and not self._as_exported:
             self._models[0].read_into_memory()
@@ -185,7 +189,7 @@ class OpenFiles:
 
     @property
     def _is_small(self) -> bool:
-        return are_small([file.path for file in self.files]) and self._ways.big_export is None
+        return are_small([file.path for file in self.files]) and self._strategies.big_export is None
 
     def said_of(self, asked: Question) -> set[object]:
         """What the user says that facts depend on which a question reads, or that have been found."""
@@ -209,44 +213,39 @@ class OpenFiles:
     def _show_as_exported(self) -> None:
         """Give the tables of the schema `raw` with all that the files have; a cached copy holds only what is read."""
         self._as_exported = True
-        self._ways.leave_cache()
+        self._strategies.leave_cache()
         self.open()
 
     def _lasts(self) -> bool:
         """Whether facts are kept for the next session: those of a part of a trace, or without bad rows, are not."""
-        return self._use_cache is not False and self.scope == WHOLE_TRACE and not self._recovery.looks
+        return self._use_cache is not False and self.scope == WHOLE_TRACE and not self._recovery.validates_rows
 
-    def _facts_file(self) -> AbstractSet[str]:
-        """Put the facts of a big trace into a file; return which of them are known from before."""
-        self.answers = None
-        export = self._ways.big_export
-        if export is None or len(self._parts) > 1 or not self._recovery.files_facts:
-            return frozenset()
+    def _open_store(self) -> Store | None:
+        """Put what is found about a big trace into a file."""
+        export = self._strategies.big_export
+        if export is None or len(self._parts) > 1 or not self._recovery.uses_files:
+            return None
         try:
-            file = FactsFile(self.duckdb, export, lasting=self._lasts())
+            store = Store(self.duckdb, export, self._ncu, lasting=self._lasts())
         except OSError:
-            return frozenset()
-        self._facts_files.append(file)
-        if file.lasting:
-            self.answers = KeptAnswers(self.duckdb, file, self._ncu)
-        return file.kept
+            return None
+        self._stores.append(store)
+        return store
 
-    def _build(self, sources: Sequence[Source], kept: AbstractSet[str]) -> None:
+    def _build(self, sources: Sequence[Source]) -> None:
         """Show the model over each source; that of a single one is in the connection's own catalog."""
         sources = [bad_rows.screened(self.duckdb, source) for source in sources]
-        if self._recovery.looks:
+        if self._recovery.validates_rows:
             sources = self._without_bad_rows(sources)
         scopes = [scope for _, scope in self._parts]
         sources = sources * len(scopes) if len(sources) == 1 else sources
         self._models = [
-            Model(
-                self.duckdb, source, catalog=catalog, scope=scope, steps=self._steps, as_exported=self._as_exported
-            )
+            Model(self.duckdb, source, catalog=catalog, scope=scope, steps=self._steps, as_exported=self._as_exported)
             for source, catalog, scope in zip(sources, catalogs(len(sources)), scopes, strict=True)
         ]
+        kept = self.store.kept if self.store else frozenset[str]()
         of_run = facts_folder.stored_of_run([file.path for file in self.files])
-        self._facts = Facts(
-            self.duckdb, sources, scopes, self._show, kept, self.labels, of_run,        )  # fmt: skip
+        self._facts = Facts(self.duckdb, sources, scopes, self._show, kept, self.labels, of_run)
 
     def _without_bad_rows(self, sources: Sequence[Source]) -> list[Source]:
         looked = [bad_rows.looked_at(self.duckdb, source, raw.contract()) for source in sources]
@@ -259,11 +258,11 @@ class OpenFiles:
 
     def may_run_again(self, error: Exception, *, first: bool) -> bool:
         """Tell whether what failed may be run again, with the files as `open` opens them next; as in `Recovery`."""
-        return self._recovery.may_run_again(error, self._facts_files, first=first)
+        return self._recovery.may_run_again(error, self._stores, first=first)
 
     def may_get_over(self, error: Exception) -> bool:
         """Tell whether rows may be read that could not be, with the files as `open` opens them next."""
-        return self._recovery.may_get_over(error, self._facts_files)
+        return self._recovery.may_get_over(error, self._stores)
 
     def out_of_memory(self, error: Exception) -> QueryError:
         """Say what was too little."""
@@ -290,7 +289,7 @@ class OpenFiles:
     def interrupt(self) -> None:
         """Stop what runs."""
         self.duckdb.interrupt()
-        self._ways.interrupt()
+        self._strategies.interrupt()
 
     def close(self) -> None:
         """Close the connection; what was found about a big trace stays in the cache folder.
@@ -300,9 +299,8 @@ class OpenFiles:
         if left_running:
             return
         self.duckdb.close()
-        is_sound = self._recovery.files_facts and not self._watch.changed()
-        if self.answers and is_sound:
-            self.answers.keep()
-        found = self._facts.to_keep if is_sound else frozenset[str]()
-        for file in self._facts_files:
-            file.keep(found if file == self._facts_files[-1] else frozenset())
+        self._strategies.release()
+        if self.store and self._recovery.uses_files and not self._watch.changed():
+            self.store.keep(self._facts.to_keep)
+        for store in self._stores:
+            store.close()

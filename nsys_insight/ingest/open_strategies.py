@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from nsys_insight.ingest import cache
+from nsys_insight.ingest import cache_entries, store
 from nsys_insight.ingest.attach import attach, is_unreadable_cell
 from nsys_insight.ingest.database import connect
 from nsys_insight.ingest.files import exports
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _BIG = 64 * 10**6
 
 
-class Ways:
+class OpenStrategies:
     """There are three ways to read a SQLite export, all with the same answers.
 
     A DuckDB file built of it before, DuckDB's extension scanning it in place, and a copy made cell by cell. Each next
@@ -40,6 +40,8 @@ class Ways:
         self._files, self.limits, self._use_cache, self._ncu = files, limits, use_cache, ncu
         self.cached: list[Path] = []
         self._made: dict[Path, Path] = {}
+        self._used: list[Path] = []
+        self._is_in_place = False
         self._copying: list[duckdb.DuckDBPyConnection] = []
         self._way: Callable[[], Opened | None] = self._in_place
         self._left = [self._from_cache, self._in_place, self._copied]
@@ -77,12 +79,10 @@ class Ways:
         import duckdb
 
         files = exports(self._files)
-        if self._way != self._in_place or sum(file.stat().st_size for file in files) < _BIG:
+        if not self._is_in_place or sum(file.stat().st_size for file in files) < _BIG:
             return False
         try:
-            self._made = cache.build_all(
-                files, self.limits.of_copy, self._copying, lasting=self._use_cache is not False
-            )
+            self._made = store.copies(files, self.limits.of_copy, self._copying, lasting=self._use_cache is not False)
         except (OSError, UnicodeDecodeError, duckdb.Error):
             return False
         self._left.insert(0, self._from_cache)
@@ -104,34 +104,49 @@ class Ways:
         """Tell whether the next way may do better; what the cache has is then of no more use."""
         if self.cached and not isinstance(error, UnicodeDecodeError):
             for file in self.cached:
-                cache.discard(file)
+                cache_entries.discard(file)
             return True
         return bool(self._left) and is_unreadable_cell(error)
 
     def _from_cache(self) -> Opened | None:
         if self._use_cache is False and not self._made:
             return None
-        built: dict[Path, Path | None] = {
-            path: self._made.get(path) or cache.find(path) for path in exports(self._files)
-        }
-        if self._use_cache:
-            missing = [path for path, database in built.items() if database is None]
+        files = exports(self._files)
+        built = {file: self._cache_file(file) for file in files}
+        if not self._use_cache and not any(built.values()):
+            return None
+        opened = self._attach(built)
+        if self._use_cache and opened and self._is_in_place:
             # Without room for a copy, the file is read in place.
             with suppress(OSError):
-                built |= cache.build_all(missing, self.limits.of_copy, self._copying)
-        if built and not any(built.values()):
-            return None
-        self.cached = [database for database in built.values() if database]
-        return self._attach(built)
+                self._made = store.copies(files, self.limits.of_copy, self._copying)
+                return self._attach({file: self._cache_file(file) for file in files})
+        return opened
+
+    def _cache_file(self, export: Path) -> Path | None:
+        made = self._made.get(export)
+        found = made if made and cache_entries.use(made) else store.find(export)
+        self._used += [found] if found else []
+        return found
+
+    def release(self) -> None:
+        """Let go of the cache files, when no connection reads them any more."""
+        while self._used:
+            cache_entries.release(self._used.pop())
 
     def _in_place(self) -> Opened | None:
         return self._attach({})
 
     def _copied(self) -> Opened | None:
         files, lasting = exports(self._files), self._use_cache is not False
-        return self._attach(cache.build_all(files, self.limits.of_copy, self._copying, in_place=False, lasting=lasting))
+        self._made = store.copies(files, self.limits.of_copy, self._copying, in_place=False, lasting=lasting)
+        return self._attach({file: self._cache_file(file) for file in files})
 
     def _attach(self, built: Mapping[Path, Path | None]) -> Opened | None:
-        connection = connect(self.limits.of_copy if built else self.limits)
+        self.cached = [file for file in built.values() if file]
+        connection = connect(self.limits.of_copy if self.cached else self.limits)
         sources = attach(connection, self._files, built, self._ncu, lasting=self._use_cache is not False)
-        return None if sources is None else (connection, sources)
+        if sources is None:
+            return None
+        self._is_in_place = any(source.export and source.export.tables == source.columns.keys() for source in sources)
+        return connection, sources
