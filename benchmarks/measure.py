@@ -57,7 +57,7 @@ NSYS_REPORTS = {"top": "cuda_gpu_kern_sum", "launches": "cuda_kern_exec_sum"}
 
 # (report, warm, the other tool, the largest ratio that is allowed)
 TARGETS: tuple[tuple[str, bool, str, float | None], ...] = (
-    ("top", False, "sqlite3", 0.30),
+    ("top", False, "sqlite3", 0.20),
     ("top", False, "nsys stats", 0.08),
     ("launches", False, "sqlite3", 0.45),
     ("launches", False, "nsys stats", 0.13),
@@ -83,9 +83,9 @@ GOALS = {
             "fusion",
             "graph-candidates",
         ),
-        2.0,
+        3.0,
     ),
-    "report": 4.0,
+    "report": 5.0,
 }
 # Of a small trace, as many times our own `top`.
 SMALL_GOALS = {"diagnose": 3.0, "report": 6.0}

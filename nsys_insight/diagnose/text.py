@@ -112,7 +112,7 @@ def greeting(diagnosis: DiagnosisResult, width: int) -> str:
             f"Largest possible saving: {first.title[0].lower()}{first.title[1:]}, {gain(first, diagnosis.per)}"
         )
     lines += ["", "nsys-insight diagnose    what to do about it", "nsys-insight --help      all reports"]
-    return "".join(f"{line}\n" for words in lines for line in _wrapped(words, width))
+    return "".join(f"{line}\n" for paragraph in lines for line in _wrapped(paragraph, width))
 
 
 def markdown(diagnosis: DiagnosisResult, limit: int | None = None, *, quote: Callable[[str], str] = prose) -> str:

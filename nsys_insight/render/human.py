@@ -93,7 +93,7 @@ def fields_of(answer: Answer, rows: Sequence[Sequence[Any]], *, full_names: bool
         if column.name in of_metrics:
             fields.append(Field(label, "", "value", with_units.pop(0)))
         elif _NUMERIC.fullmatch(column.type):
-            numbers = [plain(value) for value in cells]
+            numbers = [plain(cell) for cell in cells]
             scale = scales[units.group_of(column.name)]
             if units.spread_too_wide(column.name, numbers, scale):
                 fields.append(Field(label, "", "value", [value(column.name, number) for number in numbers]))
@@ -104,7 +104,7 @@ def fields_of(answer: Answer, rows: Sequence[Sequence[Any]], *, full_names: bool
         elif _NAME.search(column.name):
             fields.append(Field(label, "", "name", _names(cells, full_names=full_names), whole=full_names))
         else:
-            fields.append(Field(label, "", "text", [_text(value) for value in cells]))
+            fields.append(Field(label, "", "text", [_text(cell) for cell in cells]))
     return [
         replace(field, detail=column.detail, place=column.place, of=column.of or units.whole_of(column.name))
         for field, column in zip(fields, answer.columns, strict=True)
@@ -116,7 +116,7 @@ def _scales(answer: Answer, values: Mapping[str, Sequence[Any]]) -> dict[str, un
     groups: dict[str, dict[str, list[Any]]] = {}
     for column in answer.columns:
         if _NUMERIC.fullmatch(column.type):
-            numbers = [plain(value) for value in values.get(column.name, ())]
+            numbers = [plain(cell) for cell in values.get(column.name, ())]
             groups.setdefault(units.group_of(column.name), {})[column.name] = numbers
     scales = {}
     for group, columns in groups.items():
@@ -160,7 +160,7 @@ def _with_units(metrics: list[str], columns: list[Sequence[Any]]) -> list[list[s
     """Write the values of each row in the unit of its metric, so that they can be compared along the row."""
     texts: list[list[str]] = [[] for _ in columns]
     for metric, *row in zip(metrics, *columns, strict=True):
-        numbers = [plain(value) for value in row]
+        numbers = [plain(cell) for cell in row]
         scale = units.scale_for(metric, numbers)
         for cells, number in zip(texts, numbers, strict=True):
             text = scale.text(number)
@@ -169,9 +169,9 @@ def _with_units(metrics: list[str], columns: list[Sequence[Any]]) -> list[list[s
 
 
 def _names(values: Sequence[Any], *, full_names: bool) -> list[str]:
-    names = [str(value) for value in values if value is not None]
+    names = [str(cell) for cell in values if cell is not None]
     shown = {name: name for name in names} if full_names else readable_all(names)
-    return [units.UNKNOWN if value is None else printable(shown[str(value)]) for value in values]
+    return [units.UNKNOWN if cell is None else printable(shown[str(cell)]) for cell in values]
 
 
 def _text(value: Any) -> str:
