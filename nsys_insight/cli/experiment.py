@@ -223,12 +223,12 @@ def _seen(before: Try | None, trace: Path | None, ncu: list[Path] | None) -> dic
                 effects += worse
         if ncu:
             from nsys_insight.cli.ncu import store_of
-            from nsys_insight.ncu.measured import Measured
+            from nsys_insight.ncu.data import NcuData
 
             seen["ncu"] = "\n".join(map(str, ncu))
             if before and before.ncu:
                 stores = [store_of(files, None) for files in ([Path(name) for name in before.ncu.split("\n")], ncu)]
-                had, has = (opened.enter_context(Measured(store)) for store in stores)
+                had, has = (opened.enter_context(NcuData(store)) for store in stores)
                 seen["ncu_diff"], worse = evidence.of_ncu(had, has)
                 effects += worse
     return {**seen, "side_effects": tuple(effects)} if effects else seen

@@ -97,9 +97,9 @@ def of_ncu_plan() -> Schema:
 
 def of_ncu_diff() -> Schema:
     """What `ncu diff` writes."""
-    from nsys_insight.ncu.write import DIFF
+    from nsys_insight.ncu.diff import COLUMNS
 
-    return json_schema.answer("ncu diff", "Two ncu measurements", [Column(*column) for column in DIFF], {})
+    return json_schema.answer("ncu diff", "Two ncu measurements", COLUMNS, {})
 
 
 def of_ncu_roofline() -> Schema:

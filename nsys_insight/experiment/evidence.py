@@ -14,7 +14,7 @@ from nsys_insight.packs.step_options import AUTO
 from nsys_insight.text.kernel_names import fit, readable
 
 if TYPE_CHECKING:
-    from nsys_insight.ncu.measured import Measured
+    from nsys_insight.ncu.data import NcuData
     from nsys_insight.session.session import Session
 
 _MOST = 5  # findings, kernels
@@ -49,7 +49,7 @@ def of_traces(before: Session, after: Session) -> tuple[tuple[str, ...], tuple[s
     return (*said[: 1 + _MOST], *(text for text in about if not text.startswith(SIDE_EFFECTS))), tuple(effects)
 
 
-def of_ncu(before: Measured, after: Measured) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def of_ncu(before: NcuData, after: NcuData) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What the comparison of two measurements of ncu says of each kernel, and the registers that grew."""
     from nsys_insight.ncu import diff
 

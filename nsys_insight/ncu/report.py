@@ -6,17 +6,16 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.ncu.rules import KernelFinding, judge
+from nsys_insight.ncu.rules import KernelFinding, Target, judge, targets_of
 from nsys_insight.ncu.sections import Code, Seen, conclude, diagnose, next_measurement
 from nsys_insight.ncu.strategies import Strategy, strategies_of
-from nsys_insight.ncu.targets import Target, targets_of
 from nsys_insight.packs.rules import SEVERITIES
 from nsys_insight.paths import query
 from nsys_insight.sql.quoting import literal
 from nsys_insight.text.kernel_names import readable
 
 if TYPE_CHECKING:
-    from nsys_insight.ncu.measured import Measured
+    from nsys_insight.ncu.data import NcuData
 
 # Under which a finding's expected saving is not worth a place among the priorities, in % of the launch.
 _WORTH_PCT = 1.0
@@ -94,7 +93,7 @@ class Beside:
     code: dict[str, Code] = field(default_factory=dict)
 
 
-def build(measured: Measured, name: str, beside: Beside | None = None) -> NcuReport:
+def build(measured: NcuData, name: str, beside: Beside | None = None) -> NcuReport:
     """Judge everything in a store."""
     beside = beside or Beside()
     findings, unjudged = judge(measured)
@@ -208,7 +207,7 @@ def dimensions(row: dict[str, Any], what: str) -> str:
     return "x".join(str(row[f"{what}_{axis}"]) for axis in "xyz")
 
 
-def _keys(measured: Measured, names: set[str]) -> dict[str, str]:
+def _keys(measured: NcuData, names: set[str]) -> dict[str, str]:
     """Spell the names of kernels so that nsys's and ncu's are the same."""
     values = ", ".join(f"({literal(name)})" for name in sorted(names))
     found = measured.rows(f"SELECT name, kernel_key(name) AS key FROM (VALUES {values}) AS t(name)") if values else []

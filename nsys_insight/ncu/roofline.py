@@ -9,7 +9,7 @@ from nsys_insight.paths import query
 from nsys_insight.session.answer import Answer, Column, of_rows
 
 if TYPE_CHECKING:
-    from nsys_insight.ncu.measured import Measured
+    from nsys_insight.ncu.data import NcuData
 
 COLUMNS = (
     Column("name", "VARCHAR", "The kernel"),
@@ -49,7 +49,7 @@ AGAINST = (
 _SAME_WORK = 1.25
 
 
-def answer(measured: Measured, *, kernel: str | None = None, baseline: dict[str, Any] | None = None) -> Answer:
+def answer(measured: NcuData, *, kernel: str | None = None, baseline: dict[str, Any] | None = None) -> Answer:
     """Place the kernels of a store under the roofline, the longest first; with a baseline, beside it.
 
     Raises:
@@ -80,7 +80,7 @@ def answer(measured: Measured, *, kernel: str | None = None, baseline: dict[str,
     )  # fmt: skip
 
 
-def baseline_of(measured: Measured, kernel: str | None) -> dict[str, Any]:
+def baseline_of(measured: NcuData, kernel: str | None) -> dict[str, Any]:
     """The longest kernel of a store (of this name) as a baseline.
 
     Raises:
@@ -93,7 +93,7 @@ def baseline_of(measured: Measured, kernel: str | None) -> dict[str, Any]:
     return row
 
 
-def _rows(measured: Measured, kernel: str | None) -> list[dict[str, Any]]:
+def _rows(measured: NcuData, kernel: str | None) -> list[dict[str, Any]]:
     rows = measured.rows(query("internal/ncu/roofline"))
     meant = [row for row in rows if kernel is None or kernel.lower() in row["name"].lower()]
     if not meant:

@@ -1,15 +1,18 @@
-"""Rules over ncu's metrics: one `.sql` file each, which says what it looks for, what proves it, and what to do."""
+"""What ncu's metrics are judged by: rules, a `.sql` file each in `queries/ncu_rules`, and targets of a tuned kernel."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.ncu.measured import metrics_of
+from nsys_insight.ncu.data import metrics_of_columns
 from nsys_insight.packs.rules import SEVERITIES, Rule, rules_of
+from nsys_insight.paths import queries_folder
+from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
-    from nsys_insight.ncu.measured import Measured
+    from nsys_insight.ncu.data import NcuData
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +60,7 @@ def ncu_rules() -> tuple[NcuRule, ...]:
     return rules_of("ncu_rules", NcuRule)
 
 
-def judge(measured: Measured) -> tuple[list[KernelFinding], list[UnjudgedRule]]:
+def judge(measured: NcuData) -> tuple[list[KernelFinding], list[UnjudgedRule]]:
     """Run all rules over all launches: what they found, the worst first, and what they could not judge."""
     kernels = {row["launch"]: row for row in measured.rows("FROM ncu_kernels ORDER BY launch")}
     collected: dict[int, set[str]] = {}
@@ -103,7 +106,43 @@ def _missing(rule: NcuRule, kernel: dict[str, Any], collected: set[str]) -> tupl
     """
     lacking = [
         next(metric for metric in metrics if metric not in collected)
-        for column, metrics in ((column, metrics_of().get(column, ())) for column in rule.evidence)
+        for column, metrics in ((column, metrics_of_columns().get(column, ())) for column in rule.evidence)
         if kernel.get(column) in (None, "unknown") and not set(metrics) <= collected
     ]
     return tuple(dict.fromkeys(lacking))
+
+
+@dataclass(frozen=True)
+class Target:
+    """A target of a kernel in % (`queries/catalog/ncu_targets.toml`), and the value that the kernel reaches."""
+
+    target: str
+    value_pct: float
+    target_pct: float
+
+    @property
+    def is_met(self) -> bool:
+        """Whether it is reached."""
+        return self.value_pct >= self.target_pct
+
+
+def targets_of(measured: NcuData) -> dict[int, list[Target]]:
+    """The targets of each launch that apply to its kernel and whose metrics were collected."""
+    parts = [
+        f"SELECT launch, {number} AS number, {literal(one['target'])} AS target,"
+        f" ({one['value']})::DOUBLE AS value_pct, {one['above']}::DOUBLE AS target_pct"
+        f" FROM ncu_kernels WHERE ({one['value']}) IS NOT NULL AND {one['only']}"
+        for number, one in enumerate(_targets_catalog())
+    ]
+    found: dict[int, list[Target]] = {}
+    for row in measured.rows(" UNION ALL ".join(parts) + " ORDER BY launch, number"):
+        found.setdefault(row["launch"], []).append(Target(row["target"], row["value_pct"], row["target_pct"]))
+    return found
+
+
+@cache
+def _targets_catalog() -> list[dict[str, Any]]:
+    import tomllib
+
+    text = (queries_folder() / "catalog" / "ncu_targets.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)["targets"]  # type: ignore[no-any-return]

@@ -15,7 +15,7 @@ from nsys_insight.paths import query
 from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
-    from nsys_insight.ncu.measured import Measured
+    from nsys_insight.ncu.data import NcuData
     from nsys_insight.ncu.rules import KernelFinding
 
 EFFORTS = ("low", "medium", "high")
@@ -68,7 +68,7 @@ def catalog() -> tuple[StrategyRule, ...]:
     return rules_of("strategies", StrategyRule)
 
 
-def strategies_of(measured: Measured, findings: list[KernelFinding]) -> dict[int, list[Strategy]]:
+def strategies_of(measured: NcuData, findings: list[KernelFinding]) -> dict[int, list[Strategy]]:
     """The strategies of each launch, those that bring most first; at equal gain, those of less effort."""
     by_launch: dict[int, dict[str, KernelFinding]] = {}
     for finding in findings:
@@ -100,7 +100,7 @@ def step_pct(kernel_pct: float, saving_pct: float) -> float:
     return kernel_pct * saving_pct / 100
 
 
-def _add_conflicts(measured: Measured, found: dict[int, list[Strategy]]) -> None:
+def _add_conflicts(measured: NcuData, found: dict[int, list[Strategy]]) -> None:
     pairs = [
         (launch, first, second) for launch, strategies in found.items() for first, second in combinations(strategies, 2)
     ]
