@@ -20,7 +20,7 @@ from nsys_insight.compare.budgets import Budget, checked
 from nsys_insight.compare.comparison import compare
 from nsys_insight.compare.runs import measure
 from nsys_insight.ingest.ncu import store
-from nsys_insight.kernel_code import resources, sass
+from nsys_insight.kernel_code import ptxas, sass
 from nsys_insight.kernel_code.reading import Limits
 from nsys_insight.ncu import diff, plan, report, report_formats, roofline
 from nsys_insight.ncu.data import NcuData
@@ -153,7 +153,7 @@ def test_what_reads_kernels_is_what_its_schema_says(churn):
         valid(found, "sass", "answer")
         assert not validator("sass").is_valid(found | {"rows": [found["rows"][0] | {"name": 1}]})
     lines = (shown / "sass" / "sass_a.sm_90a.ptxas.txt").read_text().splitlines()
-    valid(as_json(resources.answer(lines, "a text", resources.Assumed())), "ptxas", "answer")
+    valid(as_json(ptxas.answer(lines, "a text", ptxas.Assumed())), "ptxas", "answer")
     made = plan.make(churn)
     params = {"command": made.command("ncu", ("./churn",)), "set": made.sections}
     valid(as_json(replace(made.answer, params=params)), "ncu plan", "answer")

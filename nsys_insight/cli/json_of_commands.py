@@ -79,7 +79,7 @@ def of_sass() -> Schema:
 
 def of_ptxas() -> Schema:
     """What `ptxas` writes."""
-    from nsys_insight.kernel_code.resources import COLUMNS
+    from nsys_insight.kernel_code.ptxas import COLUMNS
 
     return json_schema.answer("ptxas", "Resources of kernels", COLUMNS, {})
 
