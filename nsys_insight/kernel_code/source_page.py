@@ -7,7 +7,7 @@ import re
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
-from nsys_insight.ingest.ncu.cells import number
+from nsys_insight.ingest.ncu.pages import number
 from nsys_insight.kernel_code.disassembly import STEP
 from nsys_insight.kernel_code.instructions import Kernel, instruction
 
