@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from schemas import valid
 
-from nsys_insight.bench import machine, measure, outputs, sanitizer
+from nsys_insight.bench import checks, conditions, measure, sanitizer
 from nsys_insight.cli.main import main
 from nsys_insight.compare.benchmark_output import of_json, of_text
 
@@ -272,7 +272,7 @@ class TestGpus:
             nvmlDeviceGetCurrentClocksThrottleReasons=lambda _: 0x4,
         )  # fmt: skip
         monkeypatch.setitem(sys.modules, "pynvml", nvml)
-        monkeypatch.setattr(machine, "_EACH_S", 0.0)
+        monkeypatch.setattr(conditions, "_SAMPLE_INTERVAL_S", 0.0)
         result = run("bench", "--warmup", 0, "--", "8", "1.0")
         assert "1 other process uses GPU 0, and may disturb the measurement" in result.stderr
         assert "GPU 0 went from 40 °C to 61 °C" in result.stderr
@@ -297,18 +297,20 @@ class TestOutputs:
         paths = [tmp_path / name for name in ("one.txt", "other.txt")]
         for path, text in zip(paths, (one, other), strict=True):
             path.write_text(text)
-        assert outputs.compare(*paths, rtol=1e-5, atol=1e-8)[0] is same
+        assert checks.compare_outputs(*paths, rtol=1e-5, atol=1e-8)[0] is same
 
     def test_json_and_arrays(self, tmp_path):
         for name, found in (("a", {"x": [1, 2.0]}), ("b", {"x": [1, 2.0000001]}), ("c", {"y": [1, 2.0]})):
             (tmp_path / f"{name}.json").write_text(json.dumps(found))
         a, b, c = (tmp_path / f"{name}.json" for name in "abc")
-        assert outputs.compare(a, b, rtol=1e-5, atol=0)[0]
-        assert not outputs.compare(a, c, rtol=1e-5, atol=0)[0]
+        assert checks.compare_outputs(a, b, rtol=1e-5, atol=0)[0]
+        assert not checks.compare_outputs(a, c, rtol=1e-5, atol=0)[0]
         arrays = {"a": np.ones((2, 3)), "b": np.ones((2, 3)) + 1e-7, "c": np.ones((3, 2)), "d": np.full((2, 3), np.nan)}
         for name, array in arrays.items():
             np.save(tmp_path / f"{name}.npy", array)
-        said = [outputs.compare(tmp_path / "a.npy", tmp_path / f"{name}.npy", rtol=1e-5, atol=0) for name in "bcd"]
+        said = [
+            checks.compare_outputs(tmp_path / "a.npy", tmp_path / f"{name}.npy", rtol=1e-5, atol=0) for name in "bcd"
+        ]
         assert [same for same, _ in said] == [True, False, False]
         assert "has the shape (2, 3), and (3, 2)" in said[1][1]
         assert "6 of 6 values of a differ: the first at [0, 0] is 1.0, and nan" in said[2][1]

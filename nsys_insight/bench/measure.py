@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from nsys_insight import progress
-from nsys_insight.bench import machine, programs, ranks
-from nsys_insight.bench.commit import commit
+from nsys_insight.bench import programs
+from nsys_insight.bench.conditions import Machine, git_commit, gpu_notes
 from nsys_insight.bench.result import Bench, Series, Side
+from nsys_insight.bench.statistics import LEAST_REPETITIONS, center
 from nsys_insight.bench.verdict import changed
 from nsys_insight.compare.benchmark_output import Printed, Reading, of_text
 from nsys_insight.compare.direction import direction
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from nsys_insight.bench.machine import Machine, Watch
+    from nsys_insight.bench.conditions import Watch
     from nsys_insight.compare.direction import Better
 
 Command = str | list[str]
@@ -106,7 +107,7 @@ def measure(commands: Sequence[tuple[str, Command]], plan: Plan) -> Bench:
         InsightError: A command failed, or printed nothing that is known.
         UsageError: There is no such program.
     """
-    here, begin = machine.Machine.here(), time.monotonic()
+    here, begin = Machine.detect(), time.monotonic()
     with progress.at("warming up") as task:
         for _ in range(plan.warmup):
             for _, command in commands:
@@ -125,7 +126,7 @@ def measure(commands: Sequence[tuple[str, Command]], plan: Plan) -> Bench:
                 slowed |= watch.slowed
     after = here.states()
     notes = [here.note] if here.note else []
-    notes += machine.said(before, after)
+    notes += gpu_notes(before, after)
     if slowed:
         notes.append(f"the GPU was throttled while it ran: {', '.join(sorted(slowed))}")
     count = len(collected[0].clocks)
@@ -139,7 +140,7 @@ def measure(commands: Sequence[tuple[str, Command]], plan: Plan) -> Bench:
             for (label, command), found in zip(commands, collected, strict=True)
         ),
         turns=len(commands) > 1,
-        conditions={**here.conditions(), **commit()},
+        conditions={**here.conditions(), **git_commit()},
         before=before,
         after=after,
         notes=tuple(notes),
@@ -207,12 +208,12 @@ def _one(command: Command, plan: Plan, here: Machine) -> tuple[Printed, Watch]:
 def _is_narrow(collected: Sequence[_Collected], plan: Plan) -> bool:
     """Whether the interval of what decides is as narrow as wanted."""
     decides = [one.values.get(deciding(list(one.values), one.units, plan) or "", []) for one in collected]
-    if any(len(values) < ranks.LEAST for values in decides):
+    if any(len(values) < LEAST_REPETITIONS for values in decides):
         return False
     if len(decides) == 2:
         change = changed(decides[0], decides[1], turns=True)
         return change is not None and change.reach <= plan.precision
-    found = ranks.of_one(decides[0])
+    found = center(decides[0])
     return found.reach <= plan.precision * abs(found.middle)
 
 

@@ -168,16 +168,15 @@ def revert(folder: FolderOption = FOLDER, fmt: FormatOption = "table") -> None:
 def log(folder: FolderOption = FOLDER, fmt: FormatOption = "table") -> None:
     """Show all tries as a table and a plot; --format markdown writes the whole log."""
     from nsys_insight.experiment import log as logs
-    from nsys_insight.experiment.page import page, plot
 
     checked_format(fmt)
     found = logs.read(folder)
     if fmt == "markdown":
-        sys.stdout.write(page(found))
+        sys.stdout.write(logs.log_page(found))
         return
     _show(found, list(found.tries), fmt, found.setup.goal)
     if fmt == "table":
-        sys.stdout.write("".join(f"{line}\n" for line in ["", *plot(found)]))
+        sys.stdout.write("".join(f"{line}\n" for line in ["", *logs.plot_tries(found)]))
 
 
 def _settle(folder: Path, status: str, fmt: str) -> None:
