@@ -12,7 +12,7 @@ from schemas import valid
 
 from nsys_insight.bench import checks, conditions, measure, sanitizer
 from nsys_insight.cli.main import main
-from nsys_insight.compare.benchmark_output import of_json, of_text
+from nsys_insight.compare.benchmark_formats import parse_json, parse_text
 
 
 @pytest.fixture
@@ -58,14 +58,16 @@ def readings(found):
 
 class TestWhatBenchmarksPrint:
     def test_result_and_param_lines_among_others(self):
-        found = of_text("hello\nRESULT decode 1,412.5 tok/s\nRESULT it 3\nRESULT decode 1e3 tok/s\nPARAM model a b\n")
+        found = parse_text(
+            "hello\nRESULT decode 1,412.5 tok/s\nRESULT it 3\nRESULT decode 1e3 tok/s\nPARAM model a b\n"
+        )
         assert readings(found) == {("decode", "tok/s"): (1412.5, 1000), ("it", ""): (3,)}
         assert found.parameters == {"model": "a b"}
-        assert of_text("RESULTS are good\nRESULT x\nRESULT x y z\n").readings == ()
+        assert parse_text("RESULTS are good\nRESULT x\nRESULT x y z\n").readings == ()
 
     def test_a_regular_expression_comes_before_all_else(self):
         text = "RESULT a 1 ms\nspeed: 12.5 GB/s in 3 ms\nspeed: 13.5 GB/s in 2 ms\n"
-        found = of_text(text, {"copy": (r"speed: ([\d.]+)", "GB/s"), "never": ("nothing", "")})
+        found = parse_text(text, {"copy": (r"speed: ([\d.]+)", "GB/s"), "never": ("nothing", "")})
         assert readings(found) == {("copy", "GB/s"): (12.5, 13.5)}
 
     @pytest.mark.parametrize(
@@ -109,12 +111,12 @@ class TestWhatBenchmarksPrint:
         ids=["hyperfine", "pytest", "pytest-mean", "google", "nvbench", "vllm-serve", "vllm-latency", "runs", "list"],
     )  # fmt: skip
     def test_the_json_of_the_usual_tools(self, found, expected):
-        assert readings(of_json(found)) == expected
-        assert readings(of_text("Some talk.\n" + json.dumps(found, indent=1))) == expected
+        assert readings(parse_json(found)) == expected
+        assert readings(parse_text("Some talk.\n" + json.dumps(found, indent=1))) == expected
 
     def test_the_workload_is_no_result(self):
         line = {"backend": "sglang", "max_concurrency": 8, "random_input_len": 128, "output_throughput": 5.0}
-        found = of_text(f"{json.dumps(line)}\n{json.dumps({**line, 'output_throughput': 6.0})}\n")
+        found = parse_text(f"{json.dumps(line)}\n{json.dumps({**line, 'output_throughput': 6.0})}\n")
         assert readings(found) == {("output_throughput", ""): (5, 6)}
         assert found.parameters == {"backend": "sglang", "max_concurrency": "8", "random_input_len": "128"}
 
@@ -122,7 +124,7 @@ class TestWhatBenchmarksPrint:
         "found", [{}, [], {"results": []}, {"benchmarks": [{"name": "x", "stats": {}}]}, "x", 7, None]
     )
     def test_anything_else_has_no_readings(self, found):
-        assert of_json(found).readings == ()
+        assert parse_json(found).readings == ()
 
 
 class TestOneCommand:

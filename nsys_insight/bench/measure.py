@@ -14,7 +14,7 @@ from nsys_insight.bench.conditions import Machine, git_commit, gpu_notes
 from nsys_insight.bench.result import Bench, Series, Side
 from nsys_insight.bench.statistics import LEAST_REPETITIONS, center
 from nsys_insight.bench.verdict import changed
-from nsys_insight.compare.benchmark_output import Printed, Reading, of_text
+from nsys_insight.compare.benchmark_formats import Printed, Reading, parse_text
 from nsys_insight.compare.direction import direction
 from nsys_insight.errors import InsightError, UsageError
 
@@ -157,7 +157,7 @@ def read(paths: Sequence[Path], plan: Plan) -> Bench:
     collected = _Collected()
     for path in paths:
         try:
-            printed = of_text(path.read_text(encoding="utf-8", errors="replace"), plan.patterns)
+            printed = parse_text(path.read_text(encoding="utf-8", errors="replace"), plan.patterns)
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror}", "name what a benchmark printed") from None
         if not printed.readings:
@@ -191,11 +191,11 @@ def _one(command: Command, plan: Plan, here: Machine) -> tuple[Printed, Watch]:
             raise InsightError(
                 f"{programs.shown(command)} did not write {plan.output}: {error.strerror}", "check --results"
             ) from None
-        printed = of_text(text, plan.patterns)
+        printed = parse_text(text, plan.patterns)
     else:
-        printed = of_text(ran.output, plan.patterns)
+        printed = parse_text(ran.output, plan.patterns)
         if not printed.readings:
-            printed = Printed(of_text(ran.errors, plan.patterns).readings, printed.parameters)
+            printed = Printed(parse_text(ran.errors, plan.patterns).readings, printed.parameters)
     missing = [name for name in plan.patterns if name not in {one.name for one in printed.readings}]
     if missing or (plan.output and not printed.readings):
         what = f"nothing that --metric {missing[0]} matches" if missing else "no measurements in a known format"

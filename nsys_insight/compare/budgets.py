@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.compare.comparison import compare
-from nsys_insight.compare.sides import HEADLINE, PEAK_MEMORY
+from nsys_insight.compare.runs import HEADLINE, PEAK_MEMORY
 from nsys_insight.errors import UsageError
 from nsys_insight.session.answer import Answer, Column, of_rows
 from nsys_insight.text.near import did_you_mean

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nsys_insight.compare.noise import Difference, Samples
-from nsys_insight.compare.sides import HEADLINE
+from nsys_insight.compare.runs import HEADLINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_insight.compare.answer import notes
+from nsys_insight.compare.answer import decision_sentence, notes, quantity
 from nsys_insight.compare.comparison import Comparison, compare
 from nsys_insight.compare.runs import measure, whole
-from nsys_insight.compare.sentences import quantity, sentence
 from nsys_insight.diagnose.diagnosis import diagnose
 from nsys_insight.errors import UsageError
 from nsys_insight.packs.step_options import AUTO
@@ -39,7 +38,7 @@ def of_traces(before: Session, after: Session) -> tuple[tuple[str, ...], tuple[s
         compared: Comparison = compare([run for run in runs[:1] if run], [run for run in runs[1:] if run])
     except UsageError:
         compared = compare([whole(before)], [whole(after)])
-    said = [sentence(compared)]
+    said = [decision_sentence(compared)]
     for row in compared.rows:
         if row.part == "run" and row.verdict in ("improved", "regressed") and row.metric != "wall_ns":
             old, new = quantity(row.metric, row.before, row.after)
