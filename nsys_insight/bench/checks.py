@@ -15,6 +15,9 @@ from nsys_insight.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?\b(?:nan|inf(?:inity)?)\b", re.IGNORECASE)
+# A place in a file, and the value there.
+Place = tuple[str, Any]
 
 
 @dataclass(frozen=True)
@@ -88,11 +91,6 @@ def passed(checks: Sequence[Check]) -> bool | None:
     if not all(check.passed for check in checks):
         return False
     return True if any(check.name in ("test", "compare-output") for check in checks) else None
-
-
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?\b(?:nan|inf(?:inity)?)\b", re.IGNORECASE)
-# A place in a file, and the value there.
-Place = tuple[str, Any]
 
 
 def compare_outputs(output: Path, reference: Path, *, rtol: float, atol: float) -> tuple[bool, str]:

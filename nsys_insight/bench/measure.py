@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 Command = str | list[str]
 WALL = "wall"
+_HINT = "print lines such as RESULT decode 412.5 tok/s, or JSON, or give --metric 'NAME[UNIT]=REGEX'"
 
 
 @dataclass(frozen=True)
@@ -170,9 +171,6 @@ def read(paths: Sequence[Path], plan: Plan) -> Bench:
             collected.add(printed, None)
     label = paths[0].name if len(paths) == 1 else f"{len(paths)} files"
     return Bench((_side(label, "", collected, plan),))
-
-
-_HINT = "print lines such as RESULT decode 412.5 tok/s, or JSON, or give --metric 'NAME[UNIT]=REGEX'"
 
 
 def _one(command: Command, plan: Plan, here: Machine) -> tuple[Printed, Watch]:

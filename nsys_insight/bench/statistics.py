@@ -28,6 +28,20 @@ if TYPE_CHECKING:
 LEAST_REPETITIONS = 6
 # With more pairs the normal distribution approximates the counted one to a thousandth.
 _MOST_COUNTED_PAIRS = 2500
+# Most coefficient of variation of a usable baseline. (Common practice.)
+MOST_CV_PCT = 5.0
+# A drift: the chance of calling a series without a trend one, and the least movement from end to end.
+_CHANCE, _LEAST_DRIFT_PCT = 0.01, 1.0
+# An outlier is this many standard deviations off, told by the median deviation (Iglewicz and Hoaglin 1993: 3.5, of
+# values which are normal; of 50 of those one in fifty series has one), and there are few of them.
+_OUTLYING, _MOST_OUTLIERS = 4.5, 0.2
+# Outliers are the cause of the scatter if it is a quarter less without them.
+_EASED = 0.75
+# Two modes lie so many of their own standard deviations apart (Ashman, Bird and Zepf 1994: 2; samples that are small
+# and normal reach 4 by being cut in two), each with a fifth of the values.
+_APART, _LEAST_OF_A_MODE, _MODAL = 6.0, 0.2, 8
+# Clocks that moved less are equal; a metric follows the clock if their ranks correlate by this much.
+_CLOCK_MOVED_PCT, _FOLLOWS = 2.0, 0.7
 
 
 @dataclass(frozen=True)
@@ -104,22 +118,6 @@ def _rank_sums(few: int, many: int) -> tuple[float, ...]:
         summed += number
         shares.append(summed / every)
     return tuple(shares)
-
-
-# Most coefficient of variation of a usable baseline. (Common practice.)
-MOST_CV_PCT = 5.0
-# A drift: the chance of calling a series without a trend one, and the least movement from end to end.
-_CHANCE, _LEAST_DRIFT_PCT = 0.01, 1.0
-# An outlier is this many standard deviations off, told by the median deviation (Iglewicz and Hoaglin 1993: 3.5, of
-# values which are normal; of 50 of those one in fifty series has one), and there are few of them.
-_OUTLYING, _MOST_OUTLIERS = 4.5, 0.2
-# Outliers are the cause of the scatter if it is a quarter less without them.
-_EASED = 0.75
-# Two modes lie so many of their own standard deviations apart (Ashman, Bird and Zepf 1994: 2; samples that are small
-# and normal reach 4 by being cut in two), each with a fifth of the values.
-_APART, _LEAST_OF_A_MODE, _MODAL = 6.0, 0.2, 8
-# Clocks that moved less are equal; a metric follows the clock if their ranks correlate by this much.
-_CLOCK_MOVED_PCT, _FOLLOWS = 2.0, 0.7
 
 
 @dataclass(frozen=True)

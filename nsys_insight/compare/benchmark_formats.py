@@ -39,6 +39,8 @@ _NVBENCH = {
     "nv/batch/time/gpu/mean": ("batch_gpu_time", "s"), "nv/cold/bw/item_rate": ("item_rate", "items/s"),
     "nv/cold/bw/global/bytes_per_second": ("global_bandwidth", "bytes/s"),
 }  # fmt: skip
+_NS = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
+BENCH_SCHEMA = "nsys-insight-bench"
 
 
 @dataclass(frozen=True)
@@ -204,10 +206,6 @@ def _floats(values: Iterable[Any]) -> tuple[float, ...]:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-_NS = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
-BENCH_SCHEMA = "nsys-insight-bench"
 
 
 def run_of_json(found: Any, path: Path) -> Run:

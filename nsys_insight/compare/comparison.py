@@ -33,6 +33,11 @@ NEUTRAL = {"kernel_avg_ns", "kernel_med_ns", "graph_launches"}
 # Tokens per second, from the wall time.
 THROUGHPUT = "tokens_per_s"
 MOVED = ("improved", "regressed", "new", "gone", "changed")
+# Most kernels that a change leaves run as often in a step as before. If they run this much more often, a step of one
+# run is several of the other's, such as a layer and a token.
+MORE_OFTEN = 1.5
+# Without a kernel in both, one step may not have this many times the kernels of the other.
+MORE_KERNELS = 4.0
 
 
 @dataclass(frozen=True)
@@ -287,13 +292,6 @@ def _verdict(row: Row, *, single: bool) -> str | None:
     if row.better is None:
         return "changed"
     return "improved" if (delta > 0) == (row.better == "higher") else "regressed"
-
-
-# Most kernels that a change leaves run as often in a step as before. If they run this much more often, a step of one
-# run is several of the other's, such as a layer and a token.
-MORE_OFTEN = 1.5
-# Without a kernel in both, one step may not have this many times the kernels of the other.
-MORE_KERNELS = 4.0
 
 
 def different_work(before: Sequence[Run], after: Sequence[Run]) -> str | None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _SETUP, _TRY, BENCH, PATCH, PAGE = "experiment.toml", "try.toml", "bench.json", "change.patch", "log.md"
 OPEN, KEPT = "open", "kept"
 MOST_PATCH = 1_000_000  # characters of a patch that are kept
+_BAR_WIDTH, _NAME_WIDTH = 40, 32  # columns
 
 
 @dataclass(frozen=True)
@@ -228,9 +229,6 @@ def _parsed(kind: Any, found: dict[str, Any], path: Path) -> Any:
         raise UsageError(
             f"{path} is damaged: {error}", "restore it, or start a new experiment in another --folder"
         ) from None
-
-
-_BAR_WIDTH, _NAME_WIDTH = 40, 32  # columns
 
 
 def log_page(log: Log) -> str:

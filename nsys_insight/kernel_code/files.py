@@ -25,6 +25,13 @@ _INPUTS = (
 )
 # Lines in which the header of a source page is looked for, after what the program printed.
 _HEADER_LINES = 200
+CUDA_VARIABLE = "NSYS_INSIGHT_CUDA"
+_SUFFIX = ".exe" if sys.platform == "win32" else ""
+_FOLDERS = ("/usr/local/cuda*/bin", "/opt/cuda/bin", "/opt/nvidia/hpc_sdk/Linux_*/*/cuda/*/bin")
+# Wheels with disassemblers: NVIDIA's own, and Triton's.
+_WHEELS = ("nvidia/cu*/bin", "nvidia/cuda_cuobjdump/bin", "nvidia/cuda_nvdisasm/bin", "triton/backends/nvidia/bin")
+_CUBIN_MACHINE = 190  # EM_CUDA
+_INSTALL = "python3 -m pip install nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm"
 
 
 @contextmanager
@@ -70,16 +77,6 @@ def _text_kernels(lines: Iterator[str]) -> Iterator[Kernel]:
 def no_code(file: Path) -> TraceError:
     """The error of a file in which there is no machine code."""
     return TraceError(f"there is no machine code for sm_70 or newer in {file}", _INPUTS)
-
-
-CUDA_VARIABLE = "NSYS_INSIGHT_CUDA"
-
-_SUFFIX = ".exe" if sys.platform == "win32" else ""
-_FOLDERS = ("/usr/local/cuda*/bin", "/opt/cuda/bin", "/opt/nvidia/hpc_sdk/Linux_*/*/cuda/*/bin")
-# Wheels with disassemblers: NVIDIA's own, and Triton's.
-_WHEELS = ("nvidia/cu*/bin", "nvidia/cuda_cuobjdump/bin", "nvidia/cuda_nvdisasm/bin", "triton/backends/nvidia/bin")
-_CUBIN_MACHINE = 190  # EM_CUDA
-_INSTALL = "python3 -m pip install nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm"
 
 
 def _is_binary(head: bytes) -> bool:

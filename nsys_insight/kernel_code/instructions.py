@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
-from nsys_insight.paths import queries_folder
+from nsys_insight.paths import catalog
 
 _TEXT = re.compile(r"(?:@(!?U?P(?:\d+|T))\s+)?([A-Z][A-Z0-9_]*)((?:\.[\w:]+)*)\s*(.*)", re.DOTALL)
 _LABEL = re.compile(r"`\(([^)]+)\)")
@@ -19,6 +19,8 @@ _MEMORY = re.compile(r"\[(R\d+)(?:\.64|\.U32|\.X\d+)*(?:\+UR\d+)?(?:\+(-?0x[0-9a
 _WIDTHS = {"U8": 8, "S8": 8, "U16": 16, "S16": 16, "64": 64, "128": 128, "256": 256}
 # Instructions with a label or an address as operand.
 _JUMPS = {"BRA", "BRX", "BRXU", "JMP", "JMX", "JMXU", "CALL", "BSSY", "RET", "WARPSYNC"}
+# The class of mnemonics that the catalog does not have.
+UNKNOWN = "unknown"
 
 
 class Control(NamedTuple):
@@ -123,10 +125,6 @@ def control(high_word: int) -> Control:
     return Control(high_word >> 41 & 0xF, tuple(at for at in range(6) if mask >> at & 1))
 
 
-# The class of mnemonics that the catalog does not have.
-UNKNOWN = "unknown"
-
-
 def class_of(one: Instruction) -> str:
     """The class of an instruction (`queries/catalog/sass_classes.toml`); `UNKNOWN` if its mnemonic is not there."""
     return "move" if one.is_move else _class_by_mnemonic().get(one.mnemonic, UNKNOWN)
@@ -149,9 +147,5 @@ def _class_by_mnemonic() -> dict[str, str]:
     return {mnemonic: one["class"] for one in _classes() for mnemonic in one["mnemonics"]}
 
 
-@cache
 def _classes() -> list[dict[str, Any]]:
-    import tomllib
-
-    text = (queries_folder() / "catalog" / "sass_classes.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)["classes"]  # type: ignore[no-any-return]
+    return catalog("sass_classes")["classes"]  # type: ignore[no-any-return]

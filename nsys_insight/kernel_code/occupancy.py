@@ -36,6 +36,17 @@ COLUMNS = (
     Column("best_block", "BIGINT", "Largest block of the highest occupancy, as cudaOccupancyMaxPotentialBlockSize"),
     Column("best_pct", "DOUBLE", "Occupancy with this block size"),
 )
+_PEAK_COLUMNS = (
+    Column("compute_capability", "VARCHAR", "Compute capability"),
+    Column("precision", "VARCHAR", "Precision of the operations: fp64, fp32: ordinary arithmetic; others: "
+        "tensor cores"),
+    Column("flop_per_cycle", "BIGINT", "Operations per SM and cycle, a multiply-add as two, dense"),
+    Column("warps_per_sm", "BIGINT", "Most resident warps of an SM"),
+    Column("blocks_per_sm", "BIGINT", "Most resident blocks of an SM"),
+    Column("registers_per_sm", "BIGINT", "32-bit registers of an SM"),
+    Column("shared_per_sm_bytes", "BIGINT", "Shared memory of an SM"),
+    Column("shared_per_block_bytes", "BIGINT", "Most shared memory of a block that opts in"),
+)  # fmt: skip
 
 
 class Wanted(NamedTuple):
@@ -122,19 +133,6 @@ def _notes(wanted: Wanted, rows: list[dict[str, Any]]) -> list[str]:
     if halved and len(rows) > len(none):
         said.append(f"a second buffer of the same size costs blocks on {', '.join(halved)}: see double_buffered_pct")
     return said
-
-
-_PEAK_COLUMNS = (
-    Column("compute_capability", "VARCHAR", "Compute capability"),
-    Column("precision", "VARCHAR", "Precision of the operations: fp64, fp32: ordinary arithmetic; others: "
-        "tensor cores"),
-    Column("flop_per_cycle", "BIGINT", "Operations per SM and cycle, a multiply-add as two, dense"),
-    Column("warps_per_sm", "BIGINT", "Most resident warps of an SM"),
-    Column("blocks_per_sm", "BIGINT", "Most resident blocks of an SM"),
-    Column("registers_per_sm", "BIGINT", "32-bit registers of an SM"),
-    Column("shared_per_sm_bytes", "BIGINT", "Shared memory of an SM"),
-    Column("shared_per_block_bytes", "BIGINT", "Most shared memory of a block that opts in"),
-)  # fmt: skip
 
 
 def peaks(architecture: str) -> Answer:

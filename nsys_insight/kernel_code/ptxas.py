@@ -33,6 +33,38 @@ _FUNCTION = re.compile(r"\s*Function\s+([^\s:]+)\s*:")
 _RESOURCES = re.compile(r"REG:(\d+) STACK:(\d+) SHARED:(\d+) LOCAL:(\d+)(.*)")
 _IMPOSSIBLE = re.compile(r"\d{13}")  # no number of registers or bytes
 _BANK = re.compile(r"CONSTANT\[\d+\]:(\d+)")
+COLUMNS = (
+    Column("name", "VARCHAR", "The kernel"),
+    Column("architecture", "VARCHAR", "What it was compiled for"),
+    Column("registers_per_thread", "BIGINT", "Registers per thread, from the compiler"),
+    Column(
+        "spill_store_bytes", "BIGINT", "Bytes of spill stores in the code, per thread; NULL where the text has none"
+    ),
+    Column("spill_load_bytes", "BIGINT", "Bytes of spill loads in the code, per thread"),
+    Column("stack_bytes", "BIGINT", "Stack frame per thread"),
+    Column("barriers", "BIGINT", "Block barriers that it uses", detail=True),
+    Column("static_shared_bytes", "BIGINT", "Static shared memory per block"),
+    Column("dynamic_shared_bytes", "BIGINT", "Dynamic shared memory per block: the trace's, else what was given"),
+    Column("constant_bytes", "BIGINT", "Constant memory, parameters included", detail=True),
+    Column("calls", "BIGINT", "Executions in the trace"),
+    Column("total_ns", "BIGINT", "Sum of their durations"),
+    Column("trace_registers", "BIGINT", "Registers per thread in the trace, where 16 is the least"),
+    Column("block", "BIGINT", "Threads of a block: the trace's, else what was given, else the best size"),
+    Column("occupancy_pct", "DOUBLE", "Theoretical occupancy with that block"),
+    Column("blocks_per_sm", "BIGINT", "Blocks that an SM holds at once"),
+    Column("limited_by", "VARCHAR", "What limits the number of blocks"),
+    Column("next_step", "VARCHAR", "What one more block per SM would need", detail=True),
+    Column("best_block", "BIGINT", "Largest block of the highest occupancy, as cudaOccupancyMaxPotentialBlockSize"),
+    Column("best_pct", "DOUBLE", "Occupancy with this block size"),
+    Column("mangled_name", "VARCHAR", "The linker's name", detail=True),
+    Column("reading", "VARCHAR", "What stands out"),
+)
+_NOTHING = (
+    "give what these print: nvcc -Xptxas -v, nvcc --resource-usage, ptxas -v, cuobjdump -res-usage; "
+    "nvcc -Xptxas -v -c FILE.cu 2>&1 | nsys-insight ptxas"
+)
+# Fewer registers are not allocated.
+_LEAST_REGISTERS = 16
 
 
 @dataclass
@@ -119,40 +151,6 @@ class _Reader:
         if self.kernel and not _IMPOSSIBLE.search(said[0]):
             self.kernel.registers, self.kernel.stack_bytes, self.kernel.shared_bytes, _ = map(int, said.groups()[:4])
             self.kernel.constant_bytes = sum(map(int, _BANK.findall(said[5]))) or None
-
-
-COLUMNS = (
-    Column("name", "VARCHAR", "The kernel"),
-    Column("architecture", "VARCHAR", "What it was compiled for"),
-    Column("registers_per_thread", "BIGINT", "Registers per thread, from the compiler"),
-    Column(
-        "spill_store_bytes", "BIGINT", "Bytes of spill stores in the code, per thread; NULL where the text has none"
-    ),
-    Column("spill_load_bytes", "BIGINT", "Bytes of spill loads in the code, per thread"),
-    Column("stack_bytes", "BIGINT", "Stack frame per thread"),
-    Column("barriers", "BIGINT", "Block barriers that it uses", detail=True),
-    Column("static_shared_bytes", "BIGINT", "Static shared memory per block"),
-    Column("dynamic_shared_bytes", "BIGINT", "Dynamic shared memory per block: the trace's, else what was given"),
-    Column("constant_bytes", "BIGINT", "Constant memory, parameters included", detail=True),
-    Column("calls", "BIGINT", "Executions in the trace"),
-    Column("total_ns", "BIGINT", "Sum of their durations"),
-    Column("trace_registers", "BIGINT", "Registers per thread in the trace, where 16 is the least"),
-    Column("block", "BIGINT", "Threads of a block: the trace's, else what was given, else the best size"),
-    Column("occupancy_pct", "DOUBLE", "Theoretical occupancy with that block"),
-    Column("blocks_per_sm", "BIGINT", "Blocks that an SM holds at once"),
-    Column("limited_by", "VARCHAR", "What limits the number of blocks"),
-    Column("next_step", "VARCHAR", "What one more block per SM would need", detail=True),
-    Column("best_block", "BIGINT", "Largest block of the highest occupancy, as cudaOccupancyMaxPotentialBlockSize"),
-    Column("best_pct", "DOUBLE", "Occupancy with this block size"),
-    Column("mangled_name", "VARCHAR", "The linker's name", detail=True),
-    Column("reading", "VARCHAR", "What stands out"),
-)
-_NOTHING = (
-    "give what these print: nvcc -Xptxas -v, nvcc --resource-usage, ptxas -v, cuobjdump -res-usage; "
-    "nvcc -Xptxas -v -c FILE.cu 2>&1 | nsys-insight ptxas"
-)
-# Fewer registers are not allocated.
-_LEAST_REGISTERS = 16
 
 
 class Assumed(NamedTuple):

@@ -84,6 +84,9 @@ LINES = (
 
 
 _STALLING_LINES = 10  # lines shown per kernel
+# Older architectures have another encoding. Newer ones are read; instructions not in the catalog count as unknown.
+_OLDEST, _NEWEST = 70, 121
+BY = ("loop", "class", "line")
 
 
 def _by_loop(kernel: Kernel, name: str, limits: Limits) -> list[tuple[Any, ...]]:
@@ -173,14 +176,11 @@ def _whole(value: float | None) -> int | None:
     return None if value is None else int(value)
 
 
-# Older architectures have another encoding. Newer ones are read; instructions not in the catalog count as unknown.
-_OLDEST, _NEWEST = 70, 121
 ANSWERS = {
     "loop": ("Kernels and their loops", LOOPS, _by_loop),
     "class": ("Instructions by class", CLASSES, _by_class),
     "line": ("Lines that stall most", LINES, _by_line),
 }
-BY = tuple(ANSWERS)
 
 
 @dataclass

@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import TraceError, UsageError
-from nsys_insight.paths import queries_folder
+from nsys_insight.paths import catalog
 from nsys_insight.sql.quoting import literal
 from nsys_insight.text.secrets import MASK
 
@@ -41,6 +40,12 @@ COLUMNS = {
     "duration_ns": "Duration in the trace",
     "kernel_time_pct": "Share of kernel time of all launches of this kernel and configuration, in the range if any",
 }
+# Names that ncu's filter takes as they are: / , @ [ ] * and others are its operators.
+_PLAIN_NAME = re.compile(r"(?!-)[\w .:-]+")
+# Implementation by provenance, a column of `kernel_names`.
+_IMPLEMENTATIONS = {
+    "Triton": "triton", "Inductor": "inductor", "CUTLASS": "cutlass", "CuTe": "cute", "hand-written": "native",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -311,10 +316,6 @@ def _escaped(char: str) -> str:
     return char if char.isprintable() else "".join(f"\\{byte:03o}" for byte in char.encode())
 
 
-# Names that ncu's filter takes as they are: / , @ [ ] * and others are its operators.
-_PLAIN_NAME = re.compile(r"(?!-)[\w .:-]+")
-
-
 def _step_range(trace: Session) -> tuple[str, Session]:
     """Return the range that marks the steps, as all reports find them, and the trace narrowed to it.
 
@@ -392,25 +393,11 @@ def _count_warnings(trace: Session, process: int) -> list[str]:
     return notes
 
 
-# Implementation by provenance, a column of `kernel_names`.
-_IMPLEMENTATIONS = {
-    "Triton": "triton", "Inductor": "inductor", "CUTLASS": "cutlass", "CuTe": "cute", "hand-written": "native",
-}  # fmt: skip
-
-
 def _preparation_steps(provenances: Collection[str | None]) -> list[str]:
     """What to do before profiling kernels of these implementations (`queries/catalog/ncu_types.toml`)."""
     meant = {_IMPLEMENTATIONS.get(one or "") for one in provenances}
     return [
         f"{one['implementation']}: {'; '.join(one['steps'])}; all of the kind: --kernel-name {one['wildcard']}"
-        for one in _types_catalog()
+        for one in catalog("ncu_types")["types"]
         if one["implementation"] in meant
     ]
-
-
-@cache
-def _types_catalog() -> list[dict[str, Any]]:
-    import tomllib
-
-    text = (queries_folder() / "catalog" / "ncu_types.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)["types"]  # type: ignore[no-any-return]

@@ -31,6 +31,7 @@ _TO_DO = (
     ("what", "VARCHAR"), ("name", "VARCHAR"), ("severity", "VARCHAR"), ("saving_ns", "DOUBLE"),
     ("saving_pct", "DOUBLE"), ("basis", "VARCHAR"),
 )  # fmt: skip
+_MOST_REMARKS = 3
 
 
 def write_text(report: NcuReport, stream: TextIO, width: int | None, detailed: int) -> None:
@@ -182,9 +183,6 @@ def _plain_table(answer: Answer, stream: TextIO) -> None:
 
 def _escaped(words: str) -> str:
     return printable(words).replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
-
-
-_MOST_REMARKS = 3
 
 
 def _target_lines(kernel: KernelReport) -> list[tuple[Target, str]]:

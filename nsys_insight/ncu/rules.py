@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.ncu.data import metrics_of_columns
 from nsys_insight.packs.rules import SEVERITIES, Rule, rules_of
-from nsys_insight.paths import queries_folder
+from nsys_insight.paths import catalog
 from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
@@ -132,17 +131,9 @@ def targets_of(measured: NcuData) -> dict[int, list[Target]]:
         f"SELECT launch, {number} AS number, {literal(one['target'])} AS target,"
         f" ({one['value']})::DOUBLE AS value_pct, {one['above']}::DOUBLE AS target_pct"
         f" FROM ncu_kernels WHERE ({one['value']}) IS NOT NULL AND {one['only']}"
-        for number, one in enumerate(_targets_catalog())
+        for number, one in enumerate(catalog("ncu_targets")["targets"])
     ]
     found: dict[int, list[Target]] = {}
     for row in measured.rows(" UNION ALL ".join(parts) + " ORDER BY launch, number"):
         found.setdefault(row["launch"], []).append(Target(row["target"], row["value_pct"], row["target_pct"]))
     return found
-
-
-@cache
-def _targets_catalog() -> list[dict[str, Any]]:
-    import tomllib
-
-    text = (queries_folder() / "catalog" / "ncu_targets.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)["targets"]  # type: ignore[no-any-return]

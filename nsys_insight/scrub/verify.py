@@ -31,6 +31,16 @@ if TYPE_CHECKING:
 _TIMES = ("start_ns", "end_ns", "timestamp_ns")
 # Sums of floating point numbers differ by the order in which threads add them up.
 _TOLERANCE = 1e-6
+_COLUMNS = (
+    Column("place", "VARCHAR", "The table and the column"),
+    Column("looks_like", "VARCHAR", "What it looks like"),
+    Column("text", "VARCHAR", "The text, up to 120 characters around it"),
+    Column("cells", "BIGINT", "Cells with this text"),
+)
+_CONTEXT = 60
+# Symbols with random parts that are in every program of their kind: C++'s, Cython's, those of CUDA's static runtime.
+_SYMBOL = re.compile(r"_Z|__pyx_|libcudart_static_[0-9a-f]{40}\Z")
+_NO_SECRETS = "Nothing that looks like a secret is left."
 
 
 def differing_reports(before: Session, after: Session, shift_ns: int) -> list[str]:
@@ -92,18 +102,6 @@ def _same(one: _Numbers, other: _Numbers) -> bool:
             for (_, left), (_, right) in zip(one.rows, other.rows, strict=True)
         )
     )
-
-
-_COLUMNS = (
-    Column("place", "VARCHAR", "The table and the column"),
-    Column("looks_like", "VARCHAR", "What it looks like"),
-    Column("text", "VARCHAR", "The text, up to 120 characters around it"),
-    Column("cells", "BIGINT", "Cells with this text"),
-)
-_CONTEXT = 60
-# Symbols with random parts that are in every program of their kind: C++'s, Cython's, those of CUDA's static runtime.
-_SYMBOL = re.compile(r"_Z|__pyx_|libcudart_static_[0-9a-f]{40}\Z")
-_NO_SECRETS = "Nothing that looks like a secret is left."
 
 
 def secrets_left(file: Path, sensitive: Sensitive) -> Answer:

@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from nsys_insight.errors import TraceError
-from nsys_insight.paths import queries_folder
+from nsys_insight.paths import catalog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,6 +23,16 @@ _IDENTITY = {
 _RECORD = re.compile(r'"?\d[\d.,]*"?,"')
 _RANGES = re.compile(r"Push/Pop_Range|Start/Stop_Range|\bDomain\b")
 _HINT = "give what these print: ncu --import FILE.ncu-rep --csv --page raw (or details); or the .ncu-rep itself"
+# Factors to the base units, in which `ncu --print-units base` prints: ns, byte, hz. ncu's prefixes are decimal, also
+# for bytes. Older versions write units out (usecond, byte/second).
+_PREFIXES = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+_TIMES = {"s": 1e9, "second": 1e9, "ms": 1e6, "msecond": 1e6, "us": 1e3, "usecond": 1e3, "ns": 1.0, "nsecond": 1.0}
+_GROUPS_THEN_COMMA = re.compile(r"-?\d{1,3}(?:\.\d{3})+,\d+")
+_GROUPS_THEN_POINT = re.compile(r"-?\d{1,3}(?:,\d{3})+\.\d+")
+_COMMA_ALONE = re.compile(r"-?\d+,(?!\d{3}$)\d+|-?0,\d+")
+_POINT_ALONE = re.compile(r"-?\d+\.(?!\d{3}$)\d+|-?0\.\d+")
+_SEPARATORS = re.compile("[\u0020\u00a0\u202f\u2009'\u2019](?=\\d{3})")
+_INSTANCES = re.compile(r"\s*\(.*\)$")
 
 
 class Metric(NamedTuple):
@@ -210,12 +220,8 @@ def _details(header: list[str], rows: list[list[str]], report: str) -> list[Laun
 @cache
 def details_names() -> dict[tuple[str, str], str]:
     """Which metric the details page means by a section and a label, from `queries/catalog/ncu_details.toml`."""
-    import tomllib
-
-    text = (queries_folder() / "catalog" / "ncu_details.toml").read_text(encoding="utf-8")
-    return {
-        (section, label): metric for section, labels in tomllib.loads(text).items() for label, metric in labels.items()
-    }
+    sections = catalog("ncu_details")
+    return {(section, label): metric for section, labels in sections.items() for label, metric in labels.items()}
 
 
 def _metric(cell: str, mark: str, unit: str | None, factor: float) -> Metric:
@@ -254,19 +260,6 @@ def _integer(cell: str) -> int | None:
 def _dimensions(cell: str) -> tuple[int | None, int | None, int | None]:
     x, y, z, *_ = [*map(int, re.findall(r"\d+", cell)), None, None, None]
     return x, y, z
-
-
-# Factors to the base units, in which `ncu --print-units base` prints: ns, byte, hz. ncu's prefixes are decimal, also
-# for bytes. Older versions write units out (usecond, byte/second).
-_PREFIXES = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
-_TIMES = {"s": 1e9, "second": 1e9, "ms": 1e6, "msecond": 1e6, "us": 1e3, "usecond": 1e3, "ns": 1.0, "nsecond": 1.0}
-
-_GROUPS_THEN_COMMA = re.compile(r"-?\d{1,3}(?:\.\d{3})+,\d+")
-_GROUPS_THEN_POINT = re.compile(r"-?\d{1,3}(?:,\d{3})+\.\d+")
-_COMMA_ALONE = re.compile(r"-?\d+,(?!\d{3}$)\d+|-?0,\d+")
-_POINT_ALONE = re.compile(r"-?\d+\.(?!\d{3}$)\d+|-?0\.\d+")
-_SEPARATORS = re.compile("[\u0020\u00a0\u202f\u2009'\u2019](?=\\d{3})")
-_INSTANCES = re.compile(r"\s*\(.*\)$")
 
 
 def decimal_mark(cells: Iterable[str]) -> str:
