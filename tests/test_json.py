@@ -166,7 +166,7 @@ def test_what_ncu_measured_is_what_its_schema_says(churn):
         rows, (wall,) = trace.answer("headroom").dicts(), trace.dicts("SELECT duration_ns FROM wall")
     with NcuData(stored) as measured:
         baseline = roofline.baseline_of(measured, None)
-        for of_trace in (report.Beside(), report.Beside(rows, wall["duration_ns"], baseline)):
+        for of_trace in (report.Context(), report.Context(rows, wall["duration_ns"], baseline)):
             stream = io.StringIO()
             report_formats.write_json(report.build(measured, "churn", of_trace), stream)
             found = json.loads(stream.getvalue())

@@ -159,7 +159,7 @@ def _title(side: Side) -> str:
 
 
 def notes(bench: Bench, checks: Sequence[Check], *, brief: bool = False) -> Iterator[str]:
-    """Yield what must be known beside the numbers; `brief` leaves out the conditions and what the checks said."""
+    """Yield the notes below the numbers; `brief` leaves out the conditions and what the checks said."""
     if len(bench.sides) == 2:
         yield (
             "the two took turns, so anything that slows the machine slows both"

@@ -59,7 +59,7 @@ class Wanted:
 
 
 def run_checks(wanted: Wanted) -> tuple[Check, ...]:
-    """Run the checks that are wanted, the tests first: they may write the outputs.
+    """Run the checks, the tests first: they may write the outputs.
 
     Raises:
         ToolError: There is no compute-sanitizer.
@@ -120,7 +120,7 @@ def compare_outputs(output: Path, reference: Path, *, rtol: float, atol: float) 
 
 
 def _excess(one: Any, other: Any, rtol: float, atol: float) -> float:
-    """By how much a value is beyond what it may differ by; 0 if it agrees."""
+    """By how much a difference exceeds the tolerance; 0 if the values agree."""
     if not isinstance(one, float) or not isinstance(other, float | int) or isinstance(other, bool):
         if isinstance(one, int) and isinstance(other, float):
             return _excess(float(one), other, rtol, atol)
@@ -186,7 +186,7 @@ def _json_values(found: Any, place: str) -> Iterator[Place]:
 
 
 def _text_values(text: str) -> Iterator[Place]:
-    """The numbers of a text, and what stands between them, line by line."""
+    """The numbers of a text and the words between them, line by line."""
     for number, line in enumerate(text.splitlines(), 1):
         for at, word in enumerate(_NUMBER.findall(line), 1):
             whole = re.fullmatch(r"[-+]?\d+", word)

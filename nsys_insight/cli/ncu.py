@@ -124,7 +124,7 @@ def report(  # noqa: PLR0913 - flags
             _keep_only(measured, kernel)
         rows, wall_ns = ([], None) if trace is None else _headroom(trace, data, tokens)
         names = [row["report"] for row in measured.rows("SELECT DISTINCT report FROM ncu_launches ORDER BY report")]
-        beside = reports.Beside(rows, wall_ns, baseline, {} if code is None else code_of(code))
+        beside = reports.Context(rows, wall_ns, baseline, {} if code is None else code_of(code))
         built = reports.build(measured, ", ".join(names), beside)
         many = detailed or len(built.kernels)
         with ExitStack() as opened:

@@ -75,7 +75,7 @@ def analyze(  # noqa: PLR0913 - flags
     with outputs.whole(files["raw"], [report], force=force) as made:
         made.write_text(tool.printed(ncu, report, "raw"), encoding="utf-8")
     with NcuData(store.cached([report], implementation)) as measured:
-        built = reports.build(measured, name, reports.Beside(code=_code(ncu, report)))
+        built = reports.build(measured, name, reports.Context(code=_code(ncu, report)))
     with outputs.whole(files["analysis"], [report], force=force) as made, made.open("w", encoding="utf-8") as stream:
         formats.write_markdown(built, stream, len(built.kernels))
     with outputs.whole(files["summary"], [report], force=force) as made, made.open("w", encoding="utf-8") as stream:

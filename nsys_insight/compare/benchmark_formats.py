@@ -112,7 +112,7 @@ def _of_list(found: list[Any]) -> Printed:
     numbers = [{name: value for name, value in run.items() if _is_metric(name, value)} for run in found]
     names = [name for name in numbers[0] if all(name in run for run in numbers)]
     if len(found) == 1 or any(direction(name) for name in names):
-        # Of the object of a tool there are many numbers that are counts of what it was given.
+        # The object of a tool has many numbers that only count its input: keep the metrics with a known direction.
         names = [name for name in names if direction(name)] or names
     return Printed(
         tuple(Reading(name, "", tuple(float(run[name]) for run in numbers)) for name in names), _parameters(found[0])

@@ -267,12 +267,17 @@ class Side:
         return self._pooled([_summed(run, names) for run in self.runs])
 
     def _pooled(self, parts: Sequence[Samples | None]) -> Samples | None:
-        known = [part for part in parts if part is not None]
-        if len(known) < len(parts) or not all(part.values for part in known):
-            return None
-        if self.by_run:
-            return Samples(tuple(part.mean for part in known), independent=True)
-        return Samples(tuple(value for part in known for value in part.values), known[0].each)
+        return pooled(parts, by_run=self.by_run)
+
+
+def pooled(parts: Sequence[Samples | None], *, by_run: bool) -> Samples | None:
+    """The samples of several runs, or of each run its mean; None if a run has none."""
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts) or not all(part.values for part in known):
+        return None
+    if by_run:
+        return Samples(tuple(part.mean for part in known), independent=True)
+    return Samples(tuple(value for part in known for value in part.values), known[0].each)
 
 
 def _summed(run: Run, names: list[str]) -> Samples | None:

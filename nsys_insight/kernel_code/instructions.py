@@ -78,12 +78,12 @@ class Instruction:
 
     @property
     def stored(self) -> list[str]:
-        """The registers that are named after the address of a store."""
+        """The registers whose values a store writes: those after the address."""
         return _REGISTER.findall(self.operands.rpartition("]")[2])
 
     @property
     def place(self) -> tuple[str, int] | None:
-        """The register and the offset of a memory access, where its address is of that form."""
+        """The base register and offset of a memory access; None for other forms of addresses."""
         found = _MEMORY.search(self.operands)
         return (found[1], int(found[2] or "0", 16)) if found else None
 

@@ -96,7 +96,7 @@ class Part:
 
     @property
     def issue_cycles(self) -> int | None:
-        """The sum of the stall counts: the least cycles for which a warp holds its turn on a way through all of it."""
+        """The sum of the stall counts: the least cycles that a warp needs to issue all instructions once."""
         known = [one.control.stall for one in self.code if one.control and one.mnemonic != "NOP"]
         return sum(known) if known else None
 
@@ -139,5 +139,5 @@ def hottest(parts: list[Part]) -> Part | None:
 
 
 def sampled(code: list[Instruction]) -> list[Instruction]:
-    """The instructions at which ncu met a warp that waited, most often first."""
+    """The instructions with stall samples, those with the most first."""
     return sorted((one for one in code if one.counts.get(SAMPLES)), key=lambda one: (-one.counts[SAMPLES], one.address))

@@ -130,7 +130,7 @@ class _Reader:
         self.function = name
 
     def _remark(self, name: str, text: str) -> None:
-        """Keep a remark: it may stand before or behind what is said of its kernel."""
+        """Keep a remark: it may be printed before or after the numbers of its kernel."""
         self.remarks[name] = text
         for usage in self.found.values():
             if usage.name == name:

@@ -208,7 +208,7 @@ def _at_ceiling(row: dict[str, Any]) -> bool:
 
 
 def _not_judged(kernel: KernelReport) -> set[str]:
-    """The rules of which one side knows nothing: they neither came nor went."""
+    """The rules that lack metrics on one side: they are neither new nor gone."""
     return {rule for rules in kernel.unjudged.values() for rule in rules}
 
 

@@ -299,7 +299,7 @@ def _nothing(trace: Session, kernels: tuple[str, ...], bound: str | None) -> Usa
 
 
 def shell(command: Sequence[str]) -> str:
-    """Write a command as a shell takes it, and as it can be printed: what steers a terminal is an escape."""
+    """Quote a command for a shell; control characters become escapes, so that it can be printed."""
     return " ".join(map(_quoted, command))
 
 

@@ -1,4 +1,4 @@
-"""Kernels under the roofline by what ncu counted, and beside a baseline."""
+"""Kernels under the roofline by what ncu counted, compared with a baseline."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ AGAINST = (
     Column("work_ratio", "DOUBLE", "Operations as a multiple of the baseline's; far from 1, the problem differs"),
     Column("bytes_ratio", "DOUBLE", "Bytes of DRAM as a multiple of the baseline's"),
 )
-# Up to here two kernels count as doing the same work: tiles are filled up by a few percent.
+# Largest ratio of operations at which two kernels do the same work: padding of tiles adds a few percent.
 _SAME_WORK = 1.25
 
 
 def answer(measured: NcuData, *, kernel: str | None = None, baseline: dict[str, Any] | None = None) -> Answer:
-    """Place the kernels of a store under the roofline, the longest first; with a baseline, beside it.
+    """Place the kernels of a store under the roofline, the longest first, and compare them with a baseline if given.
 
     Raises:
         UsageError: No kernel is called so.

@@ -99,7 +99,7 @@ def _estimate(rule: NcuRule, remarks: list[dict[str, Any]]) -> tuple[float | Non
 
 
 def _missing(rule: NcuRule, kernel: dict[str, Any], collected: set[str]) -> tuple[str, ...]:
-    """The metrics for want of which a rule could not be judged; a ratio of zero requests is not one of them.
+    """The metrics that a rule lacks on a launch; a ratio of zero requests does not count as missing.
 
     Where several metrics would do, the first stands for all.
     """
