@@ -115,7 +115,7 @@ def _counts(cells: dict[str, str]) -> dict[str, float]:
 
 
 def _finished(kernel: Kernel) -> Kernel:
-    """Make addresses relative to the first instruction. ncu prints absolute ones, ordered by source line if it has lines."""
+    """Make addresses relative to the first instruction. ncu prints absolute ones, by source line if it has lines."""
     if any(one.line for one in kernel.instructions):
         kernel.instructions.sort(key=lambda one: one.address)
     code = kernel.instructions
