@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -24,6 +25,14 @@ def package_folder() -> Path:
 def query(name: str) -> str:
     """The SQL of a file below it: ``query("facts/steps/totals")``."""
     return (queries_folder() / f"{name}.sql").read_text(encoding="utf-8")
+
+
+@cache
+def catalog(name: str) -> dict[str, Any]:
+    """A table that people edit, ``queries/catalog/NAME.toml``."""
+    import tomllib
+
+    return tomllib.loads((queries_folder() / "catalog" / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def demo_trace() -> Path:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from schemas import valid
 
-from nsys_insight.bench import machine, measure, outputs, sanitizer
+from nsys_insight.bench import checks, conditions, measure, sanitizer
 from nsys_insight.cli.main import main
-from nsys_insight.compare.benchmark_output import of_json, of_text
+from nsys_insight.compare.benchmark_formats import parse_json, parse_text
 
 
 @pytest.fixture
@@ -58,14 +58,16 @@ def readings(found):
 
 class TestWhatBenchmarksPrint:
     def test_result_and_param_lines_among_others(self):
-        found = of_text("hello\nRESULT decode 1,412.5 tok/s\nRESULT it 3\nRESULT decode 1e3 tok/s\nPARAM model a b\n")
+        found = parse_text(
+            "hello\nRESULT decode 1,412.5 tok/s\nRESULT it 3\nRESULT decode 1e3 tok/s\nPARAM model a b\n"
+        )
         assert readings(found) == {("decode", "tok/s"): (1412.5, 1000), ("it", ""): (3,)}
         assert found.parameters == {"model": "a b"}
-        assert of_text("RESULTS are good\nRESULT x\nRESULT x y z\n").readings == ()
+        assert parse_text("RESULTS are good\nRESULT x\nRESULT x y z\n").readings == ()
 
     def test_a_regular_expression_comes_before_all_else(self):
         text = "RESULT a 1 ms\nspeed: 12.5 GB/s in 3 ms\nspeed: 13.5 GB/s in 2 ms\n"
-        found = of_text(text, {"copy": (r"speed: ([\d.]+)", "GB/s"), "never": ("nothing", "")})
+        found = parse_text(text, {"copy": (r"speed: ([\d.]+)", "GB/s"), "never": ("nothing", "")})
         assert readings(found) == {("copy", "GB/s"): (12.5, 13.5)}
 
     @pytest.mark.parametrize(
@@ -109,12 +111,12 @@ class TestWhatBenchmarksPrint:
         ids=["hyperfine", "pytest", "pytest-mean", "google", "nvbench", "vllm-serve", "vllm-latency", "runs", "list"],
     )  # fmt: skip
     def test_the_json_of_the_usual_tools(self, found, expected):
-        assert readings(of_json(found)) == expected
-        assert readings(of_text("Some talk.\n" + json.dumps(found, indent=1))) == expected
+        assert readings(parse_json(found)) == expected
+        assert readings(parse_text("Some talk.\n" + json.dumps(found, indent=1))) == expected
 
     def test_the_workload_is_no_result(self):
         line = {"backend": "sglang", "max_concurrency": 8, "random_input_len": 128, "output_throughput": 5.0}
-        found = of_text(f"{json.dumps(line)}\n{json.dumps({**line, 'output_throughput': 6.0})}\n")
+        found = parse_text(f"{json.dumps(line)}\n{json.dumps({**line, 'output_throughput': 6.0})}\n")
         assert readings(found) == {("output_throughput", ""): (5, 6)}
         assert found.parameters == {"backend": "sglang", "max_concurrency": "8", "random_input_len": "128"}
 
@@ -122,7 +124,7 @@ class TestWhatBenchmarksPrint:
         "found", [{}, [], {"results": []}, {"benchmarks": [{"name": "x", "stats": {}}]}, "x", 7, None]
     )
     def test_anything_else_has_no_readings(self, found):
-        assert of_json(found).readings == ()
+        assert parse_json(found).readings == ()
 
 
 class TestOneCommand:
@@ -272,7 +274,7 @@ class TestGpus:
             nvmlDeviceGetCurrentClocksThrottleReasons=lambda _: 0x4,
         )  # fmt: skip
         monkeypatch.setitem(sys.modules, "pynvml", nvml)
-        monkeypatch.setattr(machine, "_EACH_S", 0.0)
+        monkeypatch.setattr(conditions, "_SAMPLE_INTERVAL_S", 0.0)
         result = run("bench", "--warmup", 0, "--", "8", "1.0")
         assert "1 other process uses GPU 0, and may disturb the measurement" in result.stderr
         assert "GPU 0 went from 40 °C to 61 °C" in result.stderr
@@ -297,18 +299,20 @@ class TestOutputs:
         paths = [tmp_path / name for name in ("one.txt", "other.txt")]
         for path, text in zip(paths, (one, other), strict=True):
             path.write_text(text)
-        assert outputs.compare(*paths, rtol=1e-5, atol=1e-8)[0] is same
+        assert checks.compare_outputs(*paths, rtol=1e-5, atol=1e-8)[0] is same
 
     def test_json_and_arrays(self, tmp_path):
         for name, found in (("a", {"x": [1, 2.0]}), ("b", {"x": [1, 2.0000001]}), ("c", {"y": [1, 2.0]})):
             (tmp_path / f"{name}.json").write_text(json.dumps(found))
         a, b, c = (tmp_path / f"{name}.json" for name in "abc")
-        assert outputs.compare(a, b, rtol=1e-5, atol=0)[0]
-        assert not outputs.compare(a, c, rtol=1e-5, atol=0)[0]
+        assert checks.compare_outputs(a, b, rtol=1e-5, atol=0)[0]
+        assert not checks.compare_outputs(a, c, rtol=1e-5, atol=0)[0]
         arrays = {"a": np.ones((2, 3)), "b": np.ones((2, 3)) + 1e-7, "c": np.ones((3, 2)), "d": np.full((2, 3), np.nan)}
         for name, array in arrays.items():
             np.save(tmp_path / f"{name}.npy", array)
-        said = [outputs.compare(tmp_path / "a.npy", tmp_path / f"{name}.npy", rtol=1e-5, atol=0) for name in "bcd"]
+        said = [
+            checks.compare_outputs(tmp_path / "a.npy", tmp_path / f"{name}.npy", rtol=1e-5, atol=0) for name in "bcd"
+        ]
         assert [same for same, _ in said] == [True, False, False]
         assert "has the shape (2, 3), and (3, 2)" in said[1][1]
         assert "6 of 6 values of a differ: the first at [0, 0] is 1.0, and nan" in said[2][1]

@@ -9,9 +9,9 @@ from statistics import fmean, median
 
 import pytest
 
-from nsys_insight.bench import ranks
+from nsys_insight.bench import statistics
 from nsys_insight.bench.result import Series
-from nsys_insight.bench.spread import moved, spread
+from nsys_insight.bench.statistics import drift_pct_of, spread
 from nsys_insight.bench.verdict import changed, decide, judge
 
 
@@ -22,7 +22,7 @@ class TestRanks:
     def test_the_interval_of_one_sample_is_what_the_signs_of_all_values_leave(self, count):
         draw = random.Random(count)  # noqa: S311
         values = [draw.gauss(3) for _ in range(count)]
-        found = ranks.of_one(values)
+        found = statistics.center(values)
         means = sorted((one + other) / 2 for at, one in enumerate(values) for other in values[at:])
         assert found.middle == pytest.approx(median(means))
 
@@ -39,7 +39,7 @@ class TestRanks:
     def test_the_interval_of_two_samples_is_what_all_ways_to_part_them_leave(self):
         draw = random.Random(1)  # noqa: S311
         old, new = ([draw.gauss(middle) for _ in range(6)] for middle in (0, 1))
-        found = ranks.of_two(old, new)
+        found = statistics.shift(old, new)
         wins = sorted(
             sum(one > other for one in chosen for other in set(range(12)) - set(chosen))
             for chosen in combinations(range(12), 6)
@@ -53,12 +53,12 @@ class TestRanks:
         assert found.middle == pytest.approx(median(one - other for one in new for other in old))
 
     def test_five_values_tell_nothing_and_many_do(self):
-        assert math.isinf(ranks.of_one([1, 2, 3, 4, 5]).reach)
-        assert ranks.of_one([1.0] * 6) == ranks.Interval(1, 1, 1)
+        assert math.isinf(statistics.center([1, 2, 3, 4, 5]).reach)
+        assert statistics.center([1.0] * 6) == statistics.Interval(1, 1, 1)
         # Where the normal distribution takes over, the interval goes on as it was.
         draw = random.Random(2)  # noqa: S311
         old, new = ([draw.gauss() for _ in range(51)] for _ in range(2))
-        assert ranks.of_two(old, new).reach == pytest.approx(ranks.of_two(old[:49], new[:49]).reach, rel=0.2)
+        assert statistics.shift(old, new).reach == pytest.approx(statistics.shift(old[:49], new[:49]).reach, rel=0.2)
 
 
 def planted(seed, kind, noise, effect, *, count=14, turns=True):
@@ -169,4 +169,4 @@ class TestSpread:
         assert spread([0.0, 0.0]).cv_pct is None
 
     def test_how_far_a_series_moved(self):
-        assert moved([100 + at for at in range(11)]) == pytest.approx(100 * 10 / fmean(range(100, 111)))
+        assert drift_pct_of([100 + at for at in range(11)]) == pytest.approx(100 * 10 / fmean(range(100, 111)))

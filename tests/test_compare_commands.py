@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from nsys_insight.cli.main import main
-from nsys_insight.compare import benchmark_files
+from nsys_insight.compare import benchmark_formats
 from nsys_insight.errors import UsageError
 
 EAGER, GRAPH = "decode_eager.sqlite", "decode_graph_node.sqlite"
@@ -133,20 +133,24 @@ class TestCheck:
 class TestBenchmarks:
     def test_hyperfine_and_pytest_benchmark_are_in_seconds(self, tmp_path):
         hyperfine = {"results": [{"command": "./app", "times": [1.0, 2.0], "mean": 1.5}]}
-        read = benchmark_files.read(hyperfine, tmp_path)
+        read = benchmark_formats.run_of_json(hyperfine, tmp_path)
         assert read.metrics["./app: time_ns"].values == (1e9, 2e9)
         pytest_benchmark = {"benchmarks": [{"name": "test_it", "stats": {"data": [0.5, 0.5, 0.25]}}]}
-        assert benchmark_files.read(pytest_benchmark, tmp_path).metrics["test_it: time_ns"].values == (5e8, 5e8, 2.5e8)
+        assert benchmark_formats.run_of_json(pytest_benchmark, tmp_path).metrics["test_it: time_ns"].values == (
+            5e8,
+            5e8,
+            2.5e8,
+        )
 
     def test_a_list_of_runs_has_its_own_metrics(self, tmp_path):
-        read = benchmark_files.read([{"tokens_per_s": 400, "note": "x"}, {"tokens_per_s": 402}], tmp_path)
+        read = benchmark_formats.run_of_json([{"tokens_per_s": 400, "note": "x"}, {"tokens_per_s": 402}], tmp_path)
         assert {name: samples.values for name, samples in read.metrics.items()} == {"tokens_per_s": (400, 402)}
-        assert benchmark_files.read([1, 2.5], tmp_path).metrics["value"].values == (1, 2.5)
+        assert benchmark_formats.run_of_json([1, 2.5], tmp_path).metrics["value"].values == (1, 2.5)
 
     @pytest.mark.parametrize("found", [{}, [], {"results": []}, ["a"], {"benchmarks": [{"name": "x", "stats": {}}]}, 7])
     def test_anything_else_is_refused(self, tmp_path, found):
         with pytest.raises(UsageError):
-            benchmark_files.read(found, tmp_path)
+            benchmark_formats.run_of_json(found, tmp_path)
 
     def test_two_files_get_the_same_decision_table(self, run, tmp_path):
         paths = [tmp_path / "before.json", tmp_path / "after.json"]

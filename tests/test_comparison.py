@@ -11,13 +11,11 @@ from opening import open_trace
 from synthetic import Trace
 
 from nsys_insight.compare import runs
-from nsys_insight.compare.answer import answer, notes, tables
-from nsys_insight.compare.comparison import MOVED, compare
-from nsys_insight.compare.extent import unlike
+from nsys_insight.compare.answer import answer, decision_sentence, needed_to_decide, notes, tables
+from nsys_insight.compare.comparison import MOVED, compare, different_work
 from nsys_insight.compare.kernel_identity import KernelOfRun as Kernel
 from nsys_insight.compare.noise import Samples
 from nsys_insight.compare.runs import Run
-from nsys_insight.compare.sentences import needs, sentence
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.packs.step_options import checked
 
@@ -71,7 +69,7 @@ def test_other_lengths_and_other_warm_ups_are_noise(plain, tmp_path, steps, warm
     found = compare([plain], [decode(tmp_path / "after.sqlite", seed=2, steps=steps, warm_up=warm_up)])
     assert moved(found) == {}
     assert found.decision == "indistinguishable"
-    assert "would have been detected" in needs(found)
+    assert "would have been detected" in needed_to_decide(found)
 
 
 def test_a_kernel_that_got_5_percent_slower_is_found_and_no_other(plain, tmp_path):
@@ -80,7 +78,7 @@ def test_a_kernel_that_got_5_percent_slower_is_found_and_no_other(plain, tmp_pat
     assert {name: row.verdict for name, row in slower.items()} == {"gemm_64x64(float *)": "regressed"}
     assert slower["gemm_64x64(float *)"].delta_pct == pytest.approx(5, abs=1)
     assert found.decision == "revert"
-    assert sentence(found).startswith("revert: wall")
+    assert decision_sentence(found).startswith("revert: wall")
     assert any("gemm_64x64" in note for note in notes(found))
 
 
@@ -292,7 +290,7 @@ def test_whole_traces_have_no_noise_to_tell_from(tmp_path):
     found = compare([run], [run])
     assert (run.unit, found.decision) == ("trace", "unknown")
     assert {row.verdict for row in found.rows} == {None}
-    assert "give several runs" in needs(found)
+    assert "give several runs" in needed_to_decide(found)
 
 
 def test_without_cuda_events_there_is_nothing_to_measure(tmp_path):
@@ -317,7 +315,7 @@ def test_a_step_of_other_kernels_altogether_is_not_compared(plain):
 
 
 def test_a_kernel_more_or_less_is_the_same_work(plain, tmp_path):
-    assert unlike([plain], [decode(tmp_path / "after.sqlite", seed=2, fused=True)]) is None
+    assert different_work([plain], [decode(tmp_path / "after.sqlite", seed=2, fused=True)]) is None
 
 
 def test_the_command_compares_totals_where_steps_are_other_work(tmp_path, capsys):

@@ -21,7 +21,7 @@ from nsys_insight.cli import main
 from nsys_insight.errors import ToolError, TraceError, UsageError
 from nsys_insight.facts import file, store
 from nsys_insight.fleet import pool
-from nsys_insight.fleet.fleet import Means, fleet
+from nsys_insight.fleet.fleet import Workers, fleet
 from nsys_insight.ingest import facts_folder, nsys
 
 MS = 1_000_000
@@ -52,7 +52,7 @@ def traces(tmp_path_factory):
 def facts(traces, tmp_path_factory):
     """Their facts, by one process; and what was said of each."""
     folder = tmp_path_factory.mktemp("facts")
-    return folder, fleet(traces, folder, Means())
+    return folder, fleet(traces, folder, Workers())
 
 
 def folders(facts):
@@ -141,31 +141,31 @@ def test_what_is_finished_is_kept_until_the_file_changes(traces, facts, tmp_path
     before = [
         (path, path.stat().st_mtime_ns) for path in sorted(folder.rglob("*.parquet")) if path.parent.name != "run"
     ]
-    assert states(fleet(paths, folder, Means())) == {"part-a": "kept", "part-b": "kept", "part-c": "failed"}
+    assert states(fleet(paths, folder, Workers())) == {"part-a": "kept", "part-b": "kept", "part-c": "failed"}
     assert before == [(path, path.stat().st_mtime_ns) for path, _ in before]
     paths[0].write_bytes(paths[0].read_bytes()[:20_000])
     # What was worked out of it would answer for the file as it was.
-    assert states(fleet(paths, folder, Means())) == {"part-a": "failed", "part-b": "kept", "part-c": "failed"}
+    assert states(fleet(paths, folder, Workers())) == {"part-a": "failed", "part-b": "kept", "part-c": "failed"}
     assert [path.name for path in folders(folder)] == ["part-b.facts"]
     assert not (folder / ".work").exists()
 
 
 def test_traces_none_of_which_can_be_read(traces, tmp_path, monkeypatch):
     with pytest.raises(TraceError, match=r"^part-c.sqlite cannot be read: .* is a text file"):
-        fleet(traces[2:], tmp_path / "facts", Means())
+        fleet(traces[2:], tmp_path / "facts", Workers())
     report = tmp_path / "part-d.nsys-rep"
     report.write_bytes(b"NVIDIA Tegra Profiler Report 20240101" + bytes(100))
     monkeypatch.setattr(nsys, "installed", list)
     said = r"^none of 2 traces can be read; part-c.* text file"
     with pytest.raises(TraceError, match=said):
-        fleet([traces[2], report], tmp_path / "facts", Means())
+        fleet([traces[2], report], tmp_path / "facts", Workers())
     failed = facts_folder.failed_of(tmp_path / "facts")
     assert failed["part-d.nsys-rep"] == f"nsys, which exports it, is not installed on {platform.node()}"
 
 
 def test_facts_do_not_go_among_the_traces(traces):
     with pytest.raises(UsageError, match="the traces themselves are in"):
-        fleet(traces, traces[0].parent, Means())
+        fleet(traces, traces[0].parent, Workers())
 
 
 def test_files_of_one_name_get_folders_of_their_own(traces, tmp_path, monkeypatch):
@@ -173,16 +173,16 @@ def test_files_of_one_name_get_folders_of_their_own(traces, tmp_path, monkeypatc
         (tmp_path / node).mkdir()
         shutil.copy(traces[2], tmp_path / node / "rank0.sqlite")
     made = []
-    monkeypatch.setattr(pool, "here", lambda tasks: made.extend(tasks) or iter(()))
+    monkeypatch.setattr(pool, "in_process", lambda tasks: made.extend(tasks) or iter(()))
     with pytest.raises(KeyError):
-        fleet([tmp_path / "node1/rank0.sqlite", tmp_path / "node2/rank0.sqlite"], tmp_path / "facts", Means())
+        fleet([tmp_path / "node1/rank0.sqlite", tmp_path / "node2/rank0.sqlite"], tmp_path / "facts", Workers())
     assert [task.folder.name for task in made] == ["node1-rank0.facts", "node2-rank0.facts"]
 
 
 def test_without_dask_it_is_said_how_to_install_it(traces, tmp_path, monkeypatch):
     monkeypatch.setattr(pool, "has_dask", lambda: False)
     with pytest.raises(ToolError, match="several workers need Dask") as caught:
-        fleet(traces, tmp_path / "facts", Means(workers=2))
+        fleet(traces, tmp_path / "facts", Workers(count=2))
     assert "pip install 'nsys-insight[fleet]'" in caught.value.hint
     assert "--workers 1" in caught.value.hint
 
@@ -209,7 +209,7 @@ def test_a_worker_that_is_killed_is_replaced(traces, tmp_path):
     paths, folder, killed = [everything().write(tmp_path / "all.sqlite"), *traces[1:]], tmp_path / "facts", []
     watch = threading.Thread(target=kill_the_first_worker, args=(folder, killed))
     watch.start()
-    found = fleet(paths, folder, Means(workers=2, memory_bytes=2 * 10**9))
+    found = fleet(paths, folder, Workers(count=2, memory_bytes=2 * 10**9))
     watch.join()
     assert killed
     assert states(found) == {"all": "written", "part-b": "written", "part-c": "failed"}
@@ -223,9 +223,9 @@ def test_a_worker_that_is_killed_is_replaced(traces, tmp_path):
 
 @pytest.mark.skipif(not pool.has_dask(), reason="Dask is not installed")
 def test_a_scheduler_that_does_not_answer(traces, tmp_path, monkeypatch):
-    monkeypatch.setattr(pool, "_ANSWERS_S", 0.5)
+    monkeypatch.setattr(pool, "_TIMEOUT_S", 0.5)
     with pytest.raises(ToolError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9"):
-        fleet(traces, tmp_path / "facts", Means(scheduler="tcp://127.0.0.1:9"))
+        fleet(traces, tmp_path / "facts", Workers(scheduler="tcp://127.0.0.1:9"))
 
 
 CLUSTER = """
@@ -243,13 +243,13 @@ def test_a_cluster_that_somebody_else_started_and_its_end(traces, tmp_path):
     folder, command = tmp_path / "facts", [sys.executable, "-c", CLUSTER]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
     with subprocess.Popen(command, **pipes) as cluster:
-        means = Means(scheduler=cluster.stdout.readline().strip())
-        assert states(fleet(traces[1:], folder, means)) == {"part-b": "written", "part-c": "failed"}
+        workers = Workers(scheduler=cluster.stdout.readline().strip())
+        assert states(fleet(traces[1:], folder, workers)) == {"part-b": "written", "part-c": "failed"}
         killed: list[int] = []
         watch = threading.Thread(target=kill_the_first_worker, args=(folder, killed))
         watch.start()
         with pytest.raises(ToolError, match=r"no longer answers; finished files are kept") as caught:
-            fleet(traces, folder, means)
+            fleet(traces, folder, workers)
         watch.join()
         assert killed == [cluster.pid]
         assert caught.value.hint == "when it is there again, the same command goes on with the rest"
@@ -259,7 +259,7 @@ def test_a_cluster_that_somebody_else_started_and_its_end(traces, tmp_path):
 @pytest.mark.skipif(not pool.has_dask(), reason="Dask is not installed")
 def test_keys_are_asked_for_where_a_scheduler_has_them(traces, tmp_path):
     with pytest.raises(ToolError, match=r"there are no keys to talk over TLS with tls://127.0.0.1:9") as caught:
-        fleet(traces, tmp_path / "facts", Means(scheduler="tls://127.0.0.1:9"))
+        fleet(traces, tmp_path / "facts", Workers(scheduler="tls://127.0.0.1:9"))
     assert "DASK_DISTRIBUTED__COMM__TLS__CA_FILE" in caught.value.hint
 
 

@@ -20,11 +20,10 @@ from nsys_insight.compare.budgets import Budget, checked
 from nsys_insight.compare.comparison import compare
 from nsys_insight.compare.runs import measure
 from nsys_insight.ingest.ncu import store
-from nsys_insight.kernel_code import resources, sass
+from nsys_insight.kernel_code import ptxas, sass
 from nsys_insight.kernel_code.reading import Limits
-from nsys_insight.ncu import diff, plan, report, roofline, to_json
-from nsys_insight.ncu import write as ncu_text
-from nsys_insight.ncu.measured import Measured
+from nsys_insight.ncu import diff, plan, report, report_formats, roofline
+from nsys_insight.ncu.data import NcuData
 from nsys_insight.packs.built_in import built_in
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.render import write
@@ -154,7 +153,7 @@ def test_what_reads_kernels_is_what_its_schema_says(churn):
         valid(found, "sass", "answer")
         assert not validator("sass").is_valid(found | {"rows": [found["rows"][0] | {"name": 1}]})
     lines = (shown / "sass" / "sass_a.sm_90a.ptxas.txt").read_text().splitlines()
-    valid(as_json(resources.answer(lines, "a text", resources.Assumed())), "ptxas", "answer")
+    valid(as_json(ptxas.answer(lines, "a text", ptxas.Assumed())), "ptxas", "answer")
     made = plan.make(churn)
     params = {"command": made.command("ncu", ("./churn",)), "set": made.sections}
     valid(as_json(replace(made.answer, params=params)), "ncu plan", "answer")
@@ -165,11 +164,11 @@ def test_what_ncu_measured_is_what_its_schema_says(churn):
     stored = store.cached([pages / "churn.ncu.raw.csv", pages / "churn.ncu.details.csv"], None)
     with nsys_insight.open(churn.path, ncu=stored, use_cache=False) as trace:
         rows, (wall,) = trace.answer("headroom").dicts(), trace.dicts("SELECT duration_ns FROM wall")
-    with Measured(stored) as measured:
+    with NcuData(stored) as measured:
         baseline = roofline.baseline_of(measured, None)
-        for of_trace in (report.Beside(), report.Beside(rows, wall["duration_ns"], baseline)):
+        for of_trace in (report.Context(), report.Context(rows, wall["duration_ns"], baseline)):
             stream = io.StringIO()
-            to_json.write(report.build(measured, "churn", of_trace), stream)
+            report_formats.write_json(report.build(measured, "churn", of_trace), stream)
             found = json.loads(stream.getvalue())
             valid(found, "ncu-report")
             kernel = found["kernels"][0]
@@ -178,4 +177,4 @@ def test_what_ncu_measured_is_what_its_schema_says(churn):
         assert any(kernel["trace"] for kernel in found["kernels"])
         for beside in (None, baseline):
             valid(as_json(roofline.answer(measured, baseline=beside)), "ncu-roofline", "answer")
-        valid(as_json(ncu_text.diff(diff.compare(measured, measured))), "ncu-diff", "answer")
+        valid(as_json(diff.answer(diff.compare(measured, measured))), "ncu-diff", "answer")

@@ -6,7 +6,7 @@ import pytest
 
 from nsys_insight.ingest.ncu import store
 from nsys_insight.ingest.ncu.pages import Launch
-from nsys_insight.ncu.measured import Measured
+from nsys_insight.ncu.data import NcuData
 
 CUTLASS_3 = (
     "void cutlass::device_kernel<at::cuda::detail::enable_3x_kernel_for_sm9x<cutlass::gemm::kernel::GemmUniversal<"
@@ -61,7 +61,7 @@ def told(tmp_path_factory):
         Launch("r", number, 1, "app", name, 1, 7, 0, "9.0", (1, 1, 1), (32, 1, 1), {})
         for number, (name, *_) in enumerate(NAMES)
     ]
-    with Measured(store.write(launches, tmp_path_factory.mktemp("ncu") / "names.ncu.duckdb")) as measured:
+    with NcuData(store.write(launches, tmp_path_factory.mktemp("ncu") / "names.ncu.duckdb")) as measured:
         return measured.rows("FROM ncu_kernels ORDER BY launch")
 
 

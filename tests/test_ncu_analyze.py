@@ -14,7 +14,7 @@ from nsys_insight.errors import Exit, UsageError
 from nsys_insight.ingest.ncu import store
 from nsys_insight.ingest.ncu.pages import Launch, Metric
 from nsys_insight.ncu import survey
-from nsys_insight.ncu.measured import Measured
+from nsys_insight.ncu.data import NcuData
 
 DATA = Path(__file__).parent / "data"
 FAKE = """#!{python}
@@ -111,7 +111,7 @@ def timed(tmp_path, *launches):
         ],
         tmp_path / "s.ncu.duckdb",
     )  # fmt: skip
-    return Measured(path)
+    return NcuData(path)
 
 
 def test_the_hottest_are_chosen_where_they_are_near_each_other_in_the_second_half(tmp_path):

@@ -12,8 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsys_insight.errors import TraceError
-from nsys_insight.ingest.ncu.cells import base_unit, decimal_mark, number
-from nsys_insight.ingest.ncu.pages import details_names, merge, parse, read, report_name
+from nsys_insight.ingest.ncu.pages import (
+    base_unit,
+    decimal_mark,
+    details_names,
+    merge,
+    number,
+    parse,
+    read,
+    report_name,
+)
 
 DATA = Path(__file__).parent / "data" / "ncu"
 ZOO = DATA / "zoo_a.ncu.raw.csv"

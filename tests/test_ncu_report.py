@@ -15,8 +15,8 @@ from nsys_insight.errors import ToolError, TraceError
 from nsys_insight.ingest.ncu import store, tool
 from nsys_insight.ingest.ncu.pages import Launch, Metric, read
 from nsys_insight.ncu import diff, report
-from nsys_insight.ncu.measured import Measured
-from nsys_insight.ncu.targets import targets_of
+from nsys_insight.ncu.data import NcuData
+from nsys_insight.ncu.rules import targets_of
 
 REPOSITORY = Path(__file__).parents[1]
 DATA = Path(__file__).parent / "data" / "ncu"
@@ -52,7 +52,7 @@ def run(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def targets(zoo):
-    with Measured(zoo) as measured:
+    with NcuData(zoo) as measured:
         rows = {row["launch"]: row for row in measured.rows("FROM ncu_kernels")}
         return {number: (rows[number], of) for number, of in targets_of(measured).items()}
 
@@ -88,7 +88,7 @@ class TestTargets:
 
     def test_what_was_not_measured_is_no_target(self, tmp_path):
         launch = replace(read(ZOO_FILES[0])[3], metrics={"gpu__time_duration.sum": Metric(1000.0, "ns")})
-        with Measured(store.write([launch], tmp_path / "less.ncu.duckdb")) as measured:
+        with NcuData(store.write([launch], tmp_path / "less.ncu.duckdb")) as measured:
             assert targets_of(measured) == {}
 
 
@@ -109,13 +109,13 @@ class TestKernels:
         ],
     )
     def test_the_class(self, zoo, launch, bound):
-        with Measured(zoo) as measured:
+        with NcuData(zoo) as measured:
             (row,) = measured.rows(f"FROM ncu_kernels WHERE launch = {launch}")
         assert (row["bound"], row["memory_level"]) == bound
 
     def test_the_columns_are_the_metrics_and_their_ratios(self, zoo):
         launches = read(ZOO_FILES[0])
-        with Measured(zoo) as measured:
+        with NcuData(zoo) as measured:
             rows = {row["launch"]: row for row in measured.rows("FROM ncu_kernels")}
         assert len(rows) == len(launches) == 16
         for number, launch in enumerate(launches):
@@ -143,7 +143,7 @@ class TestKernels:
 
     def test_stalls_are_shares_of_all_reasons(self, zoo):
         prefix, suffix = "smsp__average_warps_issue_stalled_", "_per_issue_active.ratio"
-        with Measured(zoo) as measured:
+        with NcuData(zoo) as measured:
             rows = measured.rows("FROM ncu_stalls")
         for number, launch in enumerate(read(ZOO_FILES[0])):
             cycles = {
@@ -181,19 +181,19 @@ class TestKernels:
         one = Launch(
             "r", 0, 1, "app", name, 1, 7, 0, "9.0", (1, 1, 1), (32, 1, 1), {"gpu__time_duration.sum": Metric(1, "ns")}
         )
-        with Measured(store.write([one], tmp_path / "a.ncu.duckdb")) as measured:
+        with NcuData(store.write([one], tmp_path / "a.ncu.duckdb")) as measured:
             (row,) = measured.rows("FROM ncu_kernels")
         assert row["implementation"] == implementation
         assert {key: row[key] for key in facts} == facts
 
     def test_the_user_knows_better(self, tmp_path):
-        with Measured(store.write(read(CHURN_FILES[0]), tmp_path / "a.ncu.duckdb", "cute")) as measured:
+        with NcuData(store.write(read(CHURN_FILES[0]), tmp_path / "a.ncu.duckdb", "cute")) as measured:
             assert {row["implementation"] for row in measured.rows("FROM ncu_kernels")} == {"cute"}
 
 
 class TestReport:
     def test_it_groups_launches_and_shares_sum_to_all(self, churn):
-        with Measured(churn) as measured:
+        with NcuData(churn) as measured:
             built = report.build(measured, "churn")
         assert [(one.row["short_name"], len(one.launches)) for one in built.kernels] == [
             ("rowsum", 1), ("add", 1), ("relu", 1), ("scale", 1),
@@ -201,7 +201,7 @@ class TestReport:
         assert sum(one.share_pct for one in built.kernels) == pytest.approx(100)
 
     def test_findings_are_sorted_and_priorities_by_time(self, zoo):
-        with Measured(zoo) as measured:
+        with NcuData(zoo) as measured:
             built = report.build(measured, "zoo")
         order = ["critical", "warning", "info"]
         for one in built.kernels:
@@ -212,7 +212,7 @@ class TestReport:
         assert transpose.saving_ns == pytest.approx(0.7921 * 119_616)
 
     def test_the_eight_diagnostics_have_figures(self, zoo):
-        with Measured(zoo) as measured:
+        with NcuData(zoo) as measured:
             built = report.build(measured, "zoo")
         (gemm,) = (one for one in built.kernels if one.row["launch"] == 0)
         assert gemm.diagnostics["roofline"].startswith("compute side, near the roof: SM 93.4 %")
@@ -368,7 +368,7 @@ def scaled(launches, factor, **metrics):
 def before_it(tmp_path_factory):
     """Give one launch, and what was measured of it."""
     before = read(CHURN_FILES[0])[2:3]
-    with Measured(store.write(before, tmp_path_factory.mktemp("before") / "a.ncu.duckdb")) as old:
+    with NcuData(store.write(before, tmp_path_factory.mktemp("before") / "a.ncu.duckdb")) as old:
         yield before, old
 
 
@@ -385,7 +385,7 @@ class TestDiff:
     )
     def test_verdicts(self, tmp_path, before_it, *, factor, metrics, verdict, decision):
         before, old = before_it
-        with Measured(store.write(scaled(before, factor, **metrics), tmp_path / "b.ncu.duckdb")) as new:
+        with NcuData(store.write(scaled(before, factor, **metrics), tmp_path / "b.ncu.duckdb")) as new:
             compared = diff.compare(old, new)
         assert [one.verdict for one in compared] == [verdict]
         assert diff.decision(compared) == decision
@@ -399,8 +399,8 @@ class TestDiff:
         )
         after = scaled(before, 0.9)
         with (
-            Measured(store.write(before, tmp_path / "a.ncu.duckdb")) as old,
-            Measured(store.write(after, tmp_path / "b.ncu.duckdb")) as new,
+            NcuData(store.write(before, tmp_path / "a.ncu.duckdb")) as old,
+            NcuData(store.write(after, tmp_path / "b.ncu.duckdb")) as new,
         ):
             assert [pair.verdict for pair in diff.compare(old, new)] == ["plateau"]
 
@@ -411,8 +411,8 @@ class TestDiff:
             Launch(**{**vars(before[0]), "metrics": {**before[0].metrics, sectors: Metric(524288 * 4.0, "sector")}})
         ]
         with (
-            Measured(store.write(before, tmp_path / "a.ncu.duckdb")) as old,
-            Measured(store.write(after, tmp_path / "b.ncu.duckdb")) as new,
+            NcuData(store.write(before, tmp_path / "a.ncu.duckdb")) as old,
+            NcuData(store.write(after, tmp_path / "b.ncu.duckdb")) as new,
         ):
             (pair,) = diff.compare(old, new)
             (back,) = diff.compare(new, old)
@@ -423,8 +423,8 @@ class TestDiff:
         before = read(ZOO_FILES[0])[12:13]
         few = {name: one for name, one in before[0].metrics.items() if "global_op_ld" not in name}
         with (
-            Measured(store.write(before, tmp_path / "a.ncu.duckdb")) as old,
-            Measured(store.write([Launch(**{**vars(before[0]), "metrics": few})], tmp_path / "b.ncu.duckdb")) as new,
+            NcuData(store.write(before, tmp_path / "a.ncu.duckdb")) as old,
+            NcuData(store.write([Launch(**{**vars(before[0]), "metrics": few})], tmp_path / "b.ncu.duckdb")) as new,
         ):
             (pair,) = diff.compare(old, new)
         assert pair.gone_findings == ()
@@ -537,4 +537,4 @@ class TestTool:
         path = tmp_path / "x.ncu.duckdb"
         path.write_bytes(b"12345678DUCK" + b"\0" * 100)
         with pytest.raises(TraceError, match="cannot be read"):
-            Measured(path)
+            NcuData(path)

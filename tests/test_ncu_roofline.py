@@ -14,7 +14,7 @@ from nsys_insight.errors import UsageError
 from nsys_insight.ingest.ncu import store
 from nsys_insight.ingest.ncu.pages import Launch, Metric
 from nsys_insight.ncu import roofline
-from nsys_insight.ncu.measured import Measured
+from nsys_insight.ncu.data import NcuData
 from nsys_insight.render import roofline as drawing
 
 # What ncu --set full counted of 14 operations of PyTorch on an H200, cut to the columns that are read here.
@@ -25,7 +25,7 @@ N = 8192
 @pytest.fixture(scope="module")
 def zoo(tmp_path_factory):
     path = store.write(store.read_all([DATA]), tmp_path_factory.mktemp("ncu") / "zoo.ncu.duckdb")
-    with Measured(path) as measured:
+    with NcuData(path) as measured:
         yield measured
 
 
@@ -154,7 +154,7 @@ def products(tmp_path_factory):
     folder, found = tmp_path_factory.mktemp("products"), {}
     for name in ("tune", "sweep", "library"):
         path = store.write(store.read_all([DATA.parent / f"{name}.raw.csv"]), folder / f"{name}.ncu.duckdb")
-        with Measured(path) as measured:
+        with NcuData(path) as measured:
             found[name] = roofline.answer(measured).dicts()
     return found
 
@@ -212,7 +212,7 @@ def cached(tmp_path_factory):
 
 
 def test_a_kernel_is_nearest_to_the_ceiling_of_which_it_uses_most(cached):
-    with Measured(cached) as measured:
+    with NcuData(cached) as measured:
         found = {row["name"]: row for row in roofline.answer(measured).dicts()}
     assert (found["at_l1"]["ceiling"], found["at_l2"]["ceiling"]) == ("L1", "L2")
     assert found["at_l1"]["ceiling_pct"] == found["at_l1"]["l1_bandwidth_pct"] == pytest.approx(90)
@@ -222,7 +222,7 @@ def test_a_kernel_is_nearest_to_the_ceiling_of_which_it_uses_most(cached):
 
 
 def test_the_picture_has_a_line_for_each_ceiling_and_a_point_where_the_cache_is_used(cached):
-    with Measured(cached) as measured:
+    with NcuData(cached) as measured:
         made = roofline.answer(measured)
     points = {point.name: point for point in drawing.points(made)}
     assert dict(point[:2] for point in points["at_l1"].caches).keys() == {"L1", "L2"}
@@ -244,7 +244,7 @@ def without(tmp_path, *words):
     path = tmp_path / "less.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, quoting=csv.QUOTE_ALL).writerows([[line[at] for at in kept] for line in lines])
-    with Measured(store.write(store.read_all([path]), tmp_path / "less.ncu.duckdb")) as measured:
+    with NcuData(store.write(store.read_all([path]), tmp_path / "less.ncu.duckdb")) as measured:
         made = roofline.answer(measured)
         return made.dicts(), made.notes
 
@@ -272,7 +272,7 @@ def test_of_a_count_and_its_parts_the_whole_is_taken(tmp_path):
     path = tmp_path / "parts.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, quoting=csv.QUOTE_ALL).writerows(lines)
-    with Measured(store.write(store.read_all([path]), tmp_path / "parts.ncu.duckdb")) as measured:
+    with NcuData(store.write(store.read_all([path]), tmp_path / "parts.ncu.duckdb")) as measured:
         assert of(roofline.answer(measured).dicts(), "64x8_64x16_1x4")["flop_count"] == 2 * 64**3
 
 

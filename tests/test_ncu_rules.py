@@ -11,7 +11,7 @@ import pytest
 
 from nsys_insight.ingest.ncu import store
 from nsys_insight.ingest.ncu.pages import Launch, read
-from nsys_insight.ncu.measured import Measured, metrics_of
+from nsys_insight.ncu.data import NcuData, metrics_of_columns
 from nsys_insight.ncu.rules import judge, ncu_rules
 from nsys_insight.packs.rules import SEVERITIES
 from nsys_insight.paths import query
@@ -38,11 +38,11 @@ def judged(tmp_path_factory):
     """The rules that fired, by case."""
     path = tmp_path_factory.mktemp("ncu") / "cases.ncu.duckdb"
     store.write([launch(number) for number in range(len(CASES))], path)
-    with Measured(path) as measured:
+    with NcuData(path) as measured:
         for number, case in enumerate(CASES):
             given = {"implementation": case["implementation"], **values(case)}
             cells = ", ".join(f"{column} = {literal(value)}" for column, value in given.items())
-            empty = ", ".join(f"{column} = NULL" for column in metrics_of() if column not in (*given, *KEPT))
+            empty = ", ".join(f"{column} = NULL" for column in metrics_of_columns() if column not in (*given, *KEPT))
             measured.connection.execute(f"UPDATE ncu_kernels SET {empty}, {cells} WHERE launch = {number}")
             if case["rule"] == "cutlass-epilogue":
                 measured.connection.execute(
@@ -88,7 +88,7 @@ def test_every_column_in_a_condition_is_evidence(name):
     rule = RULES[name]
     condition = rule.sql.partition("WHERE")[2]
     known = {"implementation", "family", "launch", "report", "process_id", "ncu_id", "kernel"}
-    used = (set(re.findall(r"\b[a-z]\w+\b", condition)) & set(metrics_of())) - known
+    used = (set(re.findall(r"\b[a-z]\w+\b", condition)) & set(metrics_of_columns())) - known
     assert used <= set(rule.evidence)
 
 
@@ -109,7 +109,7 @@ def test_what_could_not_be_judged_says_what_is_missing(tmp_path):
         if "global_op_ld" not in name
     }
     path = store.write([launch(0, "mine", few)], tmp_path / "few.ncu.duckdb")
-    with Measured(path) as measured:
+    with NcuData(path) as measured:
         _, unjudged = judge(measured)
     missing = {one.rule: one.metrics for one in unjudged}
     assert missing["uncoalesced-loads"][0] == "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
@@ -120,7 +120,7 @@ def test_no_requests_is_not_a_missing_metric(tmp_path):
     """A kernel that loads by TMA alone has no sectors per request; nothing is missing."""
     (gemm,) = (one for one in read(DATA / "zoo_a.ncu.raw.csv") if one.ncu_id == 0)
     path = store.write([gemm], tmp_path / "gemm.ncu.duckdb", "native")
-    with Measured(path) as measured:
+    with NcuData(path) as measured:
         _, unjudged = judge(measured)
         assert measured.rows("SELECT load_sectors_per_request_ratio AS ratio FROM ncu_kernels") == [{"ratio": None}]
     assert "uncoalesced-loads" not in {one.rule for one in unjudged}
@@ -128,7 +128,7 @@ def test_no_requests_is_not_a_missing_metric(tmp_path):
 
 def test_an_estimate_of_ncu_belongs_to_the_rule_about_the_same_thing(tmp_path):
     files = [DATA / "zoo_a.ncu.raw.csv", DATA / "zoo_a.ncu.details.csv"]
-    with Measured(store.write(store.read_all(files), tmp_path / "zoo.ncu.duckdb")) as measured:
+    with NcuData(store.write(store.read_all(files), tmp_path / "zoo.ncu.duckdb")) as measured:
         findings, _ = judge(measured)
     (transpose,) = (one for one in findings if one.launch == 12 and one.rule == "uncoalesced-loads")
     assert (transpose.saving_pct, transpose.estimate) == (79.21, "MemoryCacheAccessPattern")

@@ -9,8 +9,7 @@ import pytest
 
 from nsys_insight.cli.main import _run
 from nsys_insight.errors import Exit, UsageError
-from nsys_insight.kernel_code import architectures
-from nsys_insight.kernel_code.occupancy import Wanted, answer, capability, fitting
+from nsys_insight.kernel_code.occupancy import Wanted, answer, capability, fitting, peaks
 
 
 def of_nvidia():
@@ -111,9 +110,9 @@ def test_an_architecture_that_is_not_in_the_catalog_is_refused_with_those_that_a
 
 
 def test_the_catalog_can_be_listed():
-    found = architectures.answer("all").dicts()
+    found = peaks("all").dicts()
     assert {row["compute_capability"] for row in found} >= {"7.0", "8.6", "9.0", "10.0", "12.0"}
-    (half,) = [row for row in architectures.answer("9.0").dicts() if row["precision"] == "fp16"]
+    (half,) = [row for row in peaks("9.0").dicts() if row["precision"] == "fp16"]
     assert half["flop_per_cycle"] == 4096
 
 

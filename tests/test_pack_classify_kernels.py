@@ -13,7 +13,7 @@ from synthetic import Trace
 import nsys_insight
 from nsys_insight.ingest.ncu import store
 from nsys_insight.ingest.ncu.pages import Launch, Metric
-from nsys_insight.ncu.measured import Measured
+from nsys_insight.ncu.data import NcuData
 
 RULES = Path(__file__).parents[1] / "queries" / "catalog" / "kernel_bounds.toml"
 
@@ -322,7 +322,7 @@ class TestNcu:
         trace.thread().launch("k", grid=(4, 1, 1))
         answer = self.ask(trace.write(path), {"k": {SM: sm, MEMORY: memory}})
         assert answer["k"]["bound"] == bound
-        with Measured(path.with_suffix(".ncu.duckdb")) as measured:
+        with NcuData(path.with_suffix(".ncu.duckdb")) as measured:
             assert measured.rows("SELECT bound FROM ncu_kernels") == [{"bound": bound}]
 
     @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ from opening import open_trace
 
 from nsys_insight.cli.main import _run
 from nsys_insight.errors import Exit, TraceError, UsageError
-from nsys_insight.kernel_code.ptxas import usages
-from nsys_insight.kernel_code.resources import Assumed, answer
+from nsys_insight.kernel_code.ptxas import Assumed, answer, usages
 
 DATA = Path(__file__).parent / "data" / "sass"
 CHURN = Path(__file__).parents[1] / "sample_traces" / "churn.sqlite"

@@ -15,9 +15,9 @@ from sweeps import sweep
 
 import nsys_insight
 from nsys_insight import outputs
+from nsys_insight.compare.answer import decision_sentence
 from nsys_insight.compare.comparison import compare
 from nsys_insight.compare.runs import measure
-from nsys_insight.compare.sentences import sentence
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.page import compared as compared_page
 from nsys_insight.page import file
@@ -457,4 +457,4 @@ def compared(sample, tmp_path_factory):
     with open_trace(sample("decode_eager")) as before, open_trace(sample("decode_graph_node")) as after:
         outputs.save(target, compared_page.page(before, after, AUTO))
         runs = [[measure(trace)] for trace in (before, after)]
-    return target, sentence(compare(*runs))
+    return target, decision_sentence(compare(*runs))

@@ -13,13 +13,12 @@ import pytest
 
 from nsys_insight.cli.main import _run
 from nsys_insight.errors import Exit, ToolError, TraceError
-from nsys_insight.kernel_code import disassembly, sass, tools
-from nsys_insight.kernel_code import input as given
-from nsys_insight.kernel_code.columns import LOOPS
+from nsys_insight.kernel_code import disassembly, files, sass
 from nsys_insight.kernel_code.instructions import control, instruction
 from nsys_insight.kernel_code.loops import loops_of
 from nsys_insight.kernel_code.parts import parts_of
 from nsys_insight.kernel_code.reading import Limits, neighbors, sentences
+from nsys_insight.kernel_code.sass import LOOPS
 
 DATA = Path(__file__).parent / "data" / "sass"
 TEXTS = ["sass_a.sm_90a.cuobjdump.txt", "sass_a.sm_90a.nvdisasm.txt", "sass_a.sm_75.cuobjdump.txt"]
@@ -642,7 +641,7 @@ def test_ptx_and_reports_of_ncu_are_told_from_machine_code(tmp_path):
 
 
 def test_without_disassemblers_it_is_said_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setenv(tools.CUDA_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(files.CUDA_VARIABLE, str(tmp_path))
     file = tmp_path / "a.cubin"
     file.write_bytes(b"\x7fELF" + b"\0" * 60)
     with pytest.raises(ToolError) as error:
@@ -658,16 +657,16 @@ def fake_tool(folder, name, body):
 
 
 def test_a_cubin_is_read_by_the_users_own_disassembler(tmp_path, monkeypatch):
-    monkeypatch.setenv(tools.CUDA_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(files.CUDA_VARIABLE, str(tmp_path))
     fake_tool(tmp_path, "nvdisasm", f"cat '{DATA / TEXTS[1]}'")
     file = tmp_path / "a.cubin"
     file.write_bytes(b"\x7fELF" + b"\0" * 14 + (190).to_bytes(2, "little") + b"\0" * 44)
-    with given.opened(file) as kernels:
+    with files.open_kernels(file) as kernels:
         assert sum(1 for _ in kernels) == 8
 
 
 def test_a_disassembler_that_fails_says_why(tmp_path, monkeypatch):
-    monkeypatch.setenv(tools.CUDA_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(files.CUDA_VARIABLE, str(tmp_path))
     fake_tool(tmp_path, "cuobjdump", "echo 'cuobjdump fatal   : unsupported ELF' >&2; exit 1")
     file = tmp_path / "a.so"
     file.write_bytes(b"\x7fELF" + b"\0" * 60)

@@ -18,11 +18,11 @@ from sweeps import sweep
 import nsys_insight
 from nsys_insight.errors import QueryError, TraceError, UsageError
 from nsys_insight.packs.built_in import built_in
-from nsys_insight.scrub import proof
 from nsys_insight.scrub import scrub as scrubbing
-from nsys_insight.scrub.known import Known
+from nsys_insight.scrub import verify
 from nsys_insight.scrub.rewrite import Rewriter
 from nsys_insight.scrub.scrub import scrub
+from nsys_insight.scrub.sensitive import Sensitive
 
 REPOSITORY = Path(__file__).parents[1]
 SAMPLES = sorted((REPOSITORY / "sample_traces").glob("*.sqlite"))
@@ -232,7 +232,7 @@ def test_nothing_is_written_where_a_report_differs(planted, tmp_path, monkeypatc
 
     monkeypatch.setattr(scrubbing, "copy", copy)
     few = {name: built_in()[name] for name in ("top", "copies", "api")}
-    monkeypatch.setattr(proof, "built_in", lambda: few)
+    monkeypatch.setattr(verify, "built_in", lambda: few)
     with pytest.raises(QueryError, match=r"different numbers in .*copies"):
         scrub(planted, tmp_path / "shared.sqlite")
     assert list(tmp_path.iterdir()) == []
@@ -359,11 +359,11 @@ def test_what_cannot_be_done_is_said(planted, tmp_path):
     ],
 )  # fmt: skip
 def test_a_text_is_rewritten_where_it_is_private(text, becomes):
-    assert Rewriter(Known(users={"max"}, hosts={"node-a7"})).text(text) == (text if becomes is None else becomes)
+    assert Rewriter(Sensitive(users={"max"}, hosts={"node-a7"})).text(text) == (text if becomes is None else becomes)
 
 
 def test_a_text_of_any_length_takes_bounded_time():
-    rewriter = Rewriter(Known(users={"jdoe42"}, values={"project-xanadu-7"}))
+    rewriter = Rewriter(Sensitive(users={"jdoe42"}, values={"project-xanadu-7"}))
     for text in (
         "/a" * 10**6,
         "1.1." * 10**6,

@@ -12,7 +12,7 @@ import pytest
 from nsys_insight.cli.main import _run
 from nsys_insight.ingest.ncu import store
 from nsys_insight.ncu import report
-from nsys_insight.ncu.measured import Measured
+from nsys_insight.ncu.data import NcuData
 from nsys_insight.ncu.rules import judge, ncu_rules
 from nsys_insight.ncu.strategies import EFFORTS, catalog, step_pct, strategies_of
 
@@ -48,7 +48,7 @@ PAIRS = [
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory):
     path = store.write(store.read_all([DATA / "ncu" / "pairs.raw.csv"]), tmp_path_factory.mktemp("p") / "p.ncu.duckdb")
-    with Measured(path) as measured:
+    with NcuData(path) as measured:
         return strategies_of(measured, judge(measured)[0])
 
 
@@ -61,7 +61,7 @@ def test_the_same_of_other_kernels(pairs, launch, strategy, slow, fast):
 @pytest.fixture(scope="module")
 def tune(tmp_path_factory):
     path = store.write(store.read_all(FILES), tmp_path_factory.mktemp("tune") / "tune.ncu.duckdb")
-    with Measured(path) as measured:
+    with NcuData(path) as measured:
         yield measured
 
 
@@ -135,7 +135,7 @@ def test_without_the_counters_that_a_gain_is_made_of_there_is_no_strategy(tmp_pa
                               and "sass_thread_inst" not in name and "pipe_tensor" not in name})
         for one in launches
     ]  # fmt: skip
-    with Measured(store.write(few, tmp_path / "few.ncu.duckdb")) as measured:
+    with NcuData(store.write(few, tmp_path / "few.ncu.duckdb")) as measured:
         names = {row["launch"]: row["short_name"] for row in measured.rows("FROM ncu_kernels")}
         left = {
             names[launch]: {one.name for one in strategies}
@@ -186,7 +186,7 @@ def test_the_next_measurement_is_of_the_first_strategy(built):
 def test_a_kernel_of_which_little_was_collected_says_what_to_collect(tmp_path):
     (one,) = (launch for launch in store.read_all(FILES[:1]) if "gemm_2" in launch.kernel)
     few = replace(one, metrics={"gpu__time_duration.sum": one.metrics["gpu__time_duration.sum"]})
-    with Measured(store.write([few], tmp_path / "few.ncu.duckdb")) as measured:
+    with NcuData(store.write([few], tmp_path / "few.ncu.duckdb")) as measured:
         (kernel,) = report.build(measured, "few").kernels
     assert not kernel.strategies
     assert {kernel.diagnostics[name] for name in ("roofline", "occupancy", "warp stalls", "shared memory")} == {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.bench import ranks, verdict
+from nsys_insight.bench import verdict
 from nsys_insight.bench.checks import Check, passed
 from nsys_insight.bench.result import Bench, Series, Side, differing
-from nsys_insight.bench.spread import MOST_CV_PCT, spread
+from nsys_insight.bench.statistics import MOST_CV_PCT, Interval, center, spread
 from nsys_insight.compare.comparison import WORTHWHILE_PCT
 from nsys_insight.session.answer import Answer, Column, of_rows
 from nsys_insight.text.units import Scale, scale_for
@@ -109,8 +109,8 @@ def _sentence(word: str, found: Verdict, pair: tuple[Series, Series], checks: Se
 
 
 def _numbers(old: Series, new: Series, found: Verdict) -> str:
-    scale = scale_for(old.unit, [ranks.of_one(old.values).middle, ranks.of_one(new.values).middle])
-    one, other = (Scale("", 1, scale.decimals).text(ranks.of_one(side.values).middle) for side in (old, new))
+    scale = scale_for(old.unit, [center(old.values).middle, center(new.values).middle])
+    one, other = (Scale("", 1, scale.decimals).text(center(side.values).middle) for side in (old, new))
     unit = f" {new.unit}" if new.unit else ""
     change = "" if found.change_pct is None else f" ({found.change_pct:+.1f} %)"
     way = "unknown which direction is better" if new.better is None else f"{new.better} is better"
@@ -159,7 +159,7 @@ def _title(side: Side) -> str:
 
 
 def notes(bench: Bench, checks: Sequence[Check], *, brief: bool = False) -> Iterator[str]:
-    """Yield what must be known beside the numbers; `brief` leaves out the conditions and what the checks said."""
+    """Yield the notes below the numbers; `brief` leaves out the conditions and what the checks said."""
     if len(bench.sides) == 2:
         yield (
             "the two took turns, so anything that slows the machine slows both"
@@ -189,7 +189,7 @@ def notes(bench: Bench, checks: Sequence[Check], *, brief: bool = False) -> Iter
 
 
 def _row(one: Series) -> tuple[Any, ...]:
-    found, middle = spread(one.values), ranks.of_one(one.values)
+    found, middle = spread(one.values), center(one.values)
     return (
         one.label, one.better, middle.middle, *_known(middle), len(one.values), found.cv_pct, found.mean,
         min(one.values), max(one.values),
@@ -200,12 +200,12 @@ def _pair_row(old: Series | None, new: Series | None, found: Verdict) -> tuple[A
     assert old is not None and new is not None  # noqa: S101, PT018 - a verdict is of both
     low, high = _known(found.change)
     return (
-        new.label, new.better, ranks.of_one(old.values).middle, ranks.of_one(new.values).middle, found.change_pct,
+        new.label, new.better, center(old.values).middle, center(new.values).middle, found.change_pct,
         None if low is None else 100 * low, None if high is None else 100 * high, spread(old.values).cv_pct,
         spread(new.values).cv_pct, min(len(old.values), len(new.values)), found.word,
     )  # fmt: skip
 
 
-def _known(found: ranks.Interval | None) -> tuple[float | None, float | None]:
+def _known(found: Interval | None) -> tuple[float | None, float | None]:
     """The ends of an interval, where it has some."""
     return (None, None) if found is None or found.reach == float("inf") else (found.low, found.high)

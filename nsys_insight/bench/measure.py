@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from nsys_insight import progress
-from nsys_insight.bench import machine, programs, ranks
-from nsys_insight.bench.commit import commit
+from nsys_insight.bench import programs
+from nsys_insight.bench.conditions import Machine, git_commit, gpu_notes
 from nsys_insight.bench.result import Bench, Series, Side
+from nsys_insight.bench.statistics import LEAST_REPETITIONS, center
 from nsys_insight.bench.verdict import changed
-from nsys_insight.compare.benchmark_output import Printed, Reading, of_text
+from nsys_insight.compare.benchmark_formats import Printed, Reading, parse_text
 from nsys_insight.compare.direction import direction
 from nsys_insight.errors import InsightError, UsageError
 
@@ -21,11 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from nsys_insight.bench.machine import Machine, Watch
+    from nsys_insight.bench.conditions import Watch
     from nsys_insight.compare.direction import Better
 
 Command = str | list[str]
 WALL = "wall"
+_HINT = "print lines such as RESULT decode 412.5 tok/s, or JSON, or give --metric 'NAME[UNIT]=REGEX'"
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def measure(commands: Sequence[tuple[str, Command]], plan: Plan) -> Bench:
         InsightError: A command failed, or printed nothing that is known.
         UsageError: There is no such program.
     """
-    here, begin = machine.Machine.here(), time.monotonic()
+    here, begin = Machine.detect(), time.monotonic()
     with progress.at("warming up") as task:
         for _ in range(plan.warmup):
             for _, command in commands:
@@ -125,7 +127,7 @@ def measure(commands: Sequence[tuple[str, Command]], plan: Plan) -> Bench:
                 slowed |= watch.slowed
     after = here.states()
     notes = [here.note] if here.note else []
-    notes += machine.said(before, after)
+    notes += gpu_notes(before, after)
     if slowed:
         notes.append(f"the GPU was throttled while it ran: {', '.join(sorted(slowed))}")
     count = len(collected[0].clocks)
@@ -139,7 +141,7 @@ def measure(commands: Sequence[tuple[str, Command]], plan: Plan) -> Bench:
             for (label, command), found in zip(commands, collected, strict=True)
         ),
         turns=len(commands) > 1,
-        conditions={**here.conditions(), **commit()},
+        conditions={**here.conditions(), **git_commit()},
         before=before,
         after=after,
         notes=tuple(notes),
@@ -156,7 +158,7 @@ def read(paths: Sequence[Path], plan: Plan) -> Bench:
     collected = _Collected()
     for path in paths:
         try:
-            printed = of_text(path.read_text(encoding="utf-8", errors="replace"), plan.patterns)
+            printed = parse_text(path.read_text(encoding="utf-8", errors="replace"), plan.patterns)
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror}", "name what a benchmark printed") from None
         if not printed.readings:
@@ -169,9 +171,6 @@ def read(paths: Sequence[Path], plan: Plan) -> Bench:
             collected.add(printed, None)
     label = paths[0].name if len(paths) == 1 else f"{len(paths)} files"
     return Bench((_side(label, "", collected, plan),))
-
-
-_HINT = "print lines such as RESULT decode 412.5 tok/s, or JSON, or give --metric 'NAME[UNIT]=REGEX'"
 
 
 def _one(command: Command, plan: Plan, here: Machine) -> tuple[Printed, Watch]:
@@ -190,11 +189,11 @@ def _one(command: Command, plan: Plan, here: Machine) -> tuple[Printed, Watch]:
             raise InsightError(
                 f"{programs.shown(command)} did not write {plan.output}: {error.strerror}", "check --results"
             ) from None
-        printed = of_text(text, plan.patterns)
+        printed = parse_text(text, plan.patterns)
     else:
-        printed = of_text(ran.output, plan.patterns)
+        printed = parse_text(ran.output, plan.patterns)
         if not printed.readings:
-            printed = Printed(of_text(ran.errors, plan.patterns).readings, printed.parameters)
+            printed = Printed(parse_text(ran.errors, plan.patterns).readings, printed.parameters)
     missing = [name for name in plan.patterns if name not in {one.name for one in printed.readings}]
     if missing or (plan.output and not printed.readings):
         what = f"nothing that --metric {missing[0]} matches" if missing else "no measurements in a known format"
@@ -207,12 +206,12 @@ def _one(command: Command, plan: Plan, here: Machine) -> tuple[Printed, Watch]:
 def _is_narrow(collected: Sequence[_Collected], plan: Plan) -> bool:
     """Whether the interval of what decides is as narrow as wanted."""
     decides = [one.values.get(deciding(list(one.values), one.units, plan) or "", []) for one in collected]
-    if any(len(values) < ranks.LEAST for values in decides):
+    if any(len(values) < LEAST_REPETITIONS for values in decides):
         return False
     if len(decides) == 2:
         change = changed(decides[0], decides[1], turns=True)
         return change is not None and change.reach <= plan.precision
-    found = ranks.of_one(decides[0])
+    found = center(decides[0])
     return found.reach <= plan.precision * abs(found.middle)
 
 

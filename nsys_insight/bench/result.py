@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.compare.benchmark_files import BENCH
+from nsys_insight.compare.benchmark_formats import BENCH_SCHEMA
 from nsys_insight.compare.direction import Better  # noqa: TC001 - a type of a field
 from nsys_insight.errors import UsageError
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-SCHEMA = f"{BENCH}/1"
+SCHEMA = f"{BENCH_SCHEMA}/1"
 
 
 @dataclass(frozen=True)

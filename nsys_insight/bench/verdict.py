@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nsys_insight.bench import ranks
-from nsys_insight.bench.spread import MOST_CV_PCT, moved, spread
+from nsys_insight.bench.statistics import LEAST_REPETITIONS, MOST_CV_PCT, Interval, center, drift_pct_of, shift, spread
 from nsys_insight.compare.comparison import LEAST_PCT, WORTHWHILE_PCT
 
 if TYPE_CHECKING:
@@ -16,10 +15,8 @@ if TYPE_CHECKING:
     from nsys_insight.bench.result import Series
 
 CONFIDENCE = 0.95
-# However much the sides scatter, a change of so many times that is one, if no value of one side is among the other's.
-_PLAIN = 3.0
-# What a decision may be; "unchecked" is what would be accepted, had anybody looked whether the results are right.
-DECISIONS = ("accept", "unchecked", "small", "revert", "indistinguishable", "refused", "unknown")
+# A change of so many times the scatter is real, however much it is, if the sides do not overlap.
+_CLEAR_FACTOR = 3.0
 
 
 @dataclass(frozen=True)
@@ -36,7 +33,7 @@ class Verdict:
 
     name: str
     word: str
-    change: ranks.Interval | None
+    change: Interval | None
     reason: str = ""
 
     @property
@@ -56,19 +53,21 @@ def judge(before: Series, after: Series, *, turns: bool, confidence: float = CON
     """
     name = after.name
     change = changed(before.values, after.values, turns=turns, confidence=confidence)
-    plain = _is_plain(before.values, after.values, change)
+    clear = _is_clear(before.values, after.values, change)
     for side, series in (("before", before), ("after", after)):
         found = spread(series.values, series.clocks)
-        if found.is_wide and not plain:
+        if found.is_wide and not clear:
             looks = f" ({'; '.join(found.causes)})" if found.causes else ""
             reason = f"{name} scatters by {found.cv_pct:.1f} % {side}, more than {MOST_CV_PCT:g} %{looks}"
             return Verdict(name, "refused", change, reason)
         if found.drift_pct is not None and not turns:
             return Verdict(name, "refused", change, f"{name} drifts by {found.drift_pct:+.1f} % {side}")
     if change is None or not math.isfinite(change.reach):
-        return Verdict(name, "unknown", change, f"there are too few repetitions of {name}: {ranks.LEAST} at least")
+        return Verdict(
+            name, "unknown", change, f"there are too few repetitions of {name}: {LEAST_REPETITIONS} at least"
+        )
     # Measured apart, the machine may have gone on in between as it did within each series.
-    hidden = sum(abs(moved(series.values)) for series in (before, after))
+    hidden = sum(abs(drift_pct_of(series.values)) for series in (before, after))
     little = not turns and 100 * abs(change.middle) < max(LEAST_PCT, hidden)
     if not change.excludes_zero or little:
         return Verdict(name, "noise", change)
@@ -77,20 +76,20 @@ def judge(before: Series, after: Series, *, turns: bool, confidence: float = CON
     return Verdict(name, "better" if (change.middle > 0) == (after.better == "higher") else "worse", change)
 
 
-def _is_plain(before: Sequence[float], after: Sequence[float], change: ranks.Interval | None) -> bool:
+def _is_clear(before: Sequence[float], after: Sequence[float], change: Interval | None) -> bool:
     """Tell whether the sides lie so far apart that no scatter of theirs can have done it."""
-    if change is None or min(len(before), len(after)) < ranks.LEAST:
+    if change is None or min(len(before), len(after)) < LEAST_REPETITIONS:
         return False
     if not (max(before) < min(after) or max(after) < min(before)):
         return False
     widest = max(spread(side).cv_pct or 0 for side in (before, after))
     # As factors: 100 % up is as far as 50 % down.
-    return change.middle > -1 and abs(math.log1p(change.middle)) > math.log1p(_PLAIN * widest / 100)
+    return change.middle > -1 and abs(math.log1p(change.middle)) > math.log1p(_CLEAR_FACTOR * widest / 100)
 
 
 def changed(
     before: Sequence[float], after: Sequence[float], *, turns: bool, confidence: float = CONFIDENCE
-) -> ranks.Interval | None:
+) -> Interval | None:
     """The change as a share of before, of logarithms where all values are positive; None where it has no meaning."""
     if not before or not after:
         return None
@@ -98,19 +97,19 @@ def changed(
         old, new = [math.log(value) for value in before], [math.log(value) for value in after]
         found = _shift(old, new, turns=turns, confidence=confidence)
         if math.isinf(found.reach):
-            return ranks.Interval(math.expm1(found.middle), found.low, found.high)
-        return ranks.Interval(*map(math.expm1, (found.middle, found.low, found.high)))
-    middle = abs(ranks.of_one(before).middle)
+            return Interval(math.expm1(found.middle), found.low, found.high)
+        return Interval(*map(math.expm1, (found.middle, found.low, found.high)))
+    middle = abs(center(before).middle)
     if not middle:
         return None
     found = _shift(before, after, turns=turns, confidence=confidence)
-    return ranks.Interval(found.middle / middle, found.low / middle, found.high / middle)
+    return Interval(found.middle / middle, found.low / middle, found.high / middle)
 
 
-def _shift(before: Sequence[float], after: Sequence[float], *, turns: bool, confidence: float) -> ranks.Interval:
+def _shift(before: Sequence[float], after: Sequence[float], *, turns: bool, confidence: float) -> Interval:
     if turns:
-        return ranks.of_one([new - old for old, new in zip(before, after, strict=False)], confidence)
-    return ranks.of_two(before, after, confidence)
+        return center([new - old for old, new in zip(before, after, strict=False)], confidence)
+    return shift(before, after, confidence)
 
 
 def decide(verdict: Verdict, *, tests: bool | None) -> str:

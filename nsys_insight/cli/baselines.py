@@ -73,7 +73,7 @@ def _save_command() -> Callable[..., None]:
         user: bool,
         **given: Any,
     ) -> None:
-        from nsys_insight.bench.commit import commit
+        from nsys_insight.bench.conditions import git_commit
         from nsys_insight.cli.compare import measured
         from nsys_insight.compare import baselines
         from nsys_insight.compare.runs import to_json
@@ -102,7 +102,7 @@ def _save_command() -> Callable[..., None]:
             tuple(tag or ()),
             params,
             machine,
-            commit().get("commit", ""),
+            git_commit().get("commit", ""),
         )
         path = baselines.save(saved, str(name), about, in_users_folder=user)
         terminal.note(f"{size} of {saved.label} are the baseline {name}, in {path}")

@@ -146,7 +146,7 @@ def bench(  # noqa: PLR0913 - flags
     """
     from nsys_insight.bench import measure
     from nsys_insight.bench.answer import answer
-    from nsys_insight.bench.checks import look
+    from nsys_insight.bench.checks import run_checks
     from nsys_insight.bench.result import to_json
 
     checked_format(fmt)
@@ -155,7 +155,7 @@ def bench(  # noqa: PLR0913 - flags
     commands = _commands(command, before, after, read, baseline)
     saved = _saved(baseline) if baseline else None
     what: Command | None = commands[-1][1] if commands else None
-    checks = look(wanted(test, what if sanitize else None, compare_output, rtol, atol, plan))
+    checks = run_checks(wanted(test, what if sanitize else None, compare_output, rtol, atol, plan))
     found = measure.read(read, plan) if read else measure.measure(commands, plan)
     if saved:
         found = _beside(saved, found)

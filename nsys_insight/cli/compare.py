@@ -124,7 +124,7 @@ def check_command() -> Callable[..., None]:
         markdown: Path | None,
         **given: Any,
     ) -> None:
-        from nsys_insight.compare import baselines, check_files
+        from nsys_insight.compare import baselines, ci_reports
         from nsys_insight.compare.budgets import Budget, checked, from_toml
 
         budgets = [Budget.parsed(bound, text) for bound in ("max", "min") for text in given.pop(bound) or []]
@@ -146,9 +146,9 @@ def check_command() -> Callable[..., None]:
         said = _of_other_work(trace, flags, steps, baseline, baselines.params_of(param or [])) if baseline else []
         found = checked(run_now, budgets, saved, tolerance, said)
         if junit:
-            outputs.save(junit, check_files.junit(found.answer))
+            outputs.save(junit, ci_reports.junit(found.answer))
         if sarif:
-            outputs.save(sarif, check_files.sarif(found.answer, budget, baseline))
+            outputs.save(sarif, ci_reports.sarif(found.answer, budget, baseline))
         if markdown:
             _write(found.answer, [found.answer], "markdown", replace(flags, output=markdown))
         _write(found.answer, [found.answer], fmt, flags)
@@ -183,8 +183,8 @@ def check_command() -> Callable[..., None]:
 
 def measured(sides: Sequence[Sequence[Path | None]], flags: Flags, steps: StepOptions) -> list[list[Run]]:
     """Measure all runs per step; or, where one has no steps or the steps are other work, all of them as wholes."""
-    from nsys_insight.compare.benchmark_files import printed, read
-    from nsys_insight.compare.extent import unlike
+    from nsys_insight.compare.benchmark_formats import run_of_file, run_of_json
+    from nsys_insight.compare.comparison import different_work
     from nsys_insight.compare.runs import Run, from_json, is_run, measure, whole
 
     with ExitStack() as opened, progress.at("measuring the runs"):
@@ -194,16 +194,16 @@ def measured(sides: Sequence[Sequence[Path | None]], flags: Flags, steps: StepOp
             if path:
                 outputs.check(flags.output, [path])
             if path and path.suffix.lower() in _PRINTED:
-                return printed(path)
+                return run_of_file(path)
             if not path or path.suffix.lower() != ".json":
                 return opened.enter_context(open_traces([path] if path else [], flags, steps))
             content = _json(path)
-            return from_json(content, path) if is_run(content) else read(content, path)
+            return from_json(content, path) if is_run(content) else run_of_json(content, path)
 
         sources = [[source(path) for path in side] for side in sides]
         per_step = [[run if isinstance(run, Run) else measure(run, steps) for run in side] for side in sources]
         found = [[run for run in side if run and run.unit != "trace"] for side in per_step]
-        other = unlike(*found) if found == per_step and len(found) == 2 else None
+        other = different_work(*found) if found == per_step and len(found) == 2 else None
         if found == per_step and (not other or any(isinstance(run, Run) for side in sources for run in side)):
             return found
         if other:

@@ -168,16 +168,15 @@ def revert(folder: FolderOption = FOLDER, fmt: FormatOption = "table") -> None:
 def log(folder: FolderOption = FOLDER, fmt: FormatOption = "table") -> None:
     """Show all tries as a table and a plot; --format markdown writes the whole log."""
     from nsys_insight.experiment import log as logs
-    from nsys_insight.experiment.page import page, plot
 
     checked_format(fmt)
     found = logs.read(folder)
     if fmt == "markdown":
-        sys.stdout.write(page(found))
+        sys.stdout.write(logs.log_page(found))
         return
     _show(found, list(found.tries), fmt, found.setup.goal)
     if fmt == "table":
-        sys.stdout.write("".join(f"{line}\n" for line in ["", *plot(found)]))
+        sys.stdout.write("".join(f"{line}\n" for line in ["", *logs.plot_tries(found)]))
 
 
 def _settle(folder: Path, status: str, fmt: str) -> None:
@@ -223,12 +222,12 @@ def _seen(before: Try | None, trace: Path | None, ncu: list[Path] | None) -> dic
                 effects += worse
         if ncu:
             from nsys_insight.cli.ncu import store_of
-            from nsys_insight.ncu.measured import Measured
+            from nsys_insight.ncu.data import NcuData
 
             seen["ncu"] = "\n".join(map(str, ncu))
             if before and before.ncu:
                 stores = [store_of(files, None) for files in ([Path(name) for name in before.ncu.split("\n")], ncu)]
-                had, has = (opened.enter_context(Measured(store)) for store in stores)
+                had, has = (opened.enter_context(NcuData(store)) for store in stores)
                 seen["ncu_diff"], worse = evidence.of_ncu(had, has)
                 effects += worse
     return {**seen, "side_effects": tuple(effects)} if effects else seen

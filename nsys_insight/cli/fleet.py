@@ -80,8 +80,8 @@ def fleet(  # noqa: PLR0913 - flags
     """
     from nsys_insight.cli.trace_argument import resolve_all
     from nsys_insight.fleet import pool
-    from nsys_insight.fleet.fleet import Means
-    from nsys_insight.fleet.fleet import fleet as work_out
+    from nsys_insight.fleet.fleet import Workers
+    from nsys_insight.fleet.fleet import fleet as run_fleet
 
     checked_format(fmt)
     if output is None:
@@ -94,7 +94,9 @@ def fleet(  # noqa: PLR0913 - flags
         if workers > 1 and not pool.has_dask():
             workers = 1
             terminal.note(f"one trace after another: several workers need Dask: {install('fleet')}")
-    answer = work_out(paths, output, Means(workers or 1, scheduler, _memory(memory, workers, scheduler)), terminal.note)
+    answer = run_fleet(
+        paths, output, Workers(workers or 1, scheduler, _memory(memory, workers, scheduler)), terminal.note
+    )
     show(answer, fmt, Flags())
 
 

@@ -79,7 +79,7 @@ def of_sass() -> Schema:
 
 def of_ptxas() -> Schema:
     """What `ptxas` writes."""
-    from nsys_insight.kernel_code.resources import COLUMNS
+    from nsys_insight.kernel_code.ptxas import COLUMNS
 
     return json_schema.answer("ptxas", "Resources of kernels", COLUMNS, {})
 
@@ -97,9 +97,9 @@ def of_ncu_plan() -> Schema:
 
 def of_ncu_diff() -> Schema:
     """What `ncu diff` writes."""
-    from nsys_insight.ncu.write import DIFF
+    from nsys_insight.ncu.diff import COLUMNS
 
-    return json_schema.answer("ncu diff", "Two ncu measurements", [Column(*column) for column in DIFF], {})
+    return json_schema.answer("ncu diff", "Two ncu measurements", COLUMNS, {})
 
 
 def of_ncu_roofline() -> Schema:

@@ -119,16 +119,16 @@ def ptxas(  # noqa: PLR0913 - flags
     """
     from contextlib import ExitStack
 
-    from nsys_insight.kernel_code import resources
+    from nsys_insight.kernel_code import ptxas as compiler
     from nsys_insight.kernel_code.occupancy import shared_of
 
     fmt = checked_format(fmt or (format_for(output) if output else "table"))
     outputs.check(output, [file, *([trace] if trace else [])])
     with ExitStack() as opened:
-        made = resources.answer(
+        made = compiler.answer(
             opened.enter_context(_lines(file)),
             "the text on stdin" if str(file) == "-" else str(file),
-            resources.Assumed(block, shared_of(shared), arch),
+            compiler.Assumed(block, shared_of(shared), arch),
             trace=opened.enter_context(open_trace(meant_trace(trace))) if trace else None,
             kernel=kernel,
         )

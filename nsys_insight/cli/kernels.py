@@ -94,9 +94,9 @@ def peaks_command() -> Callable[..., None]:
             return
         if traces:
             raise UsageError("--arch works without a trace", "omit the trace, or --arch")
-        from nsys_insight.kernel_code import architectures
+        from nsys_insight.kernel_code.occupancy import peaks
 
-        show(architectures.answer(arch), flags.format, flags, default_limit=0)
+        show(peaks(arch), flags.format, flags, default_limit=0)
 
     own = flag("arch", str | None, "--arch", help="Without a trace: an architecture of the catalog (9.0), or all.")
     return with_flags(run, help_of(pack), own, *map(flag_of, pack.params.values()), argument=traces_argument())

@@ -163,8 +163,7 @@ class Tools:
     ) -> str:
         """Compare two traces per step: what moved, and whether to keep the change (the row of part decision)."""
         from nsys_insight.compare.answer import answer
-        from nsys_insight.compare.comparison import compare
-        from nsys_insight.compare.extent import unlike
+        from nsys_insight.compare.comparison import compare, different_work
         from nsys_insight.compare.runs import measure, whole
 
         with ExitStack() as stack:
@@ -172,7 +171,7 @@ class Tools:
             notes += more
             runs = [measure(each, AUTO) for each in (old, new)]
             measured = [run for run in runs if run and run.unit != "trace"]
-            other = unlike(measured[:1], measured[1:]) if len(measured) == len(runs) else ""
+            other = different_work(measured[:1], measured[1:]) if len(measured) == len(runs) else ""
             if other:
                 notes.append(f"the steps of the two do different work: {other}")
             if other or len(measured) < len(runs):

@@ -21,7 +21,7 @@ from nsys_insight.ingest.ncu import store
 from nsys_insight.render import FORMATS, format_for
 
 if TYPE_CHECKING:
-    from nsys_insight.ncu.measured import Measured
+    from nsys_insight.ncu.data import NcuData
 
 app = typer.Typer(
     help="Nsight Compute: which launch to profile, what ncu measured, and what to change.", invoke_without_command=True
@@ -109,8 +109,8 @@ def report(  # noqa: PLR0913 - flags
 ) -> None:
     """Say what bounds each kernel, why, and what to change first."""
     from nsys_insight.ncu import report as reports
-    from nsys_insight.ncu import to_json, write
-    from nsys_insight.ncu.measured import Measured
+    from nsys_insight.ncu import report_formats as formats
+    from nsys_insight.ncu.data import NcuData
 
     fmt = fmt or (format_for(output) if output else "table")
     if fmt not in _FORMATS:
@@ -118,13 +118,13 @@ def report(  # noqa: PLR0913 - flags
     inputs = [*files, *filter(None, (trace, against, code))]
     outputs.check(output, inputs)
     data = store_of(files, implementation)
-    with Measured(data) as measured:
+    with NcuData(data) as measured:
         baseline = _baseline(measured, against, against_kernel)
         if kernel is not None:
             _keep_only(measured, kernel)
         rows, wall_ns = ([], None) if trace is None else _headroom(trace, data, tokens)
         names = [row["report"] for row in measured.rows("SELECT DISTINCT report FROM ncu_launches ORDER BY report")]
-        beside = reports.Beside(rows, wall_ns, baseline, {} if code is None else code_of(code))
+        beside = reports.Context(rows, wall_ns, baseline, {} if code is None else code_of(code))
         built = reports.build(measured, ", ".join(names), beside)
         many = detailed or len(built.kernels)
         with ExitStack() as opened:
@@ -133,11 +133,11 @@ def report(  # noqa: PLR0913 - flags
                 made = opened.enter_context(outputs.whole(output, inputs))
                 stream = opened.enter_context(made.open("w", encoding="utf-8", newline=""))
             if fmt == "json":
-                to_json.write(built, stream)
+                formats.write_json(built, stream)
             elif fmt == "markdown":
-                write.markdown(built, stream, many)
+                formats.write_markdown(built, stream, many)
             else:
-                write.text(built, stream, None if output else terminal.width(), many)
+                formats.write_text(built, stream, None if output else terminal.width(), many)
         if fmt != "json" and many < len(built.kernels):
             terminal.note(f"{many} of {len(built.kernels)} kernels in full; --limit 0 describes all")
 
@@ -158,14 +158,13 @@ def diff(  # noqa: PLR0913 - flags
 ) -> None:
     """Compare two measurements: durations, the target metric, new and resolved findings, and the next step."""
     from nsys_insight.ncu import diff as diffs
-    from nsys_insight.ncu import write
-    from nsys_insight.ncu.measured import VIEW, Measured
+    from nsys_insight.ncu.data import VIEW, NcuData
 
     checked_format(fmt)
     outputs.check(log, [before, after])
     if log is not None and not change:
         raise UsageError("the log needs to know what was changed", f'add --change "what you did" to --log {log}')
-    with Measured(store_of([before], None)) as old, Measured(store_of([after], None)) as new:
+    with NcuData(store_of([before], None)) as old, NcuData(store_of([after], None)) as new:
         if metric is not None:
             described = old.rows(
                 f"SELECT column_name FROM duckdb_columns() WHERE table_name = '{VIEW}' AND data_type = 'DOUBLE'"
@@ -177,7 +176,7 @@ def diff(  # noqa: PLR0913 - flags
             if kernel is not None:
                 _keep_only(measured, kernel)
         compared = diffs.compare(old, new, metric)
-        show(write.diff(compared), fmt, Flags(limit=0))
+        show(diffs.answer(compared), fmt, Flags(limit=0))
         for fact in ("gpu", "compute_capability"):
             seen = [{row[fact] for row in one.rows(f"FROM {VIEW} WHERE {fact} IS NOT NULL")} for one in (old, new)]
             if all(seen) and seen[0] != seen[1]:
@@ -211,12 +210,12 @@ def roofline(  # noqa: PLR0913 - flags
     Peaks are at the clocks under ncu. Several files make one table, such as the profiles of a size sweep.
     """
     from nsys_insight.ncu import roofline as rooflines
-    from nsys_insight.ncu.measured import Measured
+    from nsys_insight.ncu.data import NcuData
 
     outputs.check(output, [*files, *([against] if against else [])])
     picture = drawing.picture_of(output)
     fmt = checked_format(fmt or (format_for(output) if output and not picture else "table"))
-    with Measured(store_of(files, None)) as measured:
+    with NcuData(store_of(files, None)) as measured:
         baseline = _baseline(measured, against, against_kernel)
         made = rooflines.answer(measured, kernel=kernel, baseline=baseline)
     if not (plot or picture):
@@ -225,13 +224,13 @@ def roofline(  # noqa: PLR0913 - flags
     drawing.show(made, output, limit)
 
 
-def _baseline(measured: Measured, against: Path | None, kernel: str | None) -> dict[str, Any] | None:
+def _baseline(measured: NcuData, against: Path | None, kernel: str | None) -> dict[str, Any] | None:
     """Return a baseline from another capture, or by its name from the same; None where none is asked for."""
     from nsys_insight.ncu import roofline as rooflines
-    from nsys_insight.ncu.measured import Measured
+    from nsys_insight.ncu.data import NcuData
 
     if against is not None:
-        with Measured(store_of([against], None)) as other:
+        with NcuData(store_of([against], None)) as other:
             return rooflines.baseline_of(other, kernel)
     return None if kernel is None else rooflines.baseline_of(measured, kernel)
 
@@ -248,7 +247,7 @@ def store_of(files: list[Path], implementation: str | None) -> Path:
     return store.cached(files, implementation)
 
 
-def _keep_only(measured: Measured, kernel: str) -> None:
+def _keep_only(measured: NcuData, kernel: str) -> None:
     """Forget the launches of other kernels."""
     from nsys_insight.sql.quoting import literal
 

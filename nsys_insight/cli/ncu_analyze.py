@@ -56,8 +56,8 @@ def analyze(  # noqa: PLR0913 - flags
     """
     from nsys_insight.ingest.ncu import tool
     from nsys_insight.ncu import report as reports
-    from nsys_insight.ncu import write
-    from nsys_insight.ncu.measured import Measured
+    from nsys_insight.ncu import report_formats as formats
+    from nsys_insight.ncu.data import NcuData
     from nsys_insight.ncu.plan import shell
 
     ncu = tool.newest_ncu()
@@ -74,13 +74,13 @@ def analyze(  # noqa: PLR0913 - flags
         raise ToolError(f"ncu wrote no {report}", "see its output above")
     with outputs.whole(files["raw"], [report], force=force) as made:
         made.write_text(tool.printed(ncu, report, "raw"), encoding="utf-8")
-    with Measured(store.cached([report], implementation)) as measured:
-        built = reports.build(measured, name, reports.Beside(code=_code(ncu, report)))
+    with NcuData(store.cached([report], implementation)) as measured:
+        built = reports.build(measured, name, reports.Context(code=_code(ncu, report)))
     with outputs.whole(files["analysis"], [report], force=force) as made, made.open("w", encoding="utf-8") as stream:
-        write.markdown(built, stream, len(built.kernels))
+        formats.write_markdown(built, stream, len(built.kernels))
     with outputs.whole(files["summary"], [report], force=force) as made, made.open("w", encoding="utf-8") as stream:
-        write.summary(built, stream, _SUMMARY_WIDTH)
-    write.summary(built, sys.stdout, terminal.width())
+        formats.write_summary(built, stream, _SUMMARY_WIDTH)
+    formats.write_summary(built, sys.stdout, terminal.width())
     terminal.note(f"written: {', '.join(map(str, files.values()))}")
 
 
@@ -98,7 +98,7 @@ def _surveyed(asked: _Asked, ncu: Path) -> list[str]:
     """Time every launch once, and return the options that profile the hottest kernels."""
     from nsys_insight.ingest.ncu import tool
     from nsys_insight.ncu import survey
-    from nsys_insight.ncu.measured import Measured
+    from nsys_insight.ncu.data import NcuData
 
     terminal.note(
         "collectives are profiled with --replay-mode application: the whole program runs again for each pass, and"
@@ -112,7 +112,7 @@ def _surveyed(asked: _Asked, ncu: Path) -> list[str]:
         options = survey.survey_options(str(timed.with_suffix("")), collectives=asked.collectives)
         tool.run([str(ncu), *options, *asked.program])
         data = store.write(store.read_all([timed]), Path(folder) / "survey.ncu.duckdb")
-        with Measured(data) as measured:
+        with NcuData(data) as measured:
             choice = survey.choose(measured, asked.kernels, asked.top)
     terminal.note(f"second run: {choice.count} launches of {', '.join(choice.names)}")
     return survey.profile_options(choice, asked.name, collectives=asked.collectives)

@@ -1,4 +1,4 @@
-"""A comparison as answers: tables for people, one for machines, and what must be known beside them."""
+"""A comparison as answers and sentences: tables for people, one for machines, the decision in a line, and notes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.compare import phases
-from nsys_insight.compare.sentences import needs, quantity, sentence
-from nsys_insight.compare.sides import PEAK_MEMORY
+from nsys_insight.compare.comparison import WORTHWHILE_PCT
+from nsys_insight.compare.noise import runs_needed
+from nsys_insight.compare.runs import PEAK_MEMORY
 from nsys_insight.session.answer import Answer, Column, of_rows
 from nsys_insight.text.kernel_names import fit, readable
-from nsys_insight.text.units import label_of
+from nsys_insight.text.units import UNKNOWN, label_of, scale_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,9 +69,9 @@ _SHOWN = {
     "family": {"name", *_ALWAYS, *_CALLS},
     "kernel": {"name", *_ALWAYS, *_CALLS, "before_registers", "after_registers", "match"},
 }
-# Named in a sentence: so many of what moved.
+# Most rows named in a note, and the width of a kernel's name in it.
 NAMED = 3
-WIDTH = 60  # cells of a kernel's name in it
+WIDTH = 60
 
 
 def answer(comparison: Comparison) -> Answer:
@@ -81,7 +82,7 @@ def answer(comparison: Comparison) -> Answer:
         COLUMNS,
         [*decided, *map(values, comparison.rows)],
         report="diff",
-        title=sentence(comparison),
+        title=decision_sentence(comparison),
         notes=tuple(notes(comparison)),
         trace={side: [run.label for run in runs] for side, runs in sides.items()} | {"unit": comparison.unit},
     )
@@ -94,7 +95,7 @@ def tables(comparison: Comparison, *, brief: bool = False) -> list[Answer]:
         comparison: What to show.
         brief: Leave out the details of families and kernels, and shorten names, for a page that is narrow.
     """
-    decided, per = sentence(comparison), comparison.unit
+    decided, per = decision_sentence(comparison), comparison.unit
     found = []
     for part, title in (
         ("run", decided),
@@ -130,12 +131,11 @@ def values(row: Row) -> tuple[Any, ...]:
 
 def notes(comparison: Comparison) -> Iterator[str]:
     """Yield what must be known beside the numbers."""
-    told = needs(comparison)
-    if told:
-        yield told
+    if needed := needed_to_decide(comparison):
+        yield needed
     yield from _about_phases(comparison)
     for title, rows, describe in (
-        ("wall time: ", _parts_of_the_wall(comparison), _change),
+        ("wall time: ", _wall_parts(comparison), _change),
         ("kernels that got slower: ", _slower_kernels(comparison), _named),
         ("side effects: ", _side_effects(comparison), _named),
     ):
@@ -167,8 +167,8 @@ def _phase(row: Row) -> str:
     return f"{phases.called(row.name or '', row.metric)} {before} → {after}"
 
 
-def _parts_of_the_wall(comparison: Comparison) -> list[Row]:
-    """Of what the wall is made, what moved, the most first."""
+def _wall_parts(comparison: Comparison) -> list[Row]:
+    """The parts of the wall time that moved, the largest change first."""
     rows = [row for row in comparison.moved("improved", "regressed") if row.part == "run"]
     parts = [row for row in rows if row.metric == "gpu_busy_ns" or row.metric.startswith("idle_")]
     return sorted(parts, key=lambda row: -abs(row.difference.delta or 0))
@@ -251,3 +251,59 @@ def _in_ns(column: Column, part: str) -> Column:
     if column.name in ("before", "after", "delta", "before_stddev", "after_stddev"):
         return replace(column, name=column.name + "_ns")
     return column
+
+
+def quantity(metric: str, *values: float | None) -> list[str]:
+    """Write values of a metric in one unit, each with it."""
+    scale = scale_for(metric, values)
+    return [f"{scale.text(value)} {scale.unit}".rstrip() if value is not None else UNKNOWN for value in values]
+
+
+def decision_sentence(comparison: Comparison) -> str:
+    """Say what was decided, in one line."""
+    said = {
+        "accept": "accept",
+        "revert": "revert",
+        "small": f"better, but by less than {WORTHWHILE_PCT:g} %",
+        "indistinguishable": "indistinguishable",
+        "unknown": "cannot be determined",
+    }[comparison.decision]
+    rows = comparison.headline
+    if len(rows) > 1:
+        decides = "regressed" if comparison.decision == "revert" else "improved"
+        rows = sorted(
+            [row for row in rows if row.verdict == decides] or rows, key=lambda row: -abs(row.delta_pct or 0)
+        )[:1]
+    if not rows:
+        return said
+    row = rows[0]
+    before, after = quantity(row.metric, row.before, row.after)
+    what = " ".join(filter(None, (row.name, label_of(row.metric))))
+    change = f" ({row.delta_pct:+.1f} %)" if row.delta_pct is not None else ""
+    per = "" if comparison.unit == "run" else f" per {comparison.unit}"
+    return f"{said}: {what} {before} → {after}{per}{change}"
+
+
+def needed_to_decide(comparison: Comparison) -> str | None:
+    """What it takes to decide an indistinguishable difference, and which difference would have been detected."""
+    if comparison.decision not in ("indistinguishable", "unknown") or not comparison.headline:
+        return None
+    unclear = [row.metric for row in comparison.headline if row.verdict == "changed" and row.better is None]
+    if comparison.decision == "unknown" and unclear:
+        return (
+            f"neither name nor unit says whether higher or lower {unclear[0]} is better: use"
+            f" --higher or --lower {unclear[0].partition(' [')[0]}"
+        )
+    row = comparison.headline[0]
+    found = row.difference
+    if comparison.decision == "unknown" or found.low is None or found.high is None or not row.before:
+        return (
+            "one measurement of each side cannot distinguish a difference from noise: give several runs of "
+            "each, --before a1 a2 a3 --after b1 b2 b3, or define a step (see nsys-insight steps)"
+        )
+    shown = row.pct(max(found.spread, (found.high - found.low) / 2)) or 0
+    if shown > 100:
+        return "there are too few steps, or they vary too much, for a decision"
+    runs = runs_needed(found)
+    took = f"; to detect this one takes at least {runs} runs of each" if runs else ""
+    return f"a difference of {shown:.1f} % or more would have been detected{took}"

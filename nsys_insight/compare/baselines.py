@@ -180,7 +180,7 @@ def params_of(texts: Iterable[str]) -> dict[str, str]:
 
 
 def unlike(baseline: About, machine_now: dict[str, str], params_now: dict[str, str]) -> list[str]:
-    """Say in which ways a run is of another machine or workload than a baseline."""
+    """Differences of machine and workload between a run and a baseline."""
     said = []
     old, new = baseline.machine.get("gpu"), machine_now.get("gpu")
     if old and new and old != new:

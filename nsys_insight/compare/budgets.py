@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.compare.comparison import compare
-from nsys_insight.compare.sides import HEADLINE, PEAK_MEMORY
+from nsys_insight.compare.runs import HEADLINE, PEAK_MEMORY
 from nsys_insight.errors import UsageError
 from nsys_insight.session.answer import Answer, Column, of_rows
 from nsys_insight.text.near import did_you_mean
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 OK, BROKEN, UNKNOWN = "ok", "broken", "unknown"
 # What people call these metrics.
 ALIASES = {"launches": "launch_calls", "syncs": "sync_points", "copies_h2d": "h2d_copies", "copies_d2h": "d2h_copies"}
-# What must not get worse than in a baseline; times by no more than the tolerance, all else not at all.
+# Metrics that must not be worse than in a baseline: times and memory by no more than the tolerance, others not at all.
 GATES = (
     HEADLINE, "launch_calls", "sync_points", "mallocs", "frees", "h2d_bytes", "d2h_bytes", PEAK_MEMORY,
 )  # fmt: skip
@@ -90,7 +90,7 @@ class Budget:
         if found is None:
             return _row(UNKNOWN, metric, self.bound, limit, None)
         found *= factor
-        # What is a limit on paper is not broken by the last digit of a mean.
+        # Rounding of a mean does not break a limit.
         is_kept = found <= limit * (1 + 1e-9) if self.bound == "max" else found >= limit * (1 - 1e-9)
         return _row(OK if is_kept else BROKEN, metric, self.bound, limit, found)
 
@@ -193,7 +193,7 @@ def _against(baseline: Run, run: Run, tolerance_pct: float) -> list[tuple[Any, .
         if limit is None or row.after is None:
             verdict = UNKNOWN
         else:
-            # Of single measurements nobody knows the noise: the tolerance has to do.
+            # The noise of single measurements is unknown: the tolerance decides.
             is_worse = row.verdict == "regressed" or row.verdict is None
             verdict = BROKEN if is_worse and row.after > limit else OK
         rows.append(_row(verdict, row.metric, "baseline", limit, row.after))

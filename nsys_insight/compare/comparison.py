@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import median
 from typing import TYPE_CHECKING
 
 from nsys_insight.compare import phases
 from nsys_insight.compare.direction import direction
-from nsys_insight.compare.extent import unlike
 from nsys_insight.compare.kernel_identity import match
 from nsys_insight.compare.noise import Difference, Samples, differences
-from nsys_insight.compare.sides import HEADLINE, PEAK_MEMORY, Side
+from nsys_insight.compare.runs import HEADLINE, PEAK_MEMORY, Side
 from nsys_insight.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,18 +21,23 @@ if TYPE_CHECKING:
     from nsys_insight.compare.kernel_identity import Match
     from nsys_insight.compare.runs import Run
 
-# A gain is worth a change if it is more than this.
+# Larger gains are worth a change.
 WORTHWHILE_PCT = 3.0
 # Times of single runs that differ by less are no difference: in two runs of one program on one machine (decode_eager,
 # 32 steps), kernels whose own spread was 1 % differed by up to 1.4 %.
 LEAST_PCT = 2.0
-# Of a step, a time that changed by less than this share of it is little, whatever it is of itself.
+# A time that changed by less than this share of the step is little.
 LITTLE_PCT = 1.0
-# Neither more nor less of it is better: a fused kernel takes longer than the kernels that it replaces did.
+# Neither higher nor lower is better: a fused kernel takes longer than each kernel that it replaces.
 NEUTRAL = {"kernel_avg_ns", "kernel_med_ns", "graph_launches"}
-# Of the wall: the tokens of a second.
+# Tokens per second, from the wall time.
 THROUGHPUT = "tokens_per_s"
 MOVED = ("improved", "regressed", "new", "gone", "changed")
+# Most kernels that a change leaves run as often in a step as before. If they run this much more often, a step of one
+# run is several of the other's, such as a layer and a token.
+MORE_OFTEN = 1.5
+# Without a kernel in both, one step may not have this many times the kernels of the other.
+MORE_KERNELS = 4.0
 
 
 @dataclass(frozen=True)
@@ -142,7 +147,7 @@ def compare(before: Sequence[Run], after: Sequence[Run]) -> Comparison:
             f"these cannot be compared, because their figures are per {' and per '.join(sorted(kinds))}",
             "give two traces, two saved runs of the same kind, or two benchmark files",
         )
-    if other := unlike(before, after):
+    if other := different_work(before, after):
         raise UsageError(
             f"the steps of these runs do different work: {other}",
             "define a step with --step-range NAME or --tokens N, for both sides",
@@ -157,7 +162,7 @@ def compare(before: Sequence[Run], after: Sequence[Run]) -> Comparison:
         if all(run.kernels is not None for run in (*before, *after)):
             matches = match(sides[0].kernels, sides[1].kernels, (before[0].sequence, after[0].sequence))
             rows += [*_families(*sides), *_kernels(*sides, matches)]
-    judged = _judged(rows, single=not by_run)
+    judged = _with_verdicts(rows, single=not by_run)
     if kinds <= {"token", "step"}:
         judged[1:1] = [_throughput(row) for row in judged[:1] if row.metric == HEADLINE and row.before and row.after]
     return Comparison(before, after, judged, by_run)
@@ -228,7 +233,7 @@ def _benchmarks(before: Sequence[Run], after: Sequence[Run], *, by_run: bool) ->
     return rows
 
 
-def _judged(rows: list[Row], *, single: bool) -> list[Row]:
+def _with_verdicts(rows: list[Row], *, single: bool) -> list[Row]:
     """Find the intervals, those of the headline and the phases apart from the others', and give verdicts; order what
     moved.
     """  # noqa: D205 - one sentence
@@ -241,7 +246,7 @@ def _judged(rows: list[Row], *, single: bool) -> list[Row]:
         for row, found in zip(asked, differences(pairs), strict=True):
             sure = replace(row, difference=found)
             verdict = row.verdict or _verdict(sure, single=single)
-            judged.append(replace(sure, verdict=_weighed(replace(sure, verdict=verdict), little)))
+            judged.append(replace(sure, verdict=_little_or_verdict(replace(sure, verdict=verdict), little)))
     parts = ("benchmark", "run", "phase", "family", "kernel")
     ordered = ("run", "benchmark", "phase")
     place = {(row.name, row.metric): at for at, row in enumerate(rows) if row.part in ordered}
@@ -263,8 +268,8 @@ def _comes_first(row: Row) -> bool:
     return row.part == "benchmark" or (row.part == "run" and row.metric == HEADLINE)
 
 
-def _weighed(row: Row, little_ns: float) -> str | None:
-    """Say what a verdict is in a step of which so much is little."""
+def _little_or_verdict(row: Row, little_ns: float) -> str | None:
+    """The verdict of a row; `little` if a time changed by less than `little_ns`."""
     judged = row.verdict in ("improved", "regressed") and row.metric.endswith("_ns") and row.metric != HEADLINE
     if judged and row.part != "benchmark" and abs(row.difference.delta or 0) < little_ns:
         return "little"
@@ -287,3 +292,39 @@ def _verdict(row: Row, *, single: bool) -> str | None:
     if row.better is None:
         return "changed"
     return "improved" if (delta > 0) == (row.better == "higher") else "regressed"
+
+
+def different_work(before: Sequence[Run], after: Sequence[Run]) -> str | None:
+    """Why the steps of two sides are different work; None if they are the same, or if the traces do not show it."""
+    for old in before:
+        for new in after:
+            if old.unit not in ("step", "token") or old.kernels is None or new.kernels is None:
+                continue
+            said = _different_work(old, new)
+            if said:
+                return said
+    return None
+
+
+def _different_work(old: Run, new: Run) -> str | None:
+    before, after = _calls_per_step(old), _calls_per_step(new)
+    common = [after[name] / before[name] for name in before.keys() & after.keys() if before[name] and after[name]]
+    if common:
+        ratio = median(common)
+        more, less = (new, old) if ratio > 1 else (old, new)
+        times = max(ratio, 1 / ratio)
+        if times < MORE_OFTEN:
+            return None
+        return f"the same kernels run {times:.3g} times as often in a step of {more.label} as in one of {less.label}"
+    counts = sum(before.values()), sum(after.values())
+    if not all(counts) or max(counts) < MORE_KERNELS * min(counts):
+        return None
+    return (
+        f"no kernel is in both, and a step of {old.label} has {counts[0]:.4g} kernels,"
+        f" one of {new.label} {counts[1]:.4g}"
+    )
+
+
+def _calls_per_step(run: Run) -> dict[str, float]:
+    """How often each kernel runs in a step."""
+    return {name: kernel.calls * run.tokens_per_step for name, kernel in (run.kernels or {}).items()}

@@ -16,7 +16,7 @@ _TIME = r"(?:[nmuµμ]?s|(?:m|milli|u|micro|n|nano)?s(?:ecs?|econds?)|micros|nan
 _SIZE = r"(?:[kmgt]i?b|b|(?:kilo|mega|giga)?bytes?|pages?)"
 _COST = r"(?:m?j|k?j|joules?|m?w|watts?|[k]?wh|usd|\$|°c|cycles?|clk|instructions?|insts?)"
 _SPENT = re.compile(rf"{_TIME}|{_SIZE}|{_COST}", re.IGNORECASE)
-# What one divides by to get a rate: time, and what a result costs.
+# Denominators of a rate: time, and what a result costs.
 _PER = re.compile(rf"{_TIME}|{_COST}", re.IGNORECASE)
 # Rates in one word: (T)FLOPS, Mops, QPS, fps, tps, GUPS, Hz, Gbps.
 _RATE = re.compile(
@@ -27,7 +27,7 @@ _SUFFIX = re.compile(
     r"(?:_|\b)((?:[nmuµμ]s)|s|secs?|seconds|msecs?|usecs?|nsecs?|millis|micros|nanos|[kmgt]i?b|bytes|joules|watts|[kmgt]bps)$",
     re.IGNORECASE,
 )
-# What of a quantity turns it round: saved time and free memory are good, and so is time that is hidden.
+# Words that mean "higher is better" of any quantity: saved time, free memory, hidden time.
 _GOOD_TO_HAVE = {"saved", "saving", "savings", "free", "available", "headroom", "overlap", "overlapped", "hidden"}
 _HIGHER = frozenset(
     """throughput bandwidth goodput tps qps rps fps ips iops flops kflops mflops gflops tflops pflops ops mops gops tops

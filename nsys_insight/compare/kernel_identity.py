@@ -49,7 +49,7 @@ class Match:
 
 
 def identity(name: str) -> str:
-    """Return what of a kernel's name survives another tile, type or number: its own name and its functor's.
+    """The part of a kernel's name that does not depend on tiles, types and numbers: its own name and its functor's.
 
     Numbers become #: `nvjet_sm90_tst_8x64_64x16` and `nvjet_sm90_tst_16x64_64x16` are both `nvjet_sm#_tst_#x#_#x#`.
     """
@@ -121,7 +121,7 @@ def _same_place(
     lone = (set(alone[0]), set(alone[1]))
     if not all(lone) or not all(sequences) or max(map(len, sequences)) > LONGEST:
         return []
-    # A name in one run alone is compared by its place only, so it must equal nothing.
+    # A name in one run only is compared by its position, so its key must not equal any other.
     keys = [[f"{side} {name}" if name in lone[side] else identity(name) for name in sequences[side]] for side in (0, 1)]
     places: dict[tuple[tuple[str, ...], tuple[str, ...]], None] = {}
     changes = SequenceMatcher(None, keys[0], keys[1], autojunk=False).get_opcodes()

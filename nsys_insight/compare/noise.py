@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# How often the blocks are weighed anew, and from where on: the same question gets the same answer.
+# Bootstrap resamples, and the fixed seed that makes the answer reproducible.
 RESAMPLES, SEED = 1000, 1
-# Of the 5 % in which noise may pass for a difference, half is the headline's, which is asked first.
+# Half of the 5 % of false alarms is for the headline, which is tested first.
 CONFIDENCE = 0.975
-# How many blocks there may be: more than 40 make the interval no better, and rows with as many share their weights.
+# Allowed numbers of blocks: more than 40 do not improve the interval, and rows with equal numbers share weights.
 BLOCKS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 40)
-# However related the steps are, there are so many blocks, of two steps at least: with two of them a change of ten
-# standard deviations passed for noise. It has a price. Of 200 comparisons of pure noise, five rows each that share most
+# Minimum number of blocks, of at least two steps, however correlated the steps are: with two blocks a change of ten
+# standard deviations counted as noise. It has a price. Of 200 comparisons of pure noise, five rows each that share most
 # of what they deviate by, so many in a hundred raise a false alarm, by the correlation of neighboring steps:
 #
 #            0.0  0.3  0.5  0.7  0.9
@@ -207,7 +207,7 @@ def _freedom(difference: Difference) -> float:
 
 
 def _tail(asked: Sequence[Difference]) -> float:
-    """With which probability one row may leave its interval on one side, for all to hold together with `CONFIDENCE`."""
+    """The one-sided error probability of a row at which all intervals hold together with `CONFIDENCE`."""
     if not asked:
         return (1 - CONFIDENCE) / 2
     draw = random.Random(SEED)  # noqa: S311 - no secret

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nsys_insight.compare.noise import Difference, Samples
-from nsys_insight.compare.sides import HEADLINE
+from nsys_insight.compare.runs import HEADLINE, pooled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from nsys_insight.compare.runs import Run
 
-# What the requests of a run are called among its phases, and what is measured of them.
+# The name of a run's requests among its phases, and their metrics.
 REQUESTS = "requests"
 LATENCIES = {"ttft_ns": "time to first token", "itl_ns": "inter-token latency"}
 PROMPT = "prompt_tokens"
-# Prompts whose mean lengths differ by more are other work, which nobody calls a gain or a loss (a choice).
+# Prompts whose mean lengths differ by more are different work (a choice).
 PROMPTS_ALIKE = 0.02
 
 
@@ -29,27 +29,19 @@ def pairs(before: Sequence[Run], after: Sequence[Run], *, by_run: bool) -> Itera
     for name in dict.fromkeys(name for side in sides for run in side for name in run.phases):
         if not all(name in run.phases for side in sides for run in side):
             continue
-        pooled = [_pooled([run.phases[name] for run in side], by_run=by_run) for side in sides]
-        prompts = [side[PROMPT].mean for side in pooled if PROMPT in side]
+        found = [_pooled([run.phases[name] for run in side], by_run=by_run) for side in sides]
+        prompts = [side[PROMPT].mean for side in found if PROMPT in side]
         if len(prompts) == 1 or (prompts and abs(prompts[1] - prompts[0]) > PROMPTS_ALIKE * max(prompts)):
             continue
-        for metric in pooled[0]:
-            if metric != PROMPT and metric in pooled[1]:
-                yield name, metric, Difference(pooled[0][metric], pooled[1][metric])
+        for metric in found[0]:
+            if metric != PROMPT and metric in found[1]:
+                yield name, metric, Difference(found[0][metric], found[1][metric])
 
 
 def _pooled(runs: Sequence[dict[str, Samples]], *, by_run: bool) -> dict[str, Samples]:
-    """The metrics that all runs of a side measured: of each run its mean, or the samples of all."""
-    found = {}
-    for metric in runs[0]:
-        parts = [run[metric] for run in runs if metric in run]
-        if len(parts) < len(runs):
-            continue
-        if by_run:
-            found[metric] = Samples(tuple(part.mean for part in parts), independent=True)
-        else:
-            found[metric] = Samples(tuple(value for part in parts for value in part.values), parts[0].each)
-    return found
+    """The metrics that all runs of a side measured."""
+    found = {metric: pooled([run.get(metric) for run in runs], by_run=by_run) for metric in runs[0]}
+    return {metric: samples for metric, samples in found.items() if samples}
 
 
 def left_out(before: Sequence[Run], after: Sequence[Run]) -> list[str]:

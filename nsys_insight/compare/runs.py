@@ -1,15 +1,14 @@
-"""A run as comparisons see it: its budget per step and its kernels, measured in a trace, or saved as a baseline."""
+"""A run as comparisons see it: budget per step, kernels and phases, from a trace or a saved file; runs of one side."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field, replace
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.compare.kernel_identity import KernelOfRun
 from nsys_insight.compare.noise import Samples
-from nsys_insight.compare.phase_samples import Phases
-from nsys_insight.compare.phase_samples import measured as measured_phases
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.paths import query
@@ -17,14 +16,19 @@ from nsys_insight.sql.parameters import bind
 from nsys_insight.text.kernel_names import fit, readable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from nsys_insight.compare.direction import Better
     from nsys_insight.session.session import Session
 
 SCHEMA = "nsys-insight-run/1"
-# Of more steps than this, the means of several in a row are kept: a saved run stays small.
+HEADLINE = "wall_ns"
+PEAK_MEMORY = "peak_memory_bytes"
+# Most samples of a metric. Of more steps, the means of several in a row are kept, so that a saved run stays small.
 MOST_SAMPLES = 256
+# By phase, or "requests", the samples of each metric.
+Phases = dict[str, dict[str, Samples]]
 
 
 @dataclass(frozen=True)
@@ -115,11 +119,11 @@ def _measure(trace: Session, steps: StepOptions, unit: str) -> Run | None:
     length = max(map(len, samples.values()), default=0)
     each = method.steady_count / length if length else 1
 
-    def settled(values: list[float | None]) -> Samples | None:
+    def samples_of(values: list[float | None]) -> Samples | None:
         known = [value for value in values if value is not None]
         return Samples(tuple(known), each) if len(known) == len(values) else None
 
-    metrics = {metric: settled(values) for metric, values in samples.items()}
+    metrics = {metric: samples_of(values) for metric, values in samples.items()}
     kernels: dict[str, KernelOfRun] | None = None
     times: dict[str, Samples] = {}
     sequence: tuple[str, ...] = ()
@@ -133,19 +137,19 @@ def _measure(trace: Session, steps: StepOptions, unit: str) -> Run | None:
         label=trace.path.name,
         unit=unit,
         count=method.steady_count,
-        method=_told_by(method),
+        method=_method_text(method),
         metrics=metrics,
         kernels=kernels,
         kernel_ns=times,
         sequence=sequence,
         peak_memory_bytes=memory.peak_memory_bytes,
         tokens_per_step=method.tokens_per_step,
-        phases=measured_phases(trace, MOST_SAMPLES) if unit != "trace" else {},
+        phases=_measure_phases(trace) if unit != "trace" else {},
     )
 
 
-def _told_by(found: Any) -> str:
-    """What tells the steps, with the kernel's name that it may end with shortened."""
+def _method_text(found: Any) -> str:
+    """How steps were found; a kernel's name at the end is shortened."""
     if found.method == "count":
         return "the whole"
     words = str(found.marked_by)
@@ -213,3 +217,75 @@ def _samples(value: dict[str, Any] | None) -> Samples | None:
 
 def _tuple(value: dict[str, Any]) -> dict[str, Any]:
     return {**value, "values": tuple(value["values"])}
+
+
+def _measure_phases(trace: Session) -> Phases:
+    """Measure what a step of each phase costs, as at most `MOST_SAMPLES` values of a metric."""
+    values: dict[str, dict[str, list[float]]] = {}
+    for row in trace.rows(query("internal/compare/phases")):
+        values.setdefault(row.name, {}).setdefault(row.metric, []).append(float(row.value))
+    return {name: {metric: _means(series) for metric, series in of.items()} for name, of in values.items()}
+
+
+def _means(values: Sequence[float]) -> Samples:
+    each = -(-len(values) // MOST_SAMPLES)
+    means = tuple(fmean(values[at : at + each]) for at in range(0, len(values), each))
+    return Samples(means, len(values) / len(means))
+
+
+@dataclass(frozen=True)
+class Side:
+    """The runs before or after a change, pooled: the samples of all steps, or the mean of each run."""
+
+    runs: Sequence[Run]
+    by_run: bool
+    kernels: dict[str, KernelOfRun] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, runs: Sequence[Run], *, by_run: bool) -> Side:
+        """Put runs together; a kernel's calls are the mean over them."""
+        found: dict[str, KernelOfRun] = {}
+        for run in runs:
+            for name, kernel in (run.kernels or {}).items():
+                known = found.get(name, replace(kernel, calls=0.0))
+                registers = max((known.registers, kernel.registers), key=lambda number: number or 0)
+                found[name] = KernelOfRun(kernel.family, known.calls + kernel.calls / len(runs), registers)
+        return cls(runs, by_run, found)
+
+    def metric(self, name: str) -> Samples | None:
+        """A metric; None where a run does not have it."""
+        return self._pooled([run.metrics.get(name) for run in self.runs])
+
+    def peak_memory(self) -> Samples | None:
+        """The peak memory of each run."""
+        peaks = [run.peak_memory_bytes for run in self.runs]
+        return Samples(tuple(float(peak or 0) for peak in peaks), independent=True) if None not in peaks else None
+
+    def time_of(self, names: Iterable[str]) -> Samples | None:
+        """The time that kernels take together, 0 in a run that does not have them."""
+        names = list(names)
+        return self._pooled([_summed(run, names) for run in self.runs])
+
+    def _pooled(self, parts: Sequence[Samples | None]) -> Samples | None:
+        return pooled(parts, by_run=self.by_run)
+
+
+def pooled(parts: Sequence[Samples | None], *, by_run: bool) -> Samples | None:
+    """The samples of several runs, or of each run its mean; None if a run has none."""
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts) or not all(part.values for part in known):
+        return None
+    if by_run:
+        return Samples(tuple(part.mean for part in known), independent=True)
+    return Samples(tuple(value for part in known for value in part.values), known[0].each)
+
+
+def _summed(run: Run, names: list[str]) -> Samples | None:
+    wall = run.metrics.get(HEADLINE)
+    if wall is None:
+        return None
+    total = replace(wall, values=(0.0,) * len(wall.values))
+    for name in names:
+        if name in run.kernel_ns:
+            total = total.plus(run.kernel_ns[name])
+    return total

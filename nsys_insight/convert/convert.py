@@ -1,4 +1,4 @@
-"""A trace converted: to a DuckDB file or a folder of Parquet files, which can be read back, or as a timeline."""
+"""Convert a trace to a DuckDB file or a folder of Parquet files, which can be read back, or to a timeline."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def write_database(trace: Session, output: Path) -> None:
     import duckdb
 
     with cache_folder.working(output.resolve()) as path:
-        built = path.with_name("trace.duckdb")  # a database is called as its file is, also in its views
+        built = path.with_name("trace.duckdb")  # the name of the file is the name of the catalog in its views
         with duckdb.connect(built, config={"memory_limit": Limits().settled[0]}) as connection:
             connection.execute("CREATE SCHEMA raw")
             for table, file in _raw_tables(trace, built.parent).items():
@@ -90,7 +90,7 @@ def write_database(trace: Session, output: Path) -> None:
 def _write_folder(trace: Session, output: Path) -> None:
     """Write each view of the model to a file, for any reader, and the raw tables to a folder below, to be read back."""
     output.parent.mkdir(parents=True, exist_ok=True)
-    # A folder with a part of the tables would pass as a trace, so it gets its name when all are there.
+    # A folder with some of the tables could be read as a trace, so it is renamed when it is complete.
     with cache_folder.working(output.resolve()) as path:
         built = path.with_name("trace")
         (built / "raw").mkdir(parents=True)

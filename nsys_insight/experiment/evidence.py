@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_insight.compare.answer import notes
+from nsys_insight.compare.answer import decision_sentence, notes, quantity
 from nsys_insight.compare.comparison import Comparison, compare
 from nsys_insight.compare.runs import measure, whole
-from nsys_insight.compare.sentences import quantity, sentence
 from nsys_insight.diagnose.diagnosis import diagnose
 from nsys_insight.errors import UsageError
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.text.kernel_names import fit, readable
 
 if TYPE_CHECKING:
-    from nsys_insight.ncu.measured import Measured
+    from nsys_insight.ncu.data import NcuData
     from nsys_insight.session.session import Session
 
 _MOST = 5  # findings, kernels
@@ -39,7 +38,7 @@ def of_traces(before: Session, after: Session) -> tuple[tuple[str, ...], tuple[s
         compared: Comparison = compare([run for run in runs[:1] if run], [run for run in runs[1:] if run])
     except UsageError:
         compared = compare([whole(before)], [whole(after)])
-    said = [sentence(compared)]
+    said = [decision_sentence(compared)]
     for row in compared.rows:
         if row.part == "run" and row.verdict in ("improved", "regressed") and row.metric != "wall_ns":
             old, new = quantity(row.metric, row.before, row.after)
@@ -49,7 +48,7 @@ def of_traces(before: Session, after: Session) -> tuple[tuple[str, ...], tuple[s
     return (*said[: 1 + _MOST], *(text for text in about if not text.startswith(SIDE_EFFECTS))), tuple(effects)
 
 
-def of_ncu(before: Measured, after: Measured) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def of_ncu(before: NcuData, after: NcuData) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What the comparison of two measurements of ncu says of each kernel, and the registers that grew."""
     from nsys_insight.ncu import diff
 

@@ -15,15 +15,21 @@ import re
 import tomllib
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nsys_insight import outputs
 from nsys_insight.bench.result import Bench, from_json, to_json
 from nsys_insight.errors import UsageError
+from nsys_insight.render.markdown import prose
+from nsys_insight.text.cells import printable, width_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _SETUP, _TRY, BENCH, PATCH, PAGE = "experiment.toml", "try.toml", "bench.json", "change.patch", "log.md"
-OPEN, KEPT, REVERTED = "open", "kept", "reverted"
+OPEN, KEPT = "open", "kept"
 MOST_PATCH = 1_000_000  # characters of a patch that are kept
+_BAR_WIDTH, _NAME_WIDTH = 40, 32  # columns
 
 
 @dataclass(frozen=True)
@@ -163,7 +169,7 @@ def read(folder: Path) -> Log:
         raise UsageError(
             f"tries of {folder} are missing", "restore them, or start a new experiment in another --folder"
         )
-    return Log(folder, _made(Setup, setup, folder / _SETUP), tries)
+    return Log(folder, _parsed(Setup, setup, folder / _SETUP), tries)
 
 
 def exists(folder: Path) -> bool:
@@ -210,11 +216,11 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def _try(path: Path) -> Try:
-    found: Try = _made(Try, _read(path) or {}, path)
+    found: Try = _parsed(Try, _read(path) or {}, path)
     return found
 
 
-def _made(kind: Any, found: dict[str, Any], path: Path) -> Any:
+def _parsed(kind: Any, found: dict[str, Any], path: Path) -> Any:
     known = {one.name for one in fields(kind)}
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
     try:
@@ -223,3 +229,88 @@ def _made(kind: Any, found: dict[str, Any], path: Path) -> Any:
         raise UsageError(
             f"{path} is damaged: {error}", "restore it, or start a new experiment in another --folder"
         ) from None
+
+
+def log_page(log: Log) -> str:
+    """The log as Markdown: a table, a plot, and each try in full."""
+    return "\n".join(_page_lines(log)) + "\n"
+
+
+def plot_tries(log: Log) -> list[str]:
+    """Draw a bar for each state that was measured, in the order of the tries; those of one metric and unit."""
+    metric = log.current.metric
+    shown = [one for one in log.tries if one.after is not None and one.metric == metric]
+    most = max((one.after or 0 for one in shown), default=0)
+    if most <= 0:
+        return []
+    names = [_fit(f"{one.number} {one.change}", _NAME_WIDTH) for one in shown]
+    width = max(map(width_of, names))
+    lines = [f"{metric}"]
+    for name, one in zip(names, shown, strict=True):
+        value = one.after or 0
+        bar = "█" * max(1, round(_BAR_WIDTH * value / most))
+        mark = {"kept": "", "reverted": " reverted", "open": " open"}[one.status]
+        lines.append(f"{name}{' ' * (width - width_of(name))} {bar} {value:,.4g}{mark}")
+    return lines
+
+
+def _page_lines(log: Log) -> Iterator[str]:
+    setup = log.setup
+    yield f"# {_text(setup.goal)}"
+    yield ""
+    yield f"- benchmark: `{_code(setup.command)}`"
+    yield f"- tests: {f'`{_code(setup.test)}`' if setup.test else 'none, so nothing can be accepted'}"
+    yield ""
+    yield "| # | change | status | decision | before | after | change % | tests |"
+    yield "|---:|---|---|---|---:|---:|---:|---|"
+    for one in log.tries:
+        cells = (
+            str(one.number), _text(one.change), one.status, one.decision, _number(one.before), _number(one.after),
+            "" if one.change_pct is None else f"{one.change_pct:+.1f}", one.tests,
+        )  # fmt: skip
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    drawn = plot_tries(log)
+    if drawn:
+        yield from ("", "```text", *drawn, "```")
+    for one in log.tries:
+        yield from _try_lines(one)
+
+
+def _try_lines(one: Try) -> Iterator[str]:
+    yield from ("", f"## {one.number}. {_text(one.change)}", "")
+    yield f"{one.when}, {one.status}. **{_text(one.sentence)}**"
+    yield ""
+    if one.because:
+        yield f"- hypothesis: {_text(one.because)}"
+    if one.number:
+        yield f"- command: `{_code(one.command)}`"
+    if one.low_pct is not None and one.high_pct is not None:
+        yield f"- interval of the change, 95 %: {one.low_pct:+.1f} % to {one.high_pct:+.1f} %"
+    for title, texts in (
+        ("evidence", one.evidence), ("check", one.checks), ("other metric", one.metrics),
+        ("side effect", one.side_effects), ("trace", one.trace_diff), ("ncu", one.ncu_diff),
+        ("next candidate", one.candidates), ("note", one.notes),
+    ):  # fmt: skip
+        for text in texts:
+            yield f"- {title}: {_text(text)}"
+    if one.conditions:
+        yield "- measured with: " + _text(", ".join(f"{name} {value}" for name, value in one.conditions.items()))
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:,.4g}"
+
+
+def _text(text: str) -> str:
+    return prose(printable(text))
+
+
+def _code(text: str) -> str:
+    return printable(text).replace("`", "'")
+
+
+def _fit(text: str, width: int) -> str:
+    text = printable(text)
+    while width_of(text) > width:
+        text = text[:-2] + "…"
+    return text

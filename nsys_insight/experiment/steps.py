@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_insight import outputs
-from nsys_insight.bench import ranks
 from nsys_insight.bench.answer import decided
 from nsys_insight.bench.answer import notes as bench_notes
-from nsys_insight.bench.checks import Check, Wanted, look, passed
-from nsys_insight.bench.commit import change, commit
+from nsys_insight.bench.checks import Check, Wanted, passed, run_checks
+from nsys_insight.bench.conditions import git_commit, git_diff
 from nsys_insight.bench.measure import Plan, measure
+from nsys_insight.bench.statistics import center
 from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.experiment import log
-from nsys_insight.experiment.page import page
 
 if TYPE_CHECKING:
     from nsys_insight.bench.answer import Decision
@@ -41,20 +40,20 @@ def start(folder: Path, setup: Setup, plan: Plan, seen: dict[str, object]) -> Lo
         raise UsageError(
             f"there is an experiment in {folder}", "nsys-insight experiment log, or start another with --folder NAME"
         )
-    checks = look(_wanted(setup, setup.command, plan))
+    checks = run_checks(_wanted(setup, setup.command, plan))
     if failed := [check for check in checks if not check.passed]:
         raise InsightError(f"before any change: {failed[0].said}", "fix it, then start")
     bench = measure([("before", setup.command)], plan)
     side = bench.side
     first = side.series[0]
-    found = ranks.of_one(first.values)
+    found = center(first.values)
     one = _try(
         0, "baseline", setup.command, log.KEPT, "baseline", checks, bench,
         sentence=f"{first.label} {found.middle:,.4g}", metric=first.label, after=found.middle,
         **seen,
     )  # fmt: skip
     log.write_setup(folder, setup)
-    log.write_try(folder, one, bench, change())
+    log.write_try(folder, one, bench, git_diff())
     return _written(folder)
 
 
@@ -78,12 +77,12 @@ def attempt(  # noqa: PLR0913 - what is known of a change
         raise UsageError("the change has no name", 'nsys-insight experiment try "one change"')
     before, number = found.current, len(found.tries)
     after = command or before.command
-    checks = look(_wanted(found.setup, after, plan))
+    checks = run_checks(_wanted(found.setup, after, plan))
     seen = {**seen, "because": because}
     if passed(checks) is False:
         failed = next(check for check in checks if not check.passed)
         one = _try(number, what, after, log.OPEN, "revert", checks, None, sentence=f"revert: {failed.said}", **seen)
-        log.write_try(found.folder, one, None, change())
+        log.write_try(found.folder, one, None, git_diff())
         return _written(found.folder)
     try:
         bench = _measured(found, before, after, plan)
@@ -92,10 +91,10 @@ def attempt(  # noqa: PLR0913 - what is known of a change
     except InsightError as error:
         checks = (*checks, Check("benchmark", passed=False, said=error.message))
         one = _try(number, what, after, log.OPEN, "revert", checks, None, sentence=f"revert: {error.message}", **seen)
-        log.write_try(found.folder, one, None, change())
+        log.write_try(found.folder, one, None, git_diff())
         return _written(found.folder)
     decision = decided(bench, checks)
-    log.write_try(found.folder, _judged(number, what, after, checks, bench, decision, seen), bench, change())
+    log.write_try(found.folder, _judged(number, what, after, checks, bench, decision, seen), bench, git_diff())
     return _written(found.folder)
 
 
@@ -151,7 +150,7 @@ def _judged(  # noqa: PLR0913, PLR0917 - what is known of a change
     return _try(
         number, what, command, log.OPEN, decision.word, checks, bench,
         sentence=decision.sentence, metric=series.label,
-        before=ranks.of_one(old.values).middle, after=ranks.of_one(series.values).middle,
+        before=center(old.values).middle, after=center(series.values).middle,
         change_pct=first.change_pct,
         low_pct=100 * first.change.low if first.change and known else None,
         high_pct=100 * first.change.high if first.change and known else None,
@@ -163,7 +162,7 @@ def _judged(  # noqa: PLR0913, PLR0917 - what is known of a change
 def _moved(name: str, before: Side, after: Side) -> str:
     old, new = before.metric(name), after.metric(name)
     assert old is not None and new is not None  # noqa: S101, PT018 - a verdict is of both
-    return f"{new.label} {ranks.of_one(old.values).middle:,.4g} → {ranks.of_one(new.values).middle:,.4g}"
+    return f"{new.label} {center(old.values).middle:,.4g} → {center(new.values).middle:,.4g}"
 
 
 def _try(  # noqa: PLR0913, PLR0917 - fields
@@ -171,7 +170,7 @@ def _try(  # noqa: PLR0913, PLR0917 - fields
     **facts: object,
 ) -> Try:  # fmt: skip
     tests = {True: "passed", False: "failed", None: "not looked"}[passed(checks)]
-    conditions = {**bench.conditions, **bench.side.parameters} if bench else commit()
+    conditions = {**bench.conditions, **bench.side.parameters} if bench else git_commit()
     return log.Try(
         number=number, change=" ".join(what.split()), command=command, status=status, decision=decision,
         when=f"{datetime.now().astimezone():%Y-%m-%d %H:%M}", tests=tests, checks=tuple(one.said for one in checks),
@@ -190,5 +189,5 @@ def _wanted(setup: Setup, command: str, plan: Plan) -> Wanted:
 
 def _written(folder: Path) -> Log:
     found = log.read(folder)
-    outputs.save(folder / log.PAGE, page(found))
+    outputs.save(folder / log.PAGE, log.log_page(found))
     return found

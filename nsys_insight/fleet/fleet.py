@@ -1,4 +1,4 @@
-"""A fleet: a folder of facts for each trace of many, which reports take as they take the traces."""
+"""A fleet: a folder of facts for each of many traces, which reports read like the traces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nsys_insight import outputs, progress
 from nsys_insight.errors import TraceError, UsageError, cannot_write
 from nsys_insight.facts.file import definitions
 from nsys_insight.fleet import pool
-from nsys_insight.fleet.work import WORK, Outcome, Task, forget, work_out_run
+from nsys_insight.fleet.task import WORK, Outcome, Task, remove_facts, write_run_facts
 from nsys_insight.ingest import cache_folder, facts_folder
 from nsys_insight.ingest.files import labels_of
 from nsys_insight.session.answer import Answer, Column, of_rows
@@ -35,37 +35,39 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Means:
-    """Who works: so many processes of this machine, or the workers of a Dask scheduler at an address.
+class Workers:
+    """Processes of this machine, or the workers of a Dask scheduler at an address.
 
-    `memory_bytes` is what a worker may take in all.
+    `memory_bytes` is the most memory of a worker.
     """
 
-    workers: int = 1
+    count: int = 1
     scheduler: str | None = None
     memory_bytes: int | None = None
 
     @property
     def for_queries(self) -> str | None:
-        """What a query may hold of a worker's memory, as DuckDB reads it; the rest is of Python and what it reads."""
+        """Memory limit of a query, as DuckDB reads it: half of the worker's, which Python and buffers need as well."""
         return f"{self.memory_bytes // 2}B" if self.memory_bytes else None
 
 
-def fleet(paths: Sequence[Path], output: Path, means: Means, note: Callable[[str], None] = lambda _: None) -> Answer:
-    """Work out the facts of traces, each in a folder of its own below `output`; say what became of each.
+def fleet(
+    paths: Sequence[Path], output: Path, workers: Workers, note: Callable[[str], None] = lambda _: None
+) -> Answer:
+    """Write the facts of traces, each in a folder of its own below `output`; the answer has a row for each.
 
-    What was finished before is kept, where neither the file nor what says what facts are has changed.
+    A folder is kept if neither the file nor the definitions of facts have changed.
 
     Raises:
         UsageError: The folder cannot be written to, or the traces are in it.
         TraceError: None of the traces can be read.
         ToolError: Dask is not installed, or does not answer.
     """
-    tasks = _tasks(paths, output, means)
+    tasks = _tasks(paths, output, workers)
     outcomes = {number: found for number, task in enumerate(tasks) if (found := _finished(task))}
     left = [number for number in range(len(tasks)) if number not in outcomes]
     with progress.at(_how_far(len(outcomes), tasks, 0)) as at:
-        for place, outcome in _worked_out([tasks[number] for number in left], means, note):
+        for place, outcome in _run([tasks[number] for number in left], workers, note):
             outcomes[left[place]] = outcome
             at.text = _how_far(len(outcomes), tasks, _failures(outcomes))
             at.percent = 100 * len(outcomes) / len(tasks)
@@ -73,7 +75,7 @@ def fleet(paths: Sequence[Path], output: Path, means: Means, note: Callable[[str
         tasks[number].file.name: found.why for number, found in sorted(outcomes.items()) if found.state == "failed"
     }
     facts_folder.remember_failed(output, failed)
-    work_out_run(output, tasks[0])
+    write_run_facts(output, tasks[0])
     shutil.rmtree(output / WORK, ignore_errors=True)
     if len(failed) == len(tasks):
         first, why = next(iter(failed.items()))
@@ -82,7 +84,7 @@ def fleet(paths: Sequence[Path], output: Path, means: Means, note: Callable[[str
     return _answer(tasks, outcomes, output)
 
 
-def _tasks(paths: Sequence[Path], output: Path, means: Means) -> list[Task]:
+def _tasks(paths: Sequence[Path], output: Path, workers: Workers) -> list[Task]:
     if any(path.resolve().parent == output.resolve() for path in paths):
         raise UsageError(f"the traces themselves are in {output}", "name another folder: -o facts")
     for path in paths:
@@ -93,8 +95,8 @@ def _tasks(paths: Sequence[Path], output: Path, means: Means) -> list[Task]:
         raise cannot_write(output, error) from None
     names = [label.replace("/", "-") for label in labels_of(paths)]
     again = Counter(names)
-    said, queries = definitions(), means.for_queries
-    threads = max(1, (os.cpu_count() or 1) // means.workers) if not means.scheduler else 1
+    said, queries = definitions(), workers.for_queries
+    threads = max(1, (os.cpu_count() or 1) // workers.count) if not workers.scheduler else 1
     return [
         Task(
             path.absolute(),
@@ -106,38 +108,38 @@ def _tasks(paths: Sequence[Path], output: Path, means: Means) -> list[Task]:
 
 
 def _identity(path: Path) -> str:
-    """What a file is known by; empty if it cannot be read, as will be said when it is tried."""
+    """Identity of a file; empty if it cannot be read, which its task reports."""
     with suppress(OSError):
         return cache_folder.key(path)
     return ""
 
 
 def _finished(task: Task) -> Outcome | None:
-    """Tell whether a file was worked out before, and neither it nor what facts are has changed."""
+    """The outcome of an earlier run, if neither the file nor the definitions of facts have changed."""
     about = facts_folder.about(task.folder)
     if about is None or not task.identity or (about.identity, about.definitions) != (task.identity, task.definitions):
         return None
     return Outcome("kept", facts_folder.size(task.folder))
 
 
-def _worked_out(tasks: Sequence[Task], means: Means, note: Callable[[str], None]) -> Iterator[tuple[int, Outcome]]:
+def _run(tasks: Sequence[Task], workers: Workers, note: Callable[[str], None]) -> Iterator[tuple[int, Outcome]]:
     if not tasks:
         return
-    if means.scheduler:
-        with pool.connected(means.scheduler, note) as client:
-            yield from _checked(pool.by_dask(client, tasks), tasks)
-    elif min(means.workers, len(tasks)) > 1:
-        with pool.local(min(means.workers, len(tasks)), means.memory_bytes or 0) as client:
-            yield from _checked(pool.by_dask(client, tasks), tasks)
+    if workers.scheduler:
+        with pool.connected(workers.scheduler, note) as client:
+            yield from _remove_stale(pool.on_cluster(client, tasks), tasks)
+    elif min(workers.count, len(tasks)) > 1:
+        with pool.local(min(workers.count, len(tasks)), workers.memory_bytes or 0) as client:
+            yield from _remove_stale(pool.on_cluster(client, tasks), tasks)
     else:
-        yield from pool.here(tasks)
+        yield from pool.in_process(tasks)
 
 
-def _checked(outcomes: Iterator[tuple[int, Outcome]], tasks: Sequence[Task]) -> Iterator[tuple[int, Outcome]]:
-    """Of a file that no worker came to an end with, what was worked out before holds no more."""
+def _remove_stale(outcomes: Iterator[tuple[int, Outcome]], tasks: Sequence[Task]) -> Iterator[tuple[int, Outcome]]:
+    """Remove the old folder of a file that no worker finished."""
     for number, outcome in outcomes:
         if outcome.state == "failed":
-            forget(tasks[number].folder)
+            remove_facts(tasks[number].folder)
         yield number, outcome
 
 

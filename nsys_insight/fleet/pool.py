@@ -1,4 +1,4 @@
-"""Who works the files of a fleet out: this process, one after the other, or the workers of a Dask cluster."""
+"""Where tasks run: in this process, one after the other, or on the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import ToolError
 from nsys_insight.extras import install
-from nsys_insight.fleet.work import Outcome, work_out
+from nsys_insight.fleet.task import Outcome, run_task
 from nsys_insight.ingest import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from nsys_insight.fleet.work import Task
+    from nsys_insight.fleet.task import Task
 
     Outcomes = Iterator[tuple[int, Outcome]]  # of which task, in the order in which they end
 
-_ANSWERS_S = 30
-_KEYS = (
+_TIMEOUT_S = 30
+_TLS_HINT = (
     "name the files that the scheduler has: export DASK_DISTRIBUTED__COMM__TLS__CA_FILE=ca.pem"
     " DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT=cert.pem DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY=key.pem"
 )
@@ -32,21 +32,21 @@ def has_dask() -> bool:
     return find_spec("distributed") is not None
 
 
-def here(tasks: Sequence[Task]) -> Outcomes:
-    """Work files out one after the other, in this process."""
+def in_process(tasks: Sequence[Task]) -> Outcomes:
+    """Run tasks one after the other in this process."""
     for number, task in enumerate(tasks):
-        yield number, work_out(task)
+        yield number, run_task(task)
 
 
-def by_dask(client: Any, tasks: Sequence[Task]) -> Outcomes:
-    """Work files out on the cluster of a client. What a worker was at when it died, another one does.
+def on_cluster(client: Any, tasks: Sequence[Task]) -> Outcomes:
+    """Run tasks on a cluster. If a worker dies, another one repeats its task.
 
-    Dask gives a task up when its worker has died `distributed.scheduler.allowed-failures` times and once more.
+    Dask gives up a task when its worker has died `distributed.scheduler.allowed-failures` times and once more.
 
     Raises:
         ToolError: The scheduler no longer answers.
     """
-    futures = client.map(work_out, tasks, pure=False)
+    futures = client.map(run_task, tasks, pure=False)
     numbers = {future.key: number for number, future in enumerate(futures)}
     for future in _dask().as_completed(futures):
         if future.status == "finished":
@@ -103,16 +103,16 @@ def connected(scheduler: str, note: Callable[[str], None]) -> Iterator[Any]:
         ToolError: Dask is not installed, or nobody answers there.
     """
     dask = _dask()
-    # What goes wrong is said in one sentence.
+    # Errors are reported as one sentence, below.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     try:
-        client = dask.Client(scheduler, timeout=_ANSWERS_S)
+        client = dask.Client(scheduler, timeout=_TIMEOUT_S)
     except (OSError, ValueError) as error:
         raise ToolError(
             f"no Dask scheduler answers at {scheduler}: {error}", "dask scheduler prints its address when it starts"
         ) from None
     except TypeError:  # which it raises where its configuration names no keys
-        raise ToolError(f"there are no keys to talk over TLS with {scheduler}", _KEYS) from None
+        raise ToolError(f"there are no keys to talk over TLS with {scheduler}", _TLS_HINT) from None
     with client:
         if not client.scheduler_info(n_workers=-1)["workers"]:
             note(f"the scheduler at {scheduler} has no workers yet: waiting for the first one")

@@ -11,7 +11,7 @@ _LONGEST = 20_000
 
 
 def demangled(name: str) -> str:
-    """Write a linker's name (`_Z4copyPKfPfi`) as C++ has it; anything else, and where nothing here can, as it is."""
+    """Demangle a linker's name (`_Z4copyPKfPfi`); return any other name, or without a C++ runtime, unchanged."""
     function = _function()
     if function is None or not name.startswith("_Z") or len(name) > _LONGEST:
         return name

@@ -39,7 +39,7 @@ def kernels(lines: Iterable[str]) -> Iterator[Kernel]:
 
 
 class _Reader:
-    """What is known while lines are read: the architecture, the function, the labels in it."""
+    """State while lines are read: the architecture, the function, the labels in it."""
 
     def __init__(self) -> None:
         self.architecture = ""
@@ -91,7 +91,7 @@ class _Reader:
         if found := _INSTRUCTION.match(line):
             self._instruction(int(found[1], 16), found[2])
         elif self.kernel.instructions and (word := _ENCODING.search(line)):
-            # The lower half stands beside the instruction, the upper one on the next line.
+            # The lower half is on the line of the instruction, the upper one on the next line.
             self.kernel.instructions[-1].control = control(int(word[1], 16))
 
     def _instruction(self, address: int, rest: str) -> None:

@@ -1,10 +1,13 @@
-"""Instructions of a kernel, as disassemblers print them, and what their control bits say."""
+"""Instructions of a kernel as disassemblers print them, their control bits, and their classes."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
+
+from nsys_insight.paths import catalog
 
 _TEXT = re.compile(r"(?:@(!?U?P(?:\d+|T))\s+)?([A-Z][A-Z0-9_]*)((?:\.[\w:]+)*)\s*(.*)", re.DOTALL)
 _LABEL = re.compile(r"`\(([^)]+)\)")
@@ -14,8 +17,10 @@ _REGISTER = re.compile(r"\bR\d+\b")
 _MEMORY = re.compile(r"\[(R\d+)(?:\.64|\.U32|\.X\d+)*(?:\+UR\d+)?(?:\+(-?0x[0-9a-f]+))?\]")
 # Bits that an access moves for one thread; without one of these words it is 32.
 _WIDTHS = {"U8": 8, "S8": 8, "U16": 16, "S16": 16, "64": 64, "128": 128, "256": 256}
-# What names a place in the code.
+# Instructions with a label or an address as operand.
 _JUMPS = {"BRA", "BRX", "BRXU", "JMP", "JMX", "JMXU", "CALL", "BSSY", "RET", "WARPSYNC"}
+# The class of mnemonics that the catalog does not have.
+UNKNOWN = "unknown"
 
 
 class Control(NamedTuple):
@@ -32,8 +37,8 @@ class Control(NamedTuple):
 class Instruction:
     """One instruction.
 
-    `opcode` has its modifiers (LDG.E.128), `mnemonic` has not (LDG). `labels` are the places that it may go to, as
-    printed, `targets` their addresses. `line` is the source's, `counts` what ncu counted.
+    `mnemonic` is without modifiers: LDG of LDG.E.128. `labels` are the jump targets as printed, `targets` their
+    addresses. `line` is the source's, `counts` what ncu counted.
     """
 
     address: int
@@ -47,11 +52,6 @@ class Instruction:
     control: Control | None = None
     line: tuple[str, int] | None = None
     counts: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def opcode(self) -> str:
-        """The mnemonic with its modifiers."""
-        return ".".join((self.mnemonic, *self.modifiers))
 
     @property
     def width(self) -> int:
@@ -78,12 +78,12 @@ class Instruction:
 
     @property
     def stored(self) -> list[str]:
-        """The registers that are named after the address of a store."""
+        """The registers whose values a store writes: those after the address."""
         return _REGISTER.findall(self.operands.rpartition("]")[2])
 
     @property
     def place(self) -> tuple[str, int] | None:
-        """The register and the offset of a memory access, where its address is of that form."""
+        """The base register and offset of a memory access; None for other forms of addresses."""
         found = _MEMORY.search(self.operands)
         return (found[1], int(found[2] or "0", 16)) if found else None
 
@@ -123,3 +123,29 @@ def control(high_word: int) -> Control:
     """Read the control bits from the upper 64 bits of an instruction."""
     mask = high_word >> 52 & 0x3F
     return Control(high_word >> 41 & 0xF, tuple(at for at in range(6) if mask >> at & 1))
+
+
+def class_of(one: Instruction) -> str:
+    """The class of an instruction (`queries/catalog/sass_classes.toml`); `UNKNOWN` if its mnemonic is not there."""
+    return "move" if one.is_move else _class_by_mnemonic().get(one.mnemonic, UNKNOWN)
+
+
+@cache
+def multiply_add_classes() -> frozenset[str]:
+    """The classes that count as computing where computing is compared with loading."""
+    return frozenset(one["class"] for one in _classes() if one.get("multiply_add"))
+
+
+@cache
+def class_descriptions() -> dict[str, str]:
+    """What each class does, in the order of the catalog."""
+    return {one["class"]: one["about"] for one in _classes()} | {UNKNOWN: "Mnemonics that are not in the catalog"}
+
+
+@cache
+def _class_by_mnemonic() -> dict[str, str]:
+    return {mnemonic: one["class"] for one in _classes() for mnemonic in one["mnemonics"]}
+
+
+def _classes() -> list[dict[str, Any]]:
+    return catalog("sass_classes")["classes"]  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""What fits on an SM of each architecture, by the numbers of a kernel and without a trace."""
+"""What an SM of each architecture holds, and what of a kernel fits on it, without a trace."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight.errors import UsageError
 from nsys_insight.ingest.database import connect
-from nsys_insight.model.catalog_tables import chips
+from nsys_insight.model.catalog_tables import LIMITS, chips
 from nsys_insight.model.views import create_macros
 from nsys_insight.paths import query
 from nsys_insight.session.answer import Answer, Column, of_rows
@@ -36,6 +36,17 @@ COLUMNS = (
     Column("best_block", "BIGINT", "Largest block of the highest occupancy, as cudaOccupancyMaxPotentialBlockSize"),
     Column("best_pct", "DOUBLE", "Occupancy with this block size"),
 )
+_PEAK_COLUMNS = (
+    Column("compute_capability", "VARCHAR", "Compute capability"),
+    Column("precision", "VARCHAR", "Precision of the operations: fp64, fp32: ordinary arithmetic; others: "
+        "tensor cores"),
+    Column("flop_per_cycle", "BIGINT", "Operations per SM and cycle, a multiply-add as two, dense"),
+    Column("warps_per_sm", "BIGINT", "Most resident warps of an SM"),
+    Column("blocks_per_sm", "BIGINT", "Most resident blocks of an SM"),
+    Column("registers_per_sm", "BIGINT", "32-bit registers of an SM"),
+    Column("shared_per_sm_bytes", "BIGINT", "Shared memory of an SM"),
+    Column("shared_per_block_bytes", "BIGINT", "Most shared memory of a block that opts in"),
+)  # fmt: skip
 
 
 class Wanted(NamedTuple):
@@ -122,3 +133,19 @@ def _notes(wanted: Wanted, rows: list[dict[str, Any]]) -> list[str]:
     if halved and len(rows) > len(none):
         said.append(f"a second buffer of the same size costs blocks on {', '.join(halved)}: see double_buffered_pct")
     return said
+
+
+def peaks(architecture: str) -> Answer:
+    """List what an SM of an architecture (or of `all`) holds, and its operations per cycle by precision.
+
+    Raises:
+        UsageError: It is not in the catalog.
+    """
+    meant = None if architecture == "all" else capability(architecture)
+    rows = [
+        (chip["compute_capability"], precision, rate, *(chip["limits"][name] for name in LIMITS))
+        for chip in chips()
+        if meant in (None, chip["compute_capability"])
+        for precision, rate in chip["flops_per_cycle"].items()
+    ]
+    return of_rows(_PEAK_COLUMNS, rows, report="peaks", title="What an SM holds, and computes in a cycle")

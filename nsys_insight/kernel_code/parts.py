@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from nsys_insight.kernel_code.classes import UNKNOWN, class_of, multiply_adds
+from nsys_insight.kernel_code.instructions import UNKNOWN, class_of, multiply_add_classes
 from nsys_insight.kernel_code.loops import loops_of
 from nsys_insight.kernel_code.source_page import EXECUTED, SAMPLES
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from nsys_insight.kernel_code.instructions import Instruction, Kernel
     from nsys_insight.kernel_code.loops import Loop
 
-# Asks whether what it waits for has come.
+# Modifiers of instructions that poll a barrier.
 _POLLS = {"TRYWAIT"}
 _LOADS = ("global_load", "async_copy")
 
@@ -65,7 +65,7 @@ class Part:
     @property
     def multiply_adds(self) -> int:
         """How many of them multiply and add, on tensor cores or elsewhere."""
-        return sum(self.counted[name] for name in multiply_adds())
+        return sum(self.counted[name] for name in multiply_add_classes())
 
     @property
     def loads(self) -> int:
@@ -96,7 +96,7 @@ class Part:
 
     @property
     def issue_cycles(self) -> int | None:
-        """The sum of the stall counts: the least cycles for which a warp holds its turn on a way through all of it."""
+        """The sum of the stall counts: the least cycles that a warp needs to issue all instructions once."""
         known = [one.control.stall for one in self.code if one.control and one.mnemonic != "NOP"]
         return sum(known) if known else None
 
@@ -104,7 +104,7 @@ class Part:
     def stall_codes(self) -> dict[str, Counter[int]]:
         """How many multiply-adds of each kind are followed by so many cycles without issue."""
         found: dict[str, Counter[int]] = {}
-        for one in self.of(*multiply_adds()):
+        for one in self.of(*multiply_add_classes()):
             if one.control:
                 found.setdefault(one.mnemonic, Counter())[one.control.stall] += 1
         return found
@@ -139,5 +139,5 @@ def hottest(parts: list[Part]) -> Part | None:
 
 
 def sampled(code: list[Instruction]) -> list[Instruction]:
-    """The instructions at which ncu met a warp that waited, most often first."""
+    """The instructions with stall samples, those with the most first."""
     return sorted((one for one in code if one.counts.get(SAMPLES)), key=lambda one: (-one.counts[SAMPLES], one.address))

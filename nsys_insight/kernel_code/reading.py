@@ -56,7 +56,7 @@ def staged(part: Part) -> list[Instruction]:
 
 
 def neighbors(part: Part) -> int:
-    """How many 32-bit loads are of addresses beside each other: from one register, 4 bytes apart, without a break.
+    """How many 32-bit loads are of addresses next to each other: from one register, 4 bytes apart, without a break.
 
     These are what one wider load could do, where the address is aligned.
     """
@@ -134,7 +134,7 @@ def _in_runs(offsets: set[int]) -> int:
 
 
 def _written(one: Instruction) -> set[str]:
-    """The registers that an instruction writes; of what is no load, two are taken to be."""
+    """The registers that an instruction writes; two are assumed unless it is a load."""
     first = one.destination
     if first is None:
         return set()

@@ -7,7 +7,7 @@ import re
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
-from nsys_insight.ingest.ncu.cells import number
+from nsys_insight.ingest.ncu.pages import number
 from nsys_insight.kernel_code.disassembly import STEP
 from nsys_insight.kernel_code.instructions import Kernel, instruction
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 EXECUTED, THREADS, SAMPLES, STALL = "executed", "threads", "samples", "stall_"
-# What ncu's versions call what is read here, the newest first.
+# Names of the columns that are read, by version of ncu, the newest first.
 _COLUMNS = {
     EXECUTED: ("Instructions Executed", "# Inst Executed", "inst_executed"),
     THREADS: ("Predicated-On Thread Instructions Executed", "thread_inst_executed_true"),
@@ -26,7 +26,7 @@ _COLUMNS = {
         "# Samples",
     ),
 }
-# What a kernel's name follows, and with lines of the source its file; the column of these lines' numbers.
+# The cells before a kernel's name and a source file's name, and the column of line numbers.
 _NAMES, _FILE, _LINE = ("Kernel Name", "Function Name"), "File Path", "Line No"
 _MOST = 1e15  # more than a GPU executes in a day: damaged
 _NOT_ISSUED = re.compile(r"not.?issued", re.IGNORECASE)
@@ -52,7 +52,7 @@ def kernels(lines: Iterable[str]) -> Iterator[Kernel]:
 
 
 class _Reader:
-    """What is known while rows are read: the kernel, the columns, and with lines of the source which one it is."""
+    """State while rows are read: the kernel, the columns, and the current line of the source."""
 
     def __init__(self) -> None:
         self.kernel: Kernel | None = None
@@ -115,7 +115,7 @@ def _counts(cells: dict[str, str]) -> dict[str, float]:
 
 
 def _finished(kernel: Kernel) -> Kernel:
-    """Count addresses from the first instruction: ncu prints where it lay in memory, and with lines in their order."""
+    """Make addresses relative to the first instruction. ncu prints absolute ones, by source line if it has lines."""
     if any(one.line for one in kernel.instructions):
         kernel.instructions.sort(key=lambda one: one.address)
     code = kernel.instructions

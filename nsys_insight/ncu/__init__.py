@@ -1,1 +1,1 @@
-"""Nsight Compute beside the trace: which launch to profile, what ncu measured, what follows from it."""
+"""Nsight Compute: which launches to profile, what ncu measured, and what to do about it."""

@@ -1,4 +1,4 @@
-"""Two measurements of one program compared: what got quicker, what got slower, and whether to go on."""
+"""Compare two measurements of one program: what got faster, what got slower, and whether to continue."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.ncu import report as reports
+from nsys_insight.session.answer import Answer, Column, of_rows
 from nsys_insight.text.quantities import label, value
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from nsys_insight.ncu.measured import Measured
+    from nsys_insight.ncu.data import NcuData
     from nsys_insight.ncu.report import KernelReport
 
 # A change counts from 3 %, and from more than either side's standard deviation; below it is noise. A kernel is at its
@@ -21,7 +22,13 @@ LEAST_PCT = 3.0
 SM_CEILING_PCT = 80.0
 DRAM_CEILING_PCT = 85.0
 
-# What to look at beside the duration, by what bounds the kernel.
+COLUMNS = (
+    Column("name", "VARCHAR"), Column("before_ns", "DOUBLE"), Column("after_ns", "DOUBLE"),
+    Column("delta_pct", "DOUBLE"), Column("verdict", "VARCHAR"), Column("metric", "VARCHAR"),
+    Column("before", "DOUBLE"), Column("after", "DOUBLE"), Column("new_findings", "VARCHAR"),
+    Column("gone_findings", "VARCHAR"), Column("match", "VARCHAR"),
+)  # fmt: skip
+# The metric to compare next to the duration, by what bounds the kernel.
 _TARGETS = {"memory": "dram_pct", "compute": "sm_pct", "latency": "occupancy_pct"}
 
 
@@ -58,7 +65,7 @@ class Compared:
         return self.after is not None and _at_ceiling(self.after.row)
 
 
-def compare(before: Measured, after: Measured, metric: str | None = None) -> list[Compared]:
+def compare(before: NcuData, after: NcuData, metric: str | None = None) -> list[Compared]:
     """Pair the kernels of two measurements and judge each pair, the longest first.
 
     Kernels pair by name, grid and block; those left over by name, then by function: a change may alter the grid, or the
@@ -102,6 +109,18 @@ def decision(compared: list[Compared]) -> str:
     if improved and not all(one.at_ceiling for one in improved):
         return "continue"
     return "stop" if pairs else "continue"
+
+
+def answer(compared: list[Compared]) -> Answer:
+    """The comparison as an answer, a row a kernel."""
+    rows = [
+        (
+            one.name, one.before_ns, one.after_ns, one.delta_pct, one.verdict, one.metric, one.before_metric,
+            one.after_metric, ", ".join(one.new_findings) or None, ", ".join(one.gone_findings) or None, one.match,
+        )
+        for one in compared
+    ]  # fmt: skip
+    return of_rows(COLUMNS, rows, report="ncu diff", title="Before and after", empty="nothing")
 
 
 def append_log(path: Path, change: str, compared: list[Compared]) -> str:
@@ -189,7 +208,7 @@ def _at_ceiling(row: dict[str, Any]) -> bool:
 
 
 def _not_judged(kernel: KernelReport) -> set[str]:
-    """The rules of which one side knows nothing: they neither came nor went."""
+    """The rules that lack metrics on one side: they are neither new nor gone."""
     return {rule for rules in kernel.unjudged.values() for rule in rules}
 
 
@@ -197,7 +216,7 @@ def _spread(times: list[float]) -> float:
     return statistics.stdev(times) if len(times) > 1 else 0.0
 
 
-def _durations(measured: Measured, kernel: KernelReport) -> list[float]:
+def _durations(measured: NcuData, kernel: KernelReport) -> list[float]:
     launches = ", ".join(map(str, kernel.launches))
     rows = measured.rows(
         f"SELECT duration_ns FROM ncu_kernels WHERE launch IN ({launches}) AND duration_ns IS NOT NULL"

@@ -12,22 +12,22 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import TraceError, UsageError
-from nsys_insight.ncu import captured, types
+from nsys_insight.paths import catalog
 from nsys_insight.sql.quoting import literal
 from nsys_insight.text.secrets import MASK
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Hashable, Iterable, Sequence
 
     from nsys_insight.session.answer import Answer
     from nsys_insight.session.session import Session
 
-# Replays of each launch that a section set takes (ncu 2025.3, H200); more sections on older GPUs take more.
 BOUNDS = ("compute", "memory", "latency", "balanced", "unknown")
+# Replays of each launch per section set (ncu 2025.3, H200); older GPUs need more.
 PASSES = {"basic": 10, "detailed": 20, "full": 38}
-# The richest set is chosen up to so many launches, the middle one up to so many: minutes, not hours.
+# Most launches for the set `full`, and for `detailed`: profiling takes minutes, not hours.
 _FULL_UP_TO, _DETAILED_UP_TO = 10, 50
-# Launches of each kernel looked at in search of the shortest run that has all of them.
+# Launches of each kernel that are searched for the shortest run with all kernels.
 _CANDIDATES = 2_000
 COLUMNS = {
     "ncu_id": "ncu's number for the launch in the report",
@@ -40,6 +40,12 @@ COLUMNS = {
     "duration_ns": "Duration in the trace",
     "kernel_time_pct": "Share of kernel time of all launches of this kernel and configuration, in the range if any",
 }
+# Names that ncu's filter takes as they are: / , @ [ ] * and others are its operators.
+_PLAIN_NAME = re.compile(r"(?!-)[\w .:-]+")
+# Implementation by provenance, a column of `kernel_names`.
+_IMPLEMENTATIONS = {
+    "Triton": "triton", "Inductor": "inductor", "CUTLASS": "cutlass", "CuTe": "cute", "hand-written": "native",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,7 @@ def make(  # noqa: PLR0913 - what can be asked for
 ) -> Plan:
     """Plan the profiling of the hottest kernels, or of those whose name contains one of `kernels`.
 
-    `bound` leaves the kernels of one class, as `classify --kernels` tells them. `nvtx` names a push/pop range to stay
+    `bound` selects the kernels of one class (report `classify-kernels`). `nvtx` names a push/pop range to stay
     in; None takes the trace's own steps where it has some, an empty text none.
 
     Raises:
@@ -80,19 +86,19 @@ def make(  # noqa: PLR0913 - what can be asked for
     for flag, given, known in (("--set", sections, PASSES), ("--bound", bound, BOUNDS)):
         if given is not None and given not in known:
             raise UsageError(f"{flag} cannot be {given!r}", f"choose one of: {', '.join(known)}")
-    scope, scoped = captured.steps(trace) if nvtx is None else (nvtx, trace.scope(nvtx=nvtx) if nvtx else trace)
+    scope, scoped = _step_range(trace) if nvtx is None else (nvtx, trace.scope(nvtx=nvtx) if nvtx else trace)
     configured = _configured(scoped)
     targets = _targets(scoped, configured, kernels, bound, top)
     if not targets and nvtx is None and scope:
         return make(trace, kernels=kernels, bound=bound, top=top, sections=sections, nvtx="", report=report)
     if not targets:
         raise _nothing(trace, kernels, bound)
-    if scope and not captured.PLAIN_NAME.fullmatch(scope):
+    if scope and not _PLAIN_NAME.fullmatch(scope):
         raise UsageError(
             f"ncu's filter does not accept a range named {scope!r}", "give --nvtx '' to count all launches"
         )
     counted = _counted(scoped, targets)
-    first, last = _window(scoped, counted, len(targets), captured.steady_window(trace, targets[0]["process_id"]))
+    first, last = _window(scoped, counted, len(targets), _steady_window(trace, targets[0]["process_id"]))
     answer = scoped.query(_launches(configured, counted, (first, last)))
     answer = replace(
         answer,
@@ -110,7 +116,7 @@ def make(  # noqa: PLR0913 - what can be asked for
         f"ncu replays each launch: {count:,} x about {PASSES[sections]} passes for the section set {sections} ({each})",
         "--clock-control none leaves the clocks as the program sees them; without it kernels run at base clock",
     ]
-    app, folder = captured.app(trace)
+    app, folder = _recorded_command(trace)
     if folder:
         notes.append(f"the program ran in {folder}")
     if any(MASK in word for word in app):
@@ -127,12 +133,12 @@ def sections_for(count: int) -> str:
 
 def _options(trace: Session, scope: str, targets: list[dict[str, Any]], sections: str) -> tuple[list[str], list[str]]:
     """The options that make ncu see the launches that the trace has, and notes about them."""
-    notes = captured.doubts(trace, targets[0]["process_id"])
+    notes = _count_warnings(trace, targets[0]["process_id"])
     options = ["--target-processes", "all", "--set", sections, "--clock-control", "none"]
     options += ["--kernel-name-base", "function", "--kernel-name", _name_filter(targets)]
     if scope:
-        options += ["--nvtx", "--nvtx-include", f"{captured.domain(trace, scope)}{scope}/"]
-    if captured.profiler_starts(trace):
+        options += ["--nvtx", "--nvtx-include", f"{_nvtx_domain(trace, scope)}{scope}/"]
+    if _starts_profiler(trace):
         options += ["--profile-from-start", "off"]
         notes.append("the program calls cudaProfilerStart: launches are counted from there, as in the trace")
     if waiting := [target["short_name"] for target in targets if target["family"] == "comm"]:
@@ -140,7 +146,7 @@ def _options(trace: Session, scope: str, targets: list[dict[str, Any]], sections
             f"{', '.join(waiting)} communicates: replayed alone it waits for its peers forever (deadlock); profile it"
             " with --replay-mode application, or leave it out"
         )
-    notes += types.steps({target["provenance"] for target in targets})
+    notes += _preparation_steps({target["provenance"] for target in targets})
     if any(target["graph_node_id"] for target in targets):
         options += ["--graph-profiling", "node"]
         notes.append("the kernels run in CUDA graphs: ncu profiles their nodes one by one")
@@ -229,16 +235,26 @@ def _window(trace: Session, counted: str, targets: int, settled: tuple[int, int]
     )
     after = [row for row in found if row["has_settled"]]
     candidates = after if len({row["target"] for row in after}) == targets else found
-    seen: dict[int, int] = {}
-    best: tuple[int, int] | None = None
-    for row in candidates:
-        seen[row["target"]] = row["match_index"]
-        if len(seen) == targets:
-            run = min(seen.values()), row["match_index"]
-            if best is None or run[1] - run[0] < best[1] - best[0]:
-                best = run
+    best = shortest_run(((row["match_index"], row["target"]) for row in candidates), targets)
     if best is None:
         raise TraceError("the requested kernels are too far apart for one command", "name fewer: --kernel NAME")
+    return best
+
+
+def shortest_run(launches: Iterable[tuple[int, Hashable]], targets: int) -> tuple[int, int] | None:
+    """The first and last index of the shortest run that has all targets; None if no run has.
+
+    Args:
+        launches: The index and target of each launch of a target, in the order of the indexes.
+        targets: How many targets there are.
+    """
+    last: dict[Hashable, int] = {}
+    best: tuple[int, int] | None = None
+    for index, target in launches:
+        last[target] = index
+        first = min(last.values())
+        if len(last) == targets and (best is None or index - first < best[1] - best[0]):
+            best = first, index
     return best
 
 
@@ -283,7 +299,7 @@ def _nothing(trace: Session, kernels: tuple[str, ...], bound: str | None) -> Usa
 
 
 def shell(command: Sequence[str]) -> str:
-    """Write a command as a shell takes it, and as it can be printed: what steers a terminal is an escape."""
+    """Quote a command for a shell; control characters become escapes, so that it can be printed."""
     return " ".join(map(_quoted, command))
 
 
@@ -298,3 +314,90 @@ def _escaped(char: str) -> str:
     if char in "\\'":
         return f"\\{char}"
     return char if char.isprintable() else "".join(f"\\{byte:03o}" for byte in char.encode())
+
+
+def _step_range(trace: Session) -> tuple[str, Session]:
+    """Return the range that marks the steps, as all reports find them, and the trace narrowed to it.
+
+    The name is empty and the trace whole if steps are found in another way, or if ncu cannot filter by the name: it
+    has numbers, or another range is around it.
+    """
+    if trace.about()["scope"]:
+        return "", trace
+    found = trace.dicts(
+        """SELECT pattern FROM step_method
+           WHERE method = 'nvtx' AND NOT EXISTS (FROM nvtx_nesting WHERE name = pattern AND depth > 1)""",
+    )
+    name = found[0]["pattern"] if found else ""
+    return (name, trace.scope(nvtx=name)) if _PLAIN_NAME.fullmatch(name) else ("", trace)
+
+
+def _steady_window(trace: Session, process: int) -> tuple[int, int] | None:
+    """Return when the second half of the steady steps began and ended on the GPU; None without steps.
+
+    There, caches are warm, allocators are settled and lengths are typical.
+    """
+    found = trace.dicts(
+        f"""SELECT quantile_disc(start_ns, 0.5) AS start_ns, max(end_ns) AS end_ns
+            FROM steps WHERE phase = 'steady' AND process_id = {process}""",
+    )[0]
+    return None if found["start_ns"] is None else (found["start_ns"], found["end_ns"])
+
+
+def _nvtx_domain(trace: Session, name: str) -> str:
+    """The range's NVTX domain as ncu's filter wants it; nothing for the default domain."""
+    found = trace.dicts(f"SELECT DISTINCT domain FROM nvtx_ranges WHERE name = {literal(name)} ORDER BY domain LIMIT 1")
+    return f"{found[0]['domain']}@" if found and found[0]["domain"] else ""
+
+
+def _starts_profiler(trace: Session) -> bool:
+    """Whether the capture began at a cudaProfilerStart, so that ncu must begin there too."""
+    return bool(
+        trace.dicts(
+            """SELECT 1 FROM api_calls WHERE regexp_matches(name, '^cu(da)?ProfilerStart')
+               AND start_ns <= (SELECT min(start_ns) FROM kernel_events)""",
+        )
+    )
+
+
+def _recorded_command(trace: Session) -> tuple[tuple[str, ...], str]:
+    """The program's command line, with its secrets masked, and folder as recorded; never its environment."""
+    found = trace.dicts(
+        """SELECT name, value FROM capture
+           WHERE regexp_matches(name, '^PROCESS_0:(COMMAND|ARGUMENT_\\d+|WORKING_DIR)$')""",
+    )
+    recorded = {row["name"].removeprefix("PROCESS_0:"): row["value"] for row in found}
+    if not recorded.get("COMMAND"):
+        return (), ""
+    arguments = sorted((name for name in recorded if name.startswith("ARGUMENT_")), key=lambda name: int(name[9:]))
+    return (recorded["COMMAND"], *(recorded[name] or "" for name in arguments)), recorded.get("WORKING_DIR") or ""
+
+
+def _count_warnings(trace: Session, process: int) -> list[str]:
+    """Reasons why ncu may count launches differently from the trace."""
+    notes = []
+    others = trace.dicts(f"SELECT count(DISTINCT process_id) AS n FROM kernel_events WHERE process_id <> {process}")[0][
+        "n"
+    ]
+    if others:
+        notes.append(
+            f"{others + 1} processes ran kernels: the launches are counted in process {process}; ncu skips and"
+            " profiles as many in each of them"
+        )
+    graphs = trace.dicts("SELECT count(*) AS n FROM graph_launches")[0]["n"]
+    if graphs:
+        notes.append(
+            f"{graphs:,} CUDA graphs ran as a whole: their kernels are not in the trace, but ncu will count them;"
+            " capture with --cuda-graph-trace=node to plan for them"
+        )
+    return notes
+
+
+def _preparation_steps(provenances: Collection[str | None]) -> list[str]:
+    """What to do before profiling kernels of these implementations (`queries/catalog/ncu_types.toml`)."""
+    meant = {_IMPLEMENTATIONS.get(one or "") for one in provenances}
+    return [
+        f"{one['implementation']}: {'; '.join(one['steps'])}; all of the kind: --kernel-name {one['wildcard']}"
+        for one in catalog("ncu_types")["types"]
+        if one["implementation"] in meant
+    ]

@@ -6,23 +6,22 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.ncu.rules import KernelFinding, judge
+from nsys_insight.ncu.rules import KernelFinding, Target, judge, targets_of
 from nsys_insight.ncu.sections import Code, Seen, conclude, diagnose, next_measurement
 from nsys_insight.ncu.strategies import Strategy, strategies_of
-from nsys_insight.ncu.targets import Target, targets_of
 from nsys_insight.packs.rules import SEVERITIES
 from nsys_insight.paths import query
 from nsys_insight.sql.quoting import literal
 from nsys_insight.text.kernel_names import readable
 
 if TYPE_CHECKING:
-    from nsys_insight.ncu.measured import Measured
+    from nsys_insight.ncu.data import NcuData
 
-# Under which a finding's expected saving is not worth a place among the priorities, in % of the launch.
+# Minimum expected saving of a priority, in % of the launch.
 _WORTH_PCT = 1.0
-# A remark of ncu's own stands for a kernel without other estimates from so much of its time, in %.
+# Minimum saving that ncu's own rule must estimate to become the priority of a kernel without other estimates, in %.
 _REMARK_PCT = 10.0
-# Says of nearly every kernel that compressible memory might help: a remark about the allocation, not the kernel.
+# Rule of ncu that is skipped: it fires for almost every kernel, and is about the allocation.
 _NO_REMARK = "MemoryL2Compression"
 
 
@@ -81,8 +80,8 @@ class NcuReport:
 
 
 @dataclass(frozen=True)
-class Beside:
-    """What is known besides what ncu measured.
+class Context:
+    """What is known of the kernels from other sources than ncu.
 
     `trace_rows` are those of the report `headroom`, to rank by the trace's time, `wall_ns` that trace's wall.
     `baseline` is a row of `ncu roofline`. `code` is what machine code says, by the readable names of kernels.
@@ -94,9 +93,9 @@ class Beside:
     code: dict[str, Code] = field(default_factory=dict)
 
 
-def build(measured: Measured, name: str, beside: Beside | None = None) -> NcuReport:
+def build(measured: NcuData, name: str, context: Context | None = None) -> NcuReport:
     """Judge everything in a store."""
-    beside = beside or Beside()
+    context = context or Context()
     findings, unjudged = judge(measured)
     targets = targets_of(measured)
     strategies = strategies_of(measured, findings)
@@ -112,8 +111,8 @@ def build(measured: Measured, name: str, beside: Beside | None = None) -> NcuRep
     for row in rows:
         groups.setdefault(_configuration(row), []).append(row)
     total = sum(row["duration_ns"] or 0 for row in rows)
-    keys = _keys(measured, {row["kernel"] for row in rows} | {row["name"] for row in beside.trace_rows})
-    traced = {(keys[row["name"]], row["grid"], row["block"]): row for row in beside.trace_rows}
+    keys = _keys(measured, {row["kernel"] for row in rows} | {row["name"] for row in context.trace_rows})
+    traced = {(keys[row["name"]], row["grid"], row["block"]): row for row in context.trace_rows}
     kernels = []
     for group in groups.values():
         row = sorted(group, key=lambda one: (one["duration_ns"] or 0, one["launch"]))[len(group) // 2]
@@ -128,8 +127,8 @@ def build(measured: Measured, name: str, beside: Beside | None = None) -> NcuRep
             [stall for stall in stalls if stall["launch"] == launch],
             roofs.get(launch),
             shared.get(launch),
-            beside.baseline,
-            beside.code.get(readable(row["kernel"])),
+            context.baseline,
+            context.code.get(readable(row["kernel"])),
         )
         of_trace = traced.get((keys[row["kernel"]], dimensions(row, "grid"), dimensions(row, "block")))
         possible = strategies.get(launch, [])
@@ -148,7 +147,7 @@ def build(measured: Measured, name: str, beside: Beside | None = None) -> NcuRep
                 strategies=possible,
                 next=next_measurement(row, seen, possible, lacking),
                 trace=of_trace,
-                wall_pct=100 * of_trace["total_ns"] / beside.wall_ns if of_trace and beside.wall_ns else None,
+                wall_pct=100 * of_trace["total_ns"] / context.wall_ns if of_trace and context.wall_ns else None,
             )
         )
     kernels.sort(key=lambda one: (-((one.trace or {}).get("total_ns") or 0), -one.total_ns, one.row["launch"]))
@@ -208,7 +207,7 @@ def dimensions(row: dict[str, Any], what: str) -> str:
     return "x".join(str(row[f"{what}_{axis}"]) for axis in "xyz")
 
 
-def _keys(measured: Measured, names: set[str]) -> dict[str, str]:
+def _keys(measured: NcuData, names: set[str]) -> dict[str, str]:
     """Spell the names of kernels so that nsys's and ncu's are the same."""
     values = ", ".join(f"({literal(name)})" for name in sorted(names))
     found = measured.rows(f"SELECT name, kernel_key(name) AS key FROM (VALUES {values}) AS t(name)") if values else []

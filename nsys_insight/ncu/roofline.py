@@ -1,4 +1,4 @@
-"""Kernels under the roofline by what ncu counted, and beside a baseline."""
+"""Kernels under the roofline by what ncu counted, compared with a baseline."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nsys_insight.paths import query
 from nsys_insight.session.answer import Answer, Column, of_rows
 
 if TYPE_CHECKING:
-    from nsys_insight.ncu.measured import Measured
+    from nsys_insight.ncu.data import NcuData
 
 COLUMNS = (
     Column("name", "VARCHAR", "The kernel"),
@@ -45,12 +45,12 @@ AGAINST = (
     Column("work_ratio", "DOUBLE", "Operations as a multiple of the baseline's; far from 1, the problem differs"),
     Column("bytes_ratio", "DOUBLE", "Bytes of DRAM as a multiple of the baseline's"),
 )
-# Up to here two kernels count as doing the same work: tiles are filled up by a few percent.
+# Largest ratio of operations at which two kernels do the same work: padding of tiles adds a few percent.
 _SAME_WORK = 1.25
 
 
-def answer(measured: Measured, *, kernel: str | None = None, baseline: dict[str, Any] | None = None) -> Answer:
-    """Place the kernels of a store under the roofline, the longest first; with a baseline, beside it.
+def answer(measured: NcuData, *, kernel: str | None = None, baseline: dict[str, Any] | None = None) -> Answer:
+    """Place the kernels of a store under the roofline, the longest first, and compare them with a baseline if given.
 
     Raises:
         UsageError: No kernel is called so.
@@ -80,7 +80,7 @@ def answer(measured: Measured, *, kernel: str | None = None, baseline: dict[str,
     )  # fmt: skip
 
 
-def baseline_of(measured: Measured, kernel: str | None) -> dict[str, Any]:
+def baseline_of(measured: NcuData, kernel: str | None) -> dict[str, Any]:
     """The longest kernel of a store (of this name) as a baseline.
 
     Raises:
@@ -93,7 +93,7 @@ def baseline_of(measured: Measured, kernel: str | None) -> dict[str, Any]:
     return row
 
 
-def _rows(measured: Measured, kernel: str | None) -> list[dict[str, Any]]:
+def _rows(measured: NcuData, kernel: str | None) -> list[dict[str, Any]]:
     rows = measured.rows(query("internal/ncu/roofline"))
     meant = [row for row in rows if kernel is None or kernel.lower() in row["name"].lower()]
     if not meant:

@@ -1,15 +1,17 @@
-"""Rules over ncu's metrics: one `.sql` file each, which says what it looks for, what proves it, and what to do."""
+"""What ncu's metrics are judged by: rules, a `.sql` file each in `queries/ncu_rules`, and targets of a tuned kernel."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.ncu.measured import metrics_of
+from nsys_insight.ncu.data import metrics_of_columns
 from nsys_insight.packs.rules import SEVERITIES, Rule, rules_of
+from nsys_insight.paths import catalog
+from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
-    from nsys_insight.ncu.measured import Measured
+    from nsys_insight.ncu.data import NcuData
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +59,7 @@ def ncu_rules() -> tuple[NcuRule, ...]:
     return rules_of("ncu_rules", NcuRule)
 
 
-def judge(measured: Measured) -> tuple[list[KernelFinding], list[UnjudgedRule]]:
+def judge(measured: NcuData) -> tuple[list[KernelFinding], list[UnjudgedRule]]:
     """Run all rules over all launches: what they found, the worst first, and what they could not judge."""
     kernels = {row["launch"]: row for row in measured.rows("FROM ncu_kernels ORDER BY launch")}
     collected: dict[int, set[str]] = {}
@@ -97,13 +99,41 @@ def _estimate(rule: NcuRule, remarks: list[dict[str, Any]]) -> tuple[float | Non
 
 
 def _missing(rule: NcuRule, kernel: dict[str, Any], collected: set[str]) -> tuple[str, ...]:
-    """The metrics for want of which a rule could not be judged; a ratio of zero requests is not one of them.
+    """The metrics that a rule lacks on a launch; a ratio of zero requests does not count as missing.
 
     Where several metrics would do, the first stands for all.
     """
     lacking = [
         next(metric for metric in metrics if metric not in collected)
-        for column, metrics in ((column, metrics_of().get(column, ())) for column in rule.evidence)
+        for column, metrics in ((column, metrics_of_columns().get(column, ())) for column in rule.evidence)
         if kernel.get(column) in (None, "unknown") and not set(metrics) <= collected
     ]
     return tuple(dict.fromkeys(lacking))
+
+
+@dataclass(frozen=True)
+class Target:
+    """A target of a kernel in % (`queries/catalog/ncu_targets.toml`), and the value that the kernel reaches."""
+
+    target: str
+    value_pct: float
+    target_pct: float
+
+    @property
+    def is_met(self) -> bool:
+        """Whether it is reached."""
+        return self.value_pct >= self.target_pct
+
+
+def targets_of(measured: NcuData) -> dict[int, list[Target]]:
+    """The targets of each launch that apply to its kernel and whose metrics were collected."""
+    parts = [
+        f"SELECT launch, {number} AS number, {literal(one['target'])} AS target,"
+        f" ({one['value']})::DOUBLE AS value_pct, {one['above']}::DOUBLE AS target_pct"
+        f" FROM ncu_kernels WHERE ({one['value']}) IS NOT NULL AND {one['only']}"
+        for number, one in enumerate(catalog("ncu_targets")["targets"])
+    ]
+    found: dict[int, list[Target]] = {}
+    for row in measured.rows(" UNION ALL ".join(parts) + " ORDER BY launch, number"):
+        found.setdefault(row["launch"], []).append(Target(row["target"], row["value_pct"], row["target_pct"]))
+    return found

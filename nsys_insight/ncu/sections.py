@@ -10,7 +10,7 @@ from nsys_insight.text.quantities import shown, value
 if TYPE_CHECKING:
     from nsys_insight.ncu.strategies import Strategy
 
-# SM or DRAM throughput from which a kernel is near its roof, in %: where the loop of optimizing stops.
+# SM or DRAM throughput in % from which a kernel is near its roof: further optimization gains little.
 _NEAR_PCT = 80.0
 # SM and memory throughput below which neither is busy, in %.
 _BUSY_PCT = 40.0
@@ -31,7 +31,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Seen:
-    """What is known of a launch besides its row of `ncu_kernels`; None where nobody measured or gave it.
+    """What is known of a launch next to its row of `ncu_kernels`; None if it was not measured or given.
 
     `roof` is its row of `ncu roofline`, `shared` of `internal/ncu/shared_memory`, `baseline` that of another kernel.
     """

@@ -15,20 +15,20 @@ from nsys_insight.paths import query
 from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
-    from nsys_insight.ncu.measured import Measured
+    from nsys_insight.ncu.data import NcuData
     from nsys_insight.ncu.rules import KernelFinding
 
 EFFORTS = ("low", "medium", "high")
-# Under which a gain is not worth a place in the list, in % of the kernel's time.
+# Minimum gain of a listed strategy, in % of the kernel's time.
 _WORTH_PCT = 1.0
-# When one cause of waiting goes, warps wait for the next: half of the wait, and no more than half of what there is to
-# gain, is what a strategy brings at least. Held against ten changes on an H200 (docs/ncu/worked-example.md).
+# The least gain of a strategy, as a share of the wait that it removes and of the most gain: without one cause, warps
+# wait for the next. Checked against ten changes on an H200 (docs/ncu/worked-example.md).
 _HALF = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
 class StrategyRule(Rule):
-    """A strategy. `rules` are those of whose findings it is a remedy, `gain` says how that is reckoned.
+    """A strategy. `rules` names the rules whose findings it answers, `gain` says how the gain is calculated.
 
     The SQL returns, by launch, `waiting_pct` (the part of a warp's time in which it waits for what goes), `most_pct`
     (what is gained until the next unit is busy all the time), `more_registers` and `more_shared_bytes`.
@@ -68,7 +68,7 @@ def catalog() -> tuple[StrategyRule, ...]:
     return rules_of("strategies", StrategyRule)
 
 
-def strategies_of(measured: Measured, findings: list[KernelFinding]) -> dict[int, list[Strategy]]:
+def strategies_of(measured: NcuData, findings: list[KernelFinding]) -> dict[int, list[Strategy]]:
     """The strategies of each launch, those that bring most first; at equal gain, those of less effort."""
     by_launch: dict[int, dict[str, KernelFinding]] = {}
     for finding in findings:
@@ -96,11 +96,11 @@ def strategies_of(measured: Measured, findings: list[KernelFinding]) -> dict[int
 
 
 def step_pct(kernel_pct: float, saving_pct: float) -> float:
-    """Say what a saving of a kernel's time is of a whole, of which the kernel takes `kernel_pct` (Amdahl's law)."""
+    """A saving of a kernel's time as a share of a whole, of which the kernel takes `kernel_pct` (Amdahl's law)."""
     return kernel_pct * saving_pct / 100
 
 
-def _add_conflicts(measured: Measured, found: dict[int, list[Strategy]]) -> None:
+def _add_conflicts(measured: NcuData, found: dict[int, list[Strategy]]) -> None:
     pairs = [
         (launch, first, second) for launch, strategies in found.items() for first, second in combinations(strategies, 2)
     ]

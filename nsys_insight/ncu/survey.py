@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import TraceError, UsageError
-from nsys_insight.ncu.plan import sections_for
+from nsys_insight.ncu.plan import sections_for, shortest_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsys_insight.ncu.measured import Measured
+    from nsys_insight.ncu.data import NcuData
 
 # Launches that are timed: what a program does later repeats what it did before.
 _SURVEYED = 2_000
@@ -59,7 +59,7 @@ def profile_options(choice: Choice, report: str, *, collectives: bool = False) -
     ]  # fmt: skip
 
 
-def choose(measured: Measured, kernels: Sequence[str], top: int) -> Choice:
+def choose(measured: NcuData, kernels: Sequence[str], top: int) -> Choice:
     """Choose the kernels that took most time (of those whose name contains one of `kernels`), and where.
 
     That is the shortest run of launches that has all of them, in the second half of the survey if it can be: there,
@@ -88,23 +88,13 @@ def choose(measured: Measured, kernels: Sequence[str], top: int) -> Choice:
     wanted = [key for key in wanted if key[0] == process]
     names = tuple(dict.fromkeys(key[1] for key in wanted))
     counted = [_shape(row) for row in rows if row["process_id"] == process and row["short_name"] in names]
-    half = len(counted) // 2
-    first, last = _shortest(counted, wanted, half) or _shortest(counted, wanted, 0) or (0, len(counted) - 1)
+    matching = [(index, shape) for index, shape in enumerate(counted) if shape in wanted]
+    second_half = [pair for pair in matching if pair[0] >= len(counted) // 2]
+    runs = (shortest_run(launches, len(wanted)) for launches in (second_half, matching))
+    first, last = next(filter(None, runs), (0, len(counted) - 1))
     return Choice(names, first, last - first + 1)
 
 
 def _shape(row: dict[str, Any]) -> tuple[Any, ...]:
     dimensions = (row[f"{what}_{axis}"] for what in ("grid", "block") for axis in "xyz")
     return (row["process_id"], row["short_name"], *dimensions)
-
-
-def _shortest(counted: list[tuple[Any, ...]], wanted: list[tuple[Any, ...]], begin: int) -> tuple[int, int] | None:
-    """The shortest run from `begin` on that has all that is wanted; None where there is none."""
-    seen: dict[tuple[Any, ...], int] = {}
-    best: tuple[int, int] | None = None
-    for at, shape in enumerate(counted[begin:], begin):
-        if shape in wanted:
-            seen[shape] = at
-            if len(seen) == len(wanted) and (best is None or at - min(seen.values()) < best[1] - best[0]):
-                best = min(seen.values()), at
-    return best

@@ -5,11 +5,9 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.compare.answer import answer, tables
-from nsys_insight.compare.comparison import compare
-from nsys_insight.compare.extent import unlike
+from nsys_insight.compare.answer import answer, decision_sentence, tables
+from nsys_insight.compare.comparison import compare, different_work
 from nsys_insight.compare.runs import measure, whole
-from nsys_insight.compare.sentences import sentence
 from nsys_insight.packs import command_line
 from nsys_insight.page import html
 from nsys_insight.page.tables import table
@@ -43,7 +41,7 @@ def page(before: Session, after: Session, steps: StepOptions, limit: int | None 
         {"lines": _on_one_scale(lines)},
         files=names,
         command=printable(command),
-        said=printable(sentence(found)),
+        said=printable(decision_sentence(found)),
         notes=[printable(note) for note in answer(found).notes],
         drawn=[{"picture": line, "file": name} for line, name in zip(lines, names, strict=True) if line],
         tables=[{"title": printable(one.title), "table": table(one, limit)} for one in tables(found)],
@@ -54,7 +52,7 @@ def page(before: Session, after: Session, steps: StepOptions, limit: int | None 
 def _runs(sides: Sequence[Session], steps: StepOptions) -> list[Run]:
     """Measure both per step; or, where one has no steps or their steps are other work, both as wholes."""
     found = [run for side in sides if (run := measure(side, steps))]
-    if len(found) == len(sides) and not unlike(*([run] for run in found)):
+    if len(found) == len(sides) and not different_work(*([run] for run in found)):
         return found
     return [whole(side) for side in sides]
 

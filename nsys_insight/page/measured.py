@@ -34,11 +34,11 @@ COLUMNS = (
 
 def findings(store: Path, headroom: list[dict[str, Any]]) -> Answer:
     """Judge the kernels of a file that `ncu import` wrote; `headroom` are the rows of the report of that name."""
-    from nsys_insight.ncu.measured import Measured
-    from nsys_insight.ncu.report import Beside, build
+    from nsys_insight.ncu.data import NcuData
+    from nsys_insight.ncu.report import Context, build
 
-    with Measured(store) as measured:
-        rows = [_row(one) for one in build(measured, store.name, Beside(headroom)).priorities]
+    with NcuData(store) as measured:
+        rows = [_row(one) for one in build(measured, store.name, Context(headroom)).priorities]
     return of_rows(COLUMNS, rows, report="ncu report", title="What the Nsight Compute metrics show")
 
 

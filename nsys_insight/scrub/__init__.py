@@ -1,1 +1,1 @@
-"""A trace to be given away: without what it says of a machine and its user, and with the same numbers."""
+"""A copy of a trace to share: without what is private, and with the same numbers."""

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from nsys_insight.scrub.known import Known
     from nsys_insight.scrub.rewrite import Rewriter
+    from nsys_insight.scrub.sensitive import Sensitive
 
 _TABLES = (
     "SELECT name FROM trace.sqlite_master WHERE type = 'table' AND rootpage > 0 AND substr(name, 1, 7) <> 'sqlite_'"
@@ -35,14 +35,14 @@ _DATE = re.compile(
     r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?: ?(?:Z|[+-]\d\d:?\d\d)(?: [A-Z]{3,4})?)?)?"
 )
 _DAY = "1970-01-01T00:00:00"
-# Tables that speak of the capture, in which a date is one.
+# Tables about the capture: text that looks like a date is one.
 _OF_CAPTURE = (*private.SETTINGS, "DIAGNOSTIC_EVENT")
 _OF_MACHINE = "TARGET_INFO_"
-# What the program printed is none of a trace's business; no report reads it.
+# What the program printed; no report reads it.
 _PRINTED = {("ANALYSIS_FILE", "content")}
 
 
-def copy(source: Path, target: Path, rewriter: Rewriter, known: Known, shift_ns: int | None) -> None:
+def copy(source: Path, target: Path, rewriter: Rewriter, sensitive: Sensitive, shift_ns: int | None) -> None:
     """Copy an export into a file that is empty, with times earlier by `shift_ns` and no dates, if that is given.
 
     Raises:
@@ -59,7 +59,7 @@ def copy(source: Path, target: Path, rewriter: Rewriter, known: Known, shift_ns:
             sqlite3.connect(target.absolute().as_uri(), uri=True, check_same_thread=False, isolation_level=None)
         ) as made,
     ):
-        work = pool.submit(_copy, made, source, rewriter, known, shift_ns)
+        work = pool.submit(_copy, made, source, rewriter, sensitive, shift_ns)
         wait_for([work], [made])
         try:
             work.result()
@@ -71,7 +71,9 @@ def copy(source: Path, target: Path, rewriter: Rewriter, known: Known, shift_ns:
             ) from None
 
 
-def _copy(made: sqlite3.Connection, source: Path, rewriter: Rewriter, known: Known, shift_ns: int | None) -> None:  # noqa: C901 - a function for each kind of cell
+def _copy(  # noqa: C901 - a function for each kind of cell
+    made: sqlite3.Connection, source: Path, rewriter: Rewriter, sensitive: Sensitive, shift_ns: int | None
+) -> None:
     with closing(_opened(source)) as trace:
         (encoding,) = trace.execute("PRAGMA encoding").fetchone()
     for setting in (f"encoding = '{encoding}'", "journal_mode = OFF", "synchronous = OFF", "trusted_schema = OFF"):
@@ -100,7 +102,9 @@ def _copy(made: sqlite3.Connection, source: Path, rewriter: Rewriter, known: Kno
     for name, function in functions.items():
         made.create_function(name, 1, function, deterministic=True)
     made.execute("CREATE TEMP TABLE printed (id INTEGER PRIMARY KEY)")
-    made.executemany("INSERT OR IGNORE INTO printed VALUES (?)", [(id_,) for id_ in known.streams if id_ is not None])
+    made.executemany(
+        "INSERT OR IGNORE INTO printed VALUES (?)", [(id_,) for id_ in sensitive.streams if id_ is not None]
+    )
     tables = [name for (name,) in made.execute(_TABLES).fetchall()]
     with progress.at("rewriting") as task:
         for number, table in enumerate(tables):

@@ -1,4 +1,4 @@
-"""A text without what is private: each name, path and address has a stand-in, the same wherever it is."""
+"""Replace what is private in a text: each name, path and address gets the same stand-in everywhere."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from nsys_insight.scrub.known import LEAST, is_environment
+from nsys_insight.scrub.sensitive import LEAST_LENGTH, is_environment
 from nsys_insight.text.secrets import masked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from nsys_insight.scrub.known import Known
+    from nsys_insight.scrub.sensitive import Sensitive
 
 # The first folders of paths on any machine; a name such as /encoder/layer.0/MatMul is no path.
 _ROOTS = frozenset(
@@ -57,19 +57,19 @@ class Rewriter:
     `counts` says how many different users, hosts, paths and so on were rewritten.
 
     Args:
-        known: What to look for beside what can be told by its form.
+        sensitive: Words to look for; paths, addresses and such are recognized by their form.
         key: Names of kernels are replaced by what this key makes of them; None leaves them.
     """
 
-    def __init__(self, known: Known, key: bytes | None = None) -> None:
+    def __init__(self, sensitive: Sensitive, key: bytes | None = None) -> None:
         """Nothing has been rewritten."""
-        self._known, self._key = known, key
+        self._sensitive, self._key = sensitive, key
         self._stand_ins: dict[tuple[str, str], str] = {}
         self.counts: dict[str, int] = {}
-        self._roots = _ROOTS | known.roots
+        self._roots = _ROOTS | sensitive.roots
         # Where a name is a word of many texts, an underscore is a part of words.
-        self._names = _any_of([*known.users, *known.hosts])
-        self._values = _any_of([value for value in known.values if not value.startswith(("/", "~"))])
+        self._names = _any_of([*sensitive.users, *sensitive.hosts])
+        self._values = _any_of([value for value in sensitive.values if not value.startswith(("/", "~"))])
         self._remembered = lru_cache(50_000)(self._rewritten)
 
     def text(self, text: str) -> str:
@@ -85,21 +85,21 @@ class Rewriter:
         if is_environment(text):
             self._stand_in("environment", text)
             return ""
-        if text in self._known.printed:
+        if text in self._sensitive.printed:
             return ""
-        if self._key is not None and text in self._known.kernels:
+        if self._key is not None and text in self._sensitive.kernels:
             return (
                 "kernel_"
                 + hmac.new(self._key, text.encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest()[:16]
             )
-        if text in self._known.others:
+        if text in self._sensitive.others:
             return self._stand_in("process", text)
         if _HASH.fullmatch(text):
             return self._stand_in("identifier", text)
         return None
 
     def _parts(self, text: str) -> str:
-        is_symbol = text in self._known.kernels or text in self._known.calls
+        is_symbol = text in self._sensitive.kernels or text in self._sensitive.calls
         text = masked(text, stand_in=lambda secret: self._stand_in("secret", secret))
         if "@" in text:
             text = _EMAIL.sub(lambda found: self._stand_in("mail", found[0]), text)
@@ -136,7 +136,7 @@ class Rewriter:
     def _name(self, name: str, *, is_symbol: bool) -> str:
         if is_symbol and len(name) < 5:
             return name
-        return self._stand_in("user" if name in self._known.users else "host", name)
+        return self._stand_in("user" if name in self._sensitive.users else "host", name)
 
     def _host_of_address(self, found: re.Match[str]) -> str:
         host = found["host"]
@@ -145,7 +145,7 @@ class Rewriter:
         return self._stand_in("host", host)
 
     def _path(self, path: str) -> str:
-        own = self._known.folder
+        own = self._sensitive.folder
         if own and (path == own or path.startswith((f"{own}/", f"{own}\\"))):
             return "/program" + path[len(own) :]
         is_path = path[0] != "/" or path.split("/")[1] in self._roots or _SUFFIX.search(path)
@@ -176,7 +176,7 @@ class Rewriter:
         return f"00000000-0000-0000-0000-{int(number):012d}"
 
 
-def in_address(text: str) -> Iterator[tuple[str, int, int]]:
+def addresses_in(text: str) -> Iterator[tuple[str, int, int]]:
     """Give the addresses in a text: what each looks like, and where it begins and ends."""
     for kind, pattern in (("mail address", _EMAIL), ("IP address", _IPV4), ("MAC address", _MAC)):
         for found in pattern.finditer(text):
@@ -202,7 +202,7 @@ def _any_of(words: list[str]) -> re.Pattern[str] | None:
 
 
 def _bounded(word: str) -> str:
-    if len(word) >= LEAST:
+    if len(word) >= LEAST_LENGTH:
         return re.escape(word)
     part = r"\w" if len(word) < 6 else "[A-Za-z0-9]"
     before, after = (rf"(?<!{part})" if word[0].isalnum() else ""), (rf"(?!{part})" if word[-1].isalnum() else "")

@@ -1,4 +1,4 @@
-"""Scrubbing a trace: what is private is looked for, all of it rewritten, and what was written is judged."""
+"""Scrub a trace: find sensitive words, rewrite every text, verify what was written."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from nsys_insight.errors import QueryError, UsageError
 from nsys_insight.ingest.export import export
 from nsys_insight.ingest.identify import Kind, identify, settled
 from nsys_insight.scrub.copy import copy
-from nsys_insight.scrub.known import known as known_in
-from nsys_insight.scrub.left import left
-from nsys_insight.scrub.proof import differing
 from nsys_insight.scrub.rewrite import Rewriter, counted
+from nsys_insight.scrub.sensitive import find_sensitive
+from nsys_insight.scrub.verify import differing_reports, secrets_left
 from nsys_insight.session.session import Session
 
 if TYPE_CHECKING:
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
 
 
 class Scrubbed(NamedTuple):
-    """What was done: `left` is what still looks like a secret, `rewritten` how many of what are no more in the file.
+    """The result: `left` lists texts that still look like a secret, `rewritten` counts what was replaced, by kind.
 
-    `differing` are the reports that give other numbers since they tell kernels by their names, which are hashed.
+    `differing` are the reports whose numbers changed because they read kernel names, which are hashed.
     """
 
     left: Answer
@@ -88,16 +87,16 @@ def scrub(  # noqa: PLR0913 - what is rewritten, by keyword
 
 
 def _scrub(source: Path, made: Path, *, names: bool, key: str | None, shift_times: bool) -> Scrubbed:
-    known = known_in(source)
+    sensitive = find_sensitive(source)
     with Session(source, use_cache=False) as before:
         shift_ns = int(before.rows("SELECT coalesce(min(start_ns), 0)::BIGINT AS ns FROM wall")[0].ns)
-        rewriter = Rewriter(known, (key.encode() if key else os.urandom(32)) if names else None)
-        copy(source, made, rewriter, known, shift_ns if shift_times else None)
+        rewriter = Rewriter(sensitive, (key.encode() if key else os.urandom(32)) if names else None)
+        copy(source, made, rewriter, sensitive, shift_ns if shift_times else None)
         with Session(made, use_cache=False) as after:
-            differs = differing(before, after, shift_ns if shift_times else 0)
+            differs = differing_reports(before, after, shift_ns if shift_times else 0)
     if differs and not names:
         raise QueryError(
             f"the scrubbed trace gives different numbers in {', '.join(differs)}: nothing is written",
             "please report this with how the trace was captured: nsys-insight info",
         )
-    return Scrubbed(left(made, known), counted(rewriter.counts), differs)
+    return Scrubbed(secrets_left(made, sensitive), counted(rewriter.counts), differs)

@@ -1,16 +1,16 @@
-"""What ncu printed as CSV: its raw page (a row a launch) and its details page (a row a metric or a rule)."""
+"""CSV that ncu prints: its raw page (a row a launch) and its details page (a row a metric or a rule)."""
 
 from __future__ import annotations
 
 import csv
+import math
 import re
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from nsys_insight.errors import TraceError
-from nsys_insight.ingest.ncu.cells import base_unit, decimal_mark, number
-from nsys_insight.paths import queries_folder
+from nsys_insight.paths import catalog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,6 +23,16 @@ _IDENTITY = {
 _RECORD = re.compile(r'"?\d[\d.,]*"?,"')
 _RANGES = re.compile(r"Push/Pop_Range|Start/Stop_Range|\bDomain\b")
 _HINT = "give what these print: ncu --import FILE.ncu-rep --csv --page raw (or details); or the .ncu-rep itself"
+# Factors to the base units, in which `ncu --print-units base` prints: ns, byte, hz. ncu's prefixes are decimal, also
+# for bytes. Older versions write units out (usecond, byte/second).
+_PREFIXES = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+_TIMES = {"s": 1e9, "second": 1e9, "ms": 1e6, "msecond": 1e6, "us": 1e3, "usecond": 1e3, "ns": 1.0, "nsecond": 1.0}
+_GROUPS_THEN_COMMA = re.compile(r"-?\d{1,3}(?:\.\d{3})+,\d+")
+_GROUPS_THEN_POINT = re.compile(r"-?\d{1,3}(?:,\d{3})+\.\d+")
+_COMMA_ALONE = re.compile(r"-?\d+,(?!\d{3}$)\d+|-?0,\d+")
+_POINT_ALONE = re.compile(r"-?\d+\.(?!\d{3}$)\d+|-?0\.\d+")
+_SEPARATORS = re.compile("[\u0020\u00a0\u202f\u2009'\u2019](?=\\d{3})")
+_INSTANCES = re.compile(r"\s*\(.*\)$")
 
 
 class Metric(NamedTuple):
@@ -210,12 +220,8 @@ def _details(header: list[str], rows: list[list[str]], report: str) -> list[Laun
 @cache
 def details_names() -> dict[tuple[str, str], str]:
     """Which metric the details page means by a section and a label, from `queries/catalog/ncu_details.toml`."""
-    import tomllib
-
-    text = (queries_folder() / "catalog" / "ncu_details.toml").read_text(encoding="utf-8")
-    return {
-        (section, label): metric for section, labels in tomllib.loads(text).items() for label, metric in labels.items()
-    }
+    sections = catalog("ncu_details")
+    return {(section, label): metric for section, labels in sections.items() for label, metric in labels.items()}
 
 
 def _metric(cell: str, mark: str, unit: str | None, factor: float) -> Metric:
@@ -254,3 +260,56 @@ def _integer(cell: str) -> int | None:
 def _dimensions(cell: str) -> tuple[int | None, int | None, int | None]:
     x, y, z, *_ = [*map(int, re.findall(r"\d+", cell)), None, None, None]
     return x, y, z
+
+
+def decimal_mark(cells: Iterable[str]) -> str:
+    """Tell whether the numbers of a file have a decimal point or a decimal comma; a point if no number shows it.
+
+    ncu writes numbers as the locale says: 12,319,469.2 here is 12.319.469,2 there, and 1,234 alone is either.
+    """
+    for cell in cells:
+        if _GROUPS_THEN_COMMA.fullmatch(cell) or _COMMA_ALONE.fullmatch(cell):
+            return ","
+        if _GROUPS_THEN_POINT.fullmatch(cell) or _POINT_ALONE.fullmatch(cell):
+            return "."
+    return "."
+
+
+def number(cell: str, mark: str = ".") -> float | None:
+    """Read a number; None for anything else: n/a, nan, "no data", a word, an empty cell.
+
+    A metric with instances prints as "16 (1; 5; 10)": the first number is the metric's own.
+    """
+    text = _SEPARATORS.sub("", _INSTANCES.sub("", cell.strip()))
+    text = text.replace(".", "").replace(",", ".") if mark == "," else text.replace(",", "")
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def base_unit(unit: str) -> tuple[str, float]:
+    """Return the base unit of a unit, and the factor that brings a value there.
+
+    >>> base_unit("Kbyte/block"), base_unit("us"), base_unit("sector/ns"), base_unit("%")
+    (('byte/block', 1000.0), ('ns', 1000.0), ('sector/s', 1000000000.0), ('%', 1.0))
+    """
+    above, slash, below = unit.strip().partition("/")
+    above, factor = _base(above)
+    if not slash:
+        return above, factor
+    if below in _TIMES:  # a rate is per second
+        return f"{above}/s", factor * 1e9 / _TIMES[below]
+    below, divisor = _base(below)
+    return f"{above}/{below}", factor / divisor
+
+
+def _base(word: str) -> tuple[str, float]:
+    if word in _TIMES:
+        return "ns", _TIMES[word]
+    if word.lower() == "hz":
+        return "hz", 1.0
+    if word[:1] in _PREFIXES and word[1:] in ("byte", "bytes", "hz", "Hz"):
+        return ("hz" if word[1:].lower() == "hz" else "byte"), _PREFIXES[word[0]]
+    return ("byte" if word == "bytes" else word), 1.0

@@ -1,4 +1,4 @@
-"""The file that `ncu import` writes: what ncu measured, as three tables that the model reads beside the trace."""
+"""The file that `ncu import` writes: what ncu measured, as three tables that the model reads next to the trace."""
 
 from __future__ import annotations
 
@@ -81,11 +81,11 @@ def write(
 
 
 def for_trace(trace: Path, given: Path | None = None, *, lasting: bool = True) -> Path | None:
-    """Return the imported data that belong to a trace: given, of `$NSYS_INSIGHT_NCU_DATA`, or beside it.
+    """Return the ncu data of a trace: the given file, that of `$NSYS_INSIGHT_NCU_DATA`, or one next to the trace.
 
-    `decode.ncu.duckdb` belongs to `decode.nsys-rep` and `decode.sqlite`, where it stands beside them or in the current
-    folder. What is given may also be what ncu wrote: it is read into the cache first, or without `lasting` into a
-    temporary file that goes with the process.
+    `decode.ncu.duckdb` belongs to `decode.nsys-rep` and `decode.sqlite` in the same folder or in the current one. The
+    given file may also be a report or a CSV page of ncu: it is read into the cache first, or without `lasting` into a
+    temporary file.
 
     Raises:
         TraceError: What is given cannot be read.
@@ -103,7 +103,7 @@ def for_trace(trace: Path, given: Path | None = None, *, lasting: bool = True) -
 
 
 def cached(files: list[Path], implementation: str | None = None, *, lasting: bool = True) -> Path:
-    """Return a store of what ncu wrote, from the cache folder, where it is made when it is not there."""
+    """Return a store of files that ncu wrote, from the cache folder; it is made there if it does not exist."""
     try:
         keys = [cache_folder.key(file) for file in files]
         name = cache_folder.digest("ncu", *keys, implementation or "", repr(raw.contract()))
@@ -164,14 +164,14 @@ def _write(launches: list[Launch], path: Path, implementation: str | None) -> No
     connection = database.connect()
     try:
         connection.execute(f"ATTACH {literal(str(path))} AS built")
-        _fill(connection, launches, implementation)
+        _create_tables(connection, launches, implementation)
         connection.execute("DETACH built")
     finally:
         connection.close()
 
 
-def _fill(connection: duckdb.DuckDBPyConnection, launches: list[Launch], implementation: str | None) -> None:
-    """Make the three tables, through Parquet: to insert a hundred thousand metrics row by row takes a minute."""
+def _create_tables(connection: duckdb.DuckDBPyConnection, launches: list[Launch], implementation: str | None) -> None:
+    """Create the three tables through Parquet: inserting a hundred thousand metrics row by row takes a minute."""
     import tempfile
 
     import polars as pl

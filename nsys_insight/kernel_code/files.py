@@ -1,4 +1,4 @@
-"""The user's own disassemblers, cuobjdump and nvdisasm: where they are, and what they print."""
+"""Files with machine code: binaries, which cuobjdump or nvdisasm reads, disassemblies, and source pages of ncu."""
 
 from __future__ import annotations
 
@@ -6,32 +6,86 @@ import os
 import sys
 import tempfile
 from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_insight.errors import ToolError
+from nsys_insight.errors import ToolError, TraceError
+from nsys_insight.kernel_code import disassembly, source_page
 from nsys_insight.paths import expanded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CUDA_VARIABLE = "NSYS_INSIGHT_CUDA"
+    from nsys_insight.kernel_code.instructions import Kernel
 
+_INPUTS = (
+    "give a cubin, an executable or a library; what cuobjdump -sass or nvdisasm printed; or ncu's source page: "
+    "ncu --import FILE.ncu-rep --csv --page source > FILE.source.csv"
+)
+# Lines in which the header of a source page is looked for, after what the program printed.
+_HEADER_LINES = 200
+CUDA_VARIABLE = "NSYS_INSIGHT_CUDA"
 _SUFFIX = ".exe" if sys.platform == "win32" else ""
 _FOLDERS = ("/usr/local/cuda*/bin", "/opt/cuda/bin", "/opt/nvidia/hpc_sdk/Linux_*/*/cuda/*/bin")
-# Wheels that bring them: NVIDIA's own, and Triton's.
+# Wheels with disassemblers: NVIDIA's own, and Triton's.
 _WHEELS = ("nvidia/cu*/bin", "nvidia/cuda_cuobjdump/bin", "nvidia/cuda_nvdisasm/bin", "triton/backends/nvidia/bin")
 _CUBIN_MACHINE = 190  # EM_CUDA
 _INSTALL = "python3 -m pip install nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm"
 
 
-def is_binary(head: bytes) -> bool:
+@contextmanager
+def open_kernels(file: Path) -> Iterator[Iterator[Kernel]]:
+    """Give the functions of a file one by one; `-` is a text on stdin.
+
+    Raises:
+        TraceError: It cannot be read, or is a report of ncu, or PTX.
+        ToolError: It is a binary file, and no disassembler is here, or it failed.
+    """
+    if str(file) == "-":
+        yield _text_kernels(sys.stdin)
+        return
+    try:
+        with file.open("rb") as stream:
+            head = stream.read(64)
+    except OSError as error:
+        raise TraceError(f"{file} cannot be read: {error.strerror}", _INPUTS) from None
+    if head.startswith(b"NVR\0") or file.suffix == ".ncu-rep":
+        raise TraceError(
+            f"{file} is a report of ncu, whose source page is read as CSV",
+            f"ncu --import {file.name} --csv --page source > {file.stem}.source.csv",
+        )
+    if _is_binary(head):
+        with _disassembled(file, head) as lines:
+            yield disassembly.kernels(lines)
+        return
+    with file.open(encoding="utf-8-sig", errors="backslashreplace", newline=None) as text:
+        yield _text_kernels(text)
+
+
+def _text_kernels(lines: Iterator[str]) -> Iterator[Kernel]:
+    """Read a source page or a disassembly; its first lines show which it is."""
+    first = list(islice(lines, _HEADER_LINES))
+    at = next((number for number, line in enumerate(first) if source_page.is_header(line)), None)
+    if at is not None:
+        return source_page.kernels(chain(first[at:], lines))
+    if any(line.lstrip().startswith((".version", ".address_size")) for line in first):
+        raise TraceError("the text is PTX, not machine code; ptxas compiles it", "nvcc -cubin -lineinfo FILE.cu")
+    return disassembly.kernels(chain(first, lines))
+
+
+def no_code(file: Path) -> TraceError:
+    """The error of a file in which there is no machine code."""
+    return TraceError(f"there is no machine code for sm_70 or newer in {file}", _INPUTS)
+
+
+def _is_binary(head: bytes) -> bool:
     """Tell by its first bytes whether cuobjdump reads a file: ELF, a Windows program, an archive, a fatbin."""
     return head.startswith((b"\x7fELF", b"MZ", b"!<arch>\n", b"\x50\xed\x55\xba"))
 
 
 @contextmanager
-def disassembled(file: Path, head: bytes) -> Iterator[Iterator[str]]:
+def _disassembled(file: Path, head: bytes) -> Iterator[Iterator[str]]:
     """Give the lines that a disassembler prints of a binary file.
 
     A cubin is read by nvdisasm, which knows the lines of the source; everything else by cuobjdump.
@@ -42,7 +96,7 @@ def disassembled(file: Path, head: bytes) -> Iterator[Iterator[str]]:
     import subprocess
 
     is_cubin = head.startswith(b"\x7fELF") and int.from_bytes(head[18:20], "little") == _CUBIN_MACHINE
-    nvdisasm, cuobjdump = find("nvdisasm"), find("cuobjdump")
+    nvdisasm, cuobjdump = _find_tool("nvdisasm"), _find_tool("cuobjdump")
     if is_cubin and nvdisasm:
         command = [str(nvdisasm), "-g", "-c", "-hex", str(file)]
     elif cuobjdump:
@@ -79,7 +133,7 @@ def disassembled(file: Path, head: bytes) -> Iterator[Iterator[str]]:
             )
 
 
-def find(name: str) -> Path | None:
+def _find_tool(name: str) -> Path | None:
     """Find a disassembler: in the folder of `$NSYS_INSIGHT_CUDA`, on the PATH, in CUDA's usual folders, in wheels."""
     import glob
     import shutil
@@ -88,17 +142,17 @@ def find(name: str) -> Path | None:
         if os.environ.get(variable):
             folder = expanded(os.environ[variable])
             for path in (folder / f"{name}{_SUFFIX}", folder / "bin" / f"{name}{_SUFFIX}"):
-                if _runs(path):
+                if _is_executable(path):
                     return path
             if variable == CUDA_VARIABLE:
-                return None  # what was named is meant, and nothing else
+                return None  # the user named a folder: look nowhere else
     on_path = shutil.which(name)
     if on_path:
         return Path(on_path)
     patterns = [*_FOLDERS, *(f"{glob.escape(folder)}/{wheel}" for folder in sys.path if folder for wheel in _WHEELS)]
     found = (Path(folder) / f"{name}{_SUFFIX}" for pattern in patterns for folder in sorted(glob.glob(pattern))[::-1])  # noqa: PTH207 (absolute)
-    return next(filter(_runs, found), None)
+    return next(filter(_is_executable, found), None)
 
 
-def _runs(path: Path) -> bool:
+def _is_executable(path: Path) -> bool:
     return path.is_file() and os.access(path, os.X_OK)

@@ -1,4 +1,4 @@
-"""One file of a fleet worked out: its raw tables and its facts, written beside each other as Parquet files."""
+"""The task of a worker: write the raw tables and facts of one trace as Parquet files into a folder."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ WORK = ".work"
 
 @dataclass(frozen=True)
 class Task:
-    """A file to be worked out: all that a worker is told.
+    """One worker's job.
 
     Attributes:
         file: The trace.
-        folder: Where its folder is to be.
-        identity: What tells later that the file is unchanged.
-        definitions: What has to say what facts are, on whichever machine they are found.
-        memory: What queries may hold, as DuckDB reads it; None leaves it to the machine.
+        folder: The folder to write.
+        identity: Identity of the file, to see later whether it has changed.
+        definitions: Digest of the definitions of facts, which must be the worker's as well.
+        memory: Memory limit of queries, as DuckDB reads it; None is DuckDB's default for the machine.
         threads: How many threads a query may use.
     """
 
@@ -60,20 +60,20 @@ class Outcome:
     why: str | None = None
 
 
-def work_out(task: Task) -> Outcome:
-    """Work a file out, and put its folder in place of the one that was there, whole or not at all.
+def run_task(task: Task) -> Outcome:
+    """Write the folder of a trace, whole or not at all, and replace the one that was there.
 
-    What goes wrong with a file is said in the outcome, for it must not end the others; what was worked out of it before
-    it changed is removed, for it would answer for the file as it was.
+    An error is part of the outcome, so that the other tasks go on; the old folder is removed then, because it answers
+    for the file before it changed.
     """
     began = time.perf_counter_ns()
     try:
         _check_version(task)
-        with cache_folder.working(_on_its_way(task.folder)) as made, cache_folder.tidied():
+        with cache_folder.working(_temporary(task.folder)) as made, cache_folder.tidied():
             made.mkdir()
             _write(task, made)
             size = facts_folder.size(made)
-            _put_aside(task.folder, made.with_name("before"))
+            _move_away(task.folder, made.with_name("before"))
             made.rename(task.folder)
     except nsys.MissingError:
         why = f"nsys, which exports it, is not installed on {platform.node() or 'the worker'}"
@@ -83,22 +83,22 @@ def work_out(task: Task) -> Outcome:
         why = f"{type(error).__name__}: {error}".partition("\n")[0]
     else:
         return Outcome("written", size, time.perf_counter_ns() - began)
-    forget(task.folder)
+    remove_facts(task.folder)
     return Outcome("failed", None, time.perf_counter_ns() - began, why)
 
 
-def work_out_run(output: Path, task: Task) -> None:
-    """Find what is of all traces in a folder together, and write it beside them, unless it is there.
+def write_run_facts(output: Path, task: Task) -> None:
+    """Write the cross-rank facts of all traces in a folder, unless they are there.
 
-    Nobody needs it to be there: where it is not, it is found when it is asked for.
+    They are optional: if they are missing, they are computed when a query reads them.
     """
     folders = sorted(output.glob(f"*{facts_folder.SUFFIX}"))
     stored = facts_folder.stored_of_run(folders)
     if len(folders) < 2 or (stored and stored.definitions == task.definitions):
         return
     target = output / facts_folder.RUN
-    with suppress(InsightError, OSError), cache_folder.working(_on_its_way(target)) as made, cache_folder.tidied():
-        _put_aside(target, made.with_name("before"))
+    with suppress(InsightError, OSError), cache_folder.working(_temporary(target)) as made, cache_folder.tidied():
+        _move_away(target, made.with_name("before"))
         made.mkdir()
         with Session(folders, memory=task.memory, threads=task.threads, use_cache=False) as traces:
             for table in sorted(tables_of_run()):
@@ -107,20 +107,20 @@ def work_out_run(output: Path, task: Task) -> None:
         made.rename(target)
 
 
-def forget(folder: Path) -> None:
-    """Remove what was worked out before."""
-    with suppress(OSError), cache_folder.working(_on_its_way(folder)) as path:
-        _put_aside(folder, path)
+def remove_facts(folder: Path) -> None:
+    """Remove the folder of an earlier run."""
+    with suppress(OSError), cache_folder.working(_temporary(folder)) as path:
+        _move_away(folder, path)
 
 
-def _on_its_way(folder: Path) -> Path:
-    """Where a folder is made: beside the others, but not among them, where each would have to look at all."""
+def _temporary(folder: Path) -> Path:
+    """Where a folder is written before it is moved: not among the finished ones, which are listed."""
     place = folder.parent / WORK
     place.mkdir(exist_ok=True)
     return place / folder.name
 
 
-def _put_aside(folder: Path, where: Path) -> None:
+def _move_away(folder: Path, where: Path) -> None:
     if os.path.lexists(folder):
         folder.rename(where)
 
@@ -134,7 +134,7 @@ def _write(task: Task, folder: Path) -> None:
     for name in ("raw", "facts"):
         (folder / name).mkdir()
     with Session(task.file, memory=task.memory, threads=task.threads, use_cache=False) as trace:
-        # Facts first: rows that cannot be true are met by them, and are then left out of the tables as well.
+        # Facts first: they find invalid rows, which are then left out of the tables as well.
         for table in sorted(tables_of_trace()):
             _write_table(trace, f"FROM facts.{table}", folder / "facts" / f"{table}.parquet")
         columns = {}
@@ -149,7 +149,7 @@ def _write(task: Task, folder: Path) -> None:
 
 
 def _rows(table: str) -> str:
-    """SQL for the rows of a raw table: of the environment, which is left out, what says which rank this is."""
+    """SQL for the rows of a raw table; of the environment, which is private, only what names the rank."""
     rows = rows_handed_over(table)
     return f"{rows} UNION ALL {query('internal/fleet/launcher')}" if table == _LAUNCHER else rows
 

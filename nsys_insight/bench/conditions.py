@@ -1,12 +1,13 @@
-"""What the GPUs do beside the program: clocks, temperature, what throttles them, and processes of others; from NVML.
+"""Conditions of a measurement: what the GPUs do (clocks, temperature, throttling, other processes), and the commit.
 
 NVML is asked through NVIDIA's `nvidia-ml-py`, the extra `bench`. Where it or the driver is missing, nothing is known,
-and one sentence says so.
+and one sentence says so. The user's repository is only read: not even git's index is refreshed.
 """
 
 from __future__ import annotations
 
 import importlib
+import subprocess
 import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,15 +16,16 @@ from typing import TYPE_CHECKING, Any, Self
 from nsys_insight.extras import install
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
-_EACH_S = 0.1  # between two looks while a program runs
+_SAMPLE_INTERVAL_S = 0.1
 # NVML's nvmlClocksEventReason… bits that slow a GPU; the others are idleness, and clocks that somebody set.
 _REASONS = {
     0x4: "power limit", 0x8: "hardware slowdown", 0x20: "thermal (software)", 0x40: "thermal (hardware)",
     0x80: "power brake",
 }  # fmt: skip
-_GONE = "GPU clocks, temperature and other processes are not checked"
+_UNCHECKED = "GPU clocks, temperature and other processes are not checked"
 
 
 @dataclass
@@ -40,17 +42,17 @@ class Machine:
     _gpus: list[Any] = field(default_factory=list)
 
     @classmethod
-    def here(cls) -> Machine:
-        """Find the GPUs, if there is somebody to ask."""
+    def detect(cls) -> Machine:
+        """Find the GPUs, if NVML answers."""
         try:
             nvml = importlib.import_module("pynvml")
         except ImportError:
-            return cls(note=f"{_GONE}: {install('bench')}")
+            return cls(note=f"{_UNCHECKED}: {install('bench')}")
         try:
             nvml.nvmlInit()
             gpus = [nvml.nvmlDeviceGetHandleByIndex(at) for at in range(nvml.nvmlDeviceGetCount())]
         except nvml.NVMLError:
-            return cls(note=f"{_GONE}: no NVIDIA driver answers")
+            return cls(note=f"{_UNCHECKED}: no NVIDIA driver answers")
         return cls(nvml, "", gpus)
 
     def states(self) -> tuple[dict[str, Any], ...]:
@@ -130,14 +132,14 @@ class Watch:
             self._thread.join()
 
     def _look(self) -> None:
-        while not self._over.wait(_EACH_S):
+        while not self._over.wait(_SAMPLE_INTERVAL_S):
             for clock, slowed in self._machine._looks():  # noqa: SLF001 - its own thread
                 self.clock = max(filter(None, (self.clock, clock)), default=None)
                 self.slowed.update(slowed)
 
 
-def said(before: tuple[dict[str, Any], ...], after: tuple[dict[str, Any], ...]) -> list[str]:
-    """Sentences about GPUs before and after: who else uses them, and how warm they got."""
+def gpu_notes(before: tuple[dict[str, Any], ...], after: tuple[dict[str, Any], ...]) -> list[str]:
+    """Notes about GPUs before and after: other processes on them, and changes of temperature."""
     sentences = []
     for old, new in zip(before, after, strict=False):
         others = max(old["processes"] or 0, new["processes"] or 0)
@@ -152,3 +154,28 @@ def said(before: tuple[dict[str, Any], ...], after: tuple[dict[str, Any], ...]) 
 
 def _text(value: Any) -> Any:
     return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def git_commit(folder: Path | None = None) -> dict[str, str]:
+    """The commit of the folder, with +changes if files differ from it; empty outside of a repository."""
+    found = _git(["rev-parse", "--short=12", "HEAD"], folder)
+    if found is None:
+        return {}
+    changed = _git(["status", "--porcelain", "--untracked-files=no"], folder)
+    return {"commit": found.strip() + ("+changes" if changed else "")}
+
+
+def git_diff(folder: Path | None = None) -> str:
+    """How the files differ from the commit, as a patch; empty if they do not, or outside of a repository."""
+    return _git(["diff", "HEAD", "--no-color", "--no-ext-diff", "--no-textconv"], folder) or ""
+
+
+def _git(arguments: Sequence[str], folder: Path | None) -> str | None:
+    try:
+        done = subprocess.run(  # noqa: S603 - it reads
+            ["git", "--no-optional-locks", *arguments],  # noqa: S607 - the user's own git
+            cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=30, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.decode(errors="replace") if done.returncode == 0 else None

@@ -1,31 +1,123 @@
-"""How repetitions scatter, and what it looks like: a drift, a changed clock, outliers, two modes."""
+"""Statistics of repetitions: estimates with intervals from ranks, and what their scatter looks like.
+
+The estimates are those of Hodges and Lehmann (1963): the median of the means of all pairs of values, or of the
+differences between all pairs of two samples. The intervals are those of Wilcoxon's tests, whose distributions are
+counted. They hold for any distribution, an outlier hardly moves them, and they are the same each time. The interval of
+one sample assumes values that are symmetric about their middle, as differences of two commands in turns are if the two
+do not differ; that of two samples, samples that differ by a shift.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from statistics import NormalDist, fmean, median, stdev
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from nsys_insight.text.units import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Above this coefficient of variation a baseline is none. (Common practice.)
+    from numpy.typing import NDArray
+
+# With fewer values no interval excludes 0 at 95 % confidence: 2 of 2^6 = 64 signs are 3 %.
+LEAST_REPETITIONS = 6
+# With more pairs the normal distribution approximates the counted one to a thousandth.
+_MOST_COUNTED_PAIRS = 2500
+# Most coefficient of variation of a usable baseline. (Common practice.)
 MOST_CV_PCT = 5.0
-# Without a trend, one in a hundred series is called a drift; and a drift moves the whole series by this much at least.
-_CHANCE, LEAST_DRIFT_PCT = 0.01, 1.0
+# A drift: the chance of calling a series without a trend one, and the least movement from end to end.
+_CHANCE, _LEAST_DRIFT_PCT = 0.01, 1.0
 # An outlier is this many standard deviations off, told by the median deviation (Iglewicz and Hoaglin 1993: 3.5, of
 # values which are normal; of 50 of those one in fifty series has one), and there are few of them.
 _OUTLYING, _MOST_OUTLIERS = 4.5, 0.2
-# They are why a series scatters if it scatters by a quarter less without them.
+# Outliers are the cause of the scatter if it is a quarter less without them.
 _EASED = 0.75
 # Two modes lie so many of their own standard deviations apart (Ashman, Bird and Zepf 1994: 2; samples that are small
 # and normal reach 4 by being cut in two), each with a fifth of the values.
 _APART, _LEAST_OF_A_MODE, _MODAL = 6.0, 0.2, 8
-# Clocks that moved less are the same; a metric follows the clock if their ranks correlate by this much.
+# Clocks that moved less are equal; a metric follows the clock if their ranks correlate by this much.
 _CLOCK_MOVED_PCT, _FOLLOWS = 2.0, 0.7
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate and its confidence interval, which is infinite if there are too few values."""
+
+    middle: float
+    low: float
+    high: float
+
+    @property
+    def reach(self) -> float:
+        """Half of its width."""
+        return (self.high - self.low) / 2 if math.isfinite(self.low) else math.inf
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether it lies on one side of 0."""
+        return self.low > 0 or self.high < 0
+
+
+def center(values: Sequence[float], confidence: float = 0.95) -> Interval:
+    """The center of one sample."""
+    sample = np.asarray(values, dtype=float)
+    rows, columns = np.triu_indices(len(sample))
+    means = np.sort((sample[rows] + sample[columns]) / 2)
+    return _cut(means, _signed_ranks(len(sample)), (1 - confidence) / 2)
+
+
+def shift(before: Sequence[float], after: Sequence[float], confidence: float = 0.95) -> Interval:
+    """The shift from the first sample to the second."""
+    old, new = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
+    differences = np.sort(np.subtract.outer(new, old), axis=None)
+    return _cut(differences, _rank_sums(len(old), len(new)), (1 - confidence) / 2)
+
+
+def _cut(ordered: NDArray[np.float64], below: Sequence[float], tail: float) -> Interval:
+    """The interval between the ordered values that leaves out as many on each side as the tail allows."""
+    middle = float(np.median(ordered))
+    out = next((count for count, share in enumerate(below) if share > tail), len(below))
+    if not out:
+        return Interval(middle, -math.inf, math.inf)
+    return Interval(middle, float(ordered[out - 1]), float(ordered[len(ordered) - out]))
+
+
+@cache
+def _signed_ranks(count: int) -> tuple[float, ...]:
+    """The probability that Wilcoxon's signed-rank sum of `count` values is at most 0, 1, 2 and so on."""
+    ways = np.zeros(count * (count + 1) // 2 + 1)
+    ways[0] = 1.0
+    for rank in range(1, count + 1):
+        # Each rank counts or does not; shares, and not numbers of ways, for 2^1024 has no double.
+        ways[rank:] = (ways[rank:] + ways[: len(ways) - rank]) / 2
+        ways[:rank] /= 2
+    return tuple(np.cumsum(ways).tolist())
+
+
+@cache
+def _rank_sums(few: int, many: int) -> tuple[float, ...]:
+    """The probability that Mann and Whitney's U of two samples is at most 0, 1, 2 and so on."""
+    total = few * many
+    if total > _MOST_COUNTED_PAIRS:
+        spread = math.sqrt(total * (few + many + 1) / 12)
+        return tuple(NormalDist(total / 2, spread).cdf(count + 0.5) for count in range(total + 1))
+    # The coefficients of the Gaussian binomial: the product of (1 - x^(many + i)) / (1 - x^i).
+    ways = [1] + [0] * total
+    for i in range(1, few + 1):
+        for at in range(total, many + i - 1, -1):
+            ways[at] -= ways[at - many - i]
+        for at in range(i, total + 1):
+            ways[at] += ways[at - i]
+    every, summed, shares = math.comb(few + many, few), 0, []
+    for number in ways:
+        summed += number
+        shares.append(summed / every)
+    return tuple(shares)
 
 
 @dataclass(frozen=True)
@@ -91,7 +183,7 @@ def spread(values: Sequence[float], clocks: Sequence[float | None] = ()) -> Spre
     return Spread(count, mean, deviation, cv, tuple(causes), drift, outliers)
 
 
-def moved(values: Sequence[float]) -> float:
+def drift_pct_of(values: Sequence[float]) -> float:
     """By how many percent a series moves from end to end, also by chance: the slope is that of Theil (1950) and Sen."""
     n, mean = len(values), fmean(values)
     if n < 3 or not mean:
@@ -110,14 +202,14 @@ def _drift(values: Sequence[float]) -> float | None:
     deviation = math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
     if 2 * NormalDist().cdf(-max(abs(rising) - 1, 0) / deviation) > _CHANCE:
         return None
-    found = moved(values)
-    return found if abs(found) >= LEAST_DRIFT_PCT else None
+    found = drift_pct_of(values)
+    return found if abs(found) >= _LEAST_DRIFT_PCT else None
 
 
 def _outliers(values: Sequence[float]) -> tuple[int, ...]:
     middle = median(values)
     usual = 1.4826 * median(abs(value - middle) for value in values)
-    usual = max(usual, 1e-3 * abs(middle))  # timers are coarse: equal values and one beside them are no outlier
+    usual = max(usual, 1e-3 * abs(middle))  # timers are coarse: one value next to equal ones is not an outlier
     if len(values) < 6:
         return ()
     off = [at for at, value in enumerate(values, 1) if abs(value - middle) > _OUTLYING * usual]

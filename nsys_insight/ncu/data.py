@@ -1,4 +1,4 @@
-"""Imported ncu data by themselves, without a trace: the model's ncu views over one store."""
+"""Imported ncu data without a trace: a connection with the ncu views of the model over one store."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 VIEW = "ncu_kernels"
 
 
-class Measured:
+class NcuData:
     """A connection that answers SQL over the ncu views of one store.
 
     Args:
@@ -30,7 +30,7 @@ class Measured:
     """
 
     def __init__(self, store: Path) -> None:
-        """Open the store and work out `ncu_kernels` once: every rule asks for it."""
+        """Open the store and store `ncu_kernels` as a table: every rule reads it."""
         self.connection = connect()
         source = stores.attach(self.connection, store, Source({}, {}))
         template.copy_into(self.connection)
@@ -39,9 +39,9 @@ class Measured:
         for view in (VIEW, "ncu_stalls", "ncu_metrics", "ncu_rules", "ncu_launches", "ncu_roofline", "_ncu_roofs()"):
             model.show(f"FROM {view}")
         self.connection.execute(
-            f"""CREATE TABLE worked_out AS FROM {VIEW};
+            f"""CREATE TABLE kernels AS FROM {VIEW};
                 DROP VIEW {VIEW};
-                ALTER TABLE worked_out RENAME TO {VIEW}"""
+                ALTER TABLE kernels RENAME TO {VIEW}"""
         )
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
@@ -60,8 +60,8 @@ class Measured:
 
 
 @cache
-def metrics_of() -> dict[str, tuple[str, ...]]:
-    """Which metrics each column of `ncu_kernels` is made of, from the comments that document it."""
+def metrics_of_columns() -> dict[str, tuple[str, ...]]:
+    """The metrics that each column of `ncu_kernels` is computed from, as its comment lists them."""
     return {
         column: tuple(re.findall(r"`(\w+__[\w.]+)`", text))
         for column, text in re.findall(

@@ -1,4 +1,4 @@
-"""What a trace says of the machine, its user and other programs: the words to look for in all that it holds."""
+"""Sensitive words of a trace: users, hosts, values of environment variables, names of other processes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-# What says nothing of anybody, though it is called a user or a host.
-_ANYBODY = frozenset(
+# Names of users and hosts that identify nobody.
+_GENERIC_NAMES = frozenset(
     """admin anonymous container default docker guest home host linux local localhost nobody none null root system
     ubuntu unknown user username users vm windows""".split()  # noqa: SIM905 - easier to read than a list
 )
@@ -28,11 +28,11 @@ _USER = re.compile(r"(?:^|_)(?:USER|USERNAME|LOGNAME)$|UserName$")
 _HOST = re.compile(r"(?:^|_)(?:HOST|HOSTNAME|NODENAME|NODEID|COMPUTERNAME)$|^Hostname$|^DEVICE_DISPLAY_NAME$|_HOST$")
 _HOME = re.compile(r"^/(?:home|Users|u)(?:/\w)?/([\w.-]+)|^[A-Z]:\\Users\\([^\\]+)")
 _VARIABLE = re.compile(r"(?:^|\0)[A-Za-z_][^=\0]*=")
-# A variable's value is looked for if it is that long and has a letter; a shorter one is a word of many texts.
-LEAST = 8
-_LEAST_OF_SECRETS = 5
+# Shorter values of variables are not looked for: they are part of many other texts.
+LEAST_LENGTH = 8
+_LEAST_SECRET_LENGTH = 5
 _ADDRESS = re.compile(r"://(?:[^\s/@]*@)?([A-Za-z][\w-]*(?:\.[\w-]+)+)")
-# Tables whose rows are what the program did: processes in them are its own.
+# Processes with rows in these tables are the program's own.
 _EVENTS = (
     "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_MEMCPY",
     "CUPTI_ACTIVITY_KIND_MEMSET", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "NVTX_EVENTS",
@@ -41,13 +41,13 @@ _NAMES = ("demangledName", "shortName", "mangledName")
 
 
 @dataclass
-class Known:
-    """What to look for.
+class Sensitive:
+    """Words to look for in every text of the trace.
 
-    `users` and `hosts` are names, `values` those of environment variables and secret arguments, `folder` the program's
-    own, `roots` the first folders of paths that are known to be paths, `others` what processes are called that are not
-    the program's, `kernels` and `calls` the names of kernels and API calls, `streams` the ids of strings that are what
-    the program printed, `printed` those of them that are longer than a word.
+    `users` and `hosts` are names. `values` are those of environment variables and secret arguments. `folder` is the
+    program's working directory. `roots` are first folders of paths. `others` are names of other processes and threads.
+    `kernels` and `calls` are names of kernels and API calls. `streams` are ids of strings that the program printed,
+    `printed` those of the strings that are longer than a word.
     """
 
     users: set[str] = field(default_factory=set)
@@ -62,8 +62,8 @@ class Known:
     printed: set[str] = field(default_factory=set)
 
 
-def known(trace: Path) -> Known:
-    """Read from a SQLite export what is to be looked for in it.
+def find_sensitive(trace: Path) -> Sensitive:
+    """Collect the sensitive words of a SQLite export.
 
     Raises:
         TraceError: The file is damaged.
@@ -85,8 +85,8 @@ def is_environment(text: str) -> bool:
     return "\0" in text and bool(_VARIABLE.search(text))
 
 
-def _read(database: sqlite3.Connection) -> Known:
-    found = Known()
+def _read(database: sqlite3.Connection) -> Sensitive:
+    found = Sensitive()
     secrets: list[str] = []
 
     def collect(secret: str) -> str:
@@ -97,11 +97,11 @@ def _read(database: sqlite3.Connection) -> Known:
     for name, value in settings:
         if name.endswith(":WORKING_DIR"):
             found.folder = found.folder or _own_folder(value)
-        _look(found, name, value)
+        _add_name(found, name, value)
     for name, value in _variables(database):
-        _look(found, name, value)
+        _add_name(found, name, value)
         masked(f"{name}={value}", stand_in=collect)
-        if len(value) >= LEAST and not value.isdecimal() and re.search(r"[A-Za-z]", value):
+        if len(value) >= LEAST_LENGTH and not value.isdecimal() and re.search(r"[A-Za-z]", value):
             found.values.add(value)
         for path in re.findall(r"(?<![\w/.])/[^\s:;,\"']+", value):
             found.roots.add(path.split("/")[1])
@@ -109,16 +109,16 @@ def _read(database: sqlite3.Connection) -> Known:
                 found.users.add(home[1] or home[2])
     for line in command_lines(settings).values():
         masked_words([settings[at][1] for at in line], stand_in=collect)
-    found.values |= {secret for secret in secrets if len(secret) >= _LEAST_OF_SECRETS}
+    found.values |= {secret for secret in secrets if len(secret) >= _LEAST_SECRET_LENGTH}
     for names in (found.users, found.hosts):
-        names -= {name for name in names if len(name) < 3 or name.lower() in _ANYBODY or name.isdecimal()}
-    found.hosts |= {host.partition(".")[0] for host in found.hosts if not host[0].isdecimal()} - _ANYBODY
+        names -= {name for name in names if len(name) < 3 or name.lower() in _GENERIC_NAMES or name.isdecimal()}
+    found.hosts |= {host.partition(".")[0] for host in found.hosts if not host[0].isdecimal()} - _GENERIC_NAMES
     found.roots.discard("")
     _read_processes(database, found)
     return found
 
 
-def _look(found: Known, name: str, value: str) -> None:
+def _add_name(found: Sensitive, name: str, value: str) -> None:
     found.hosts.update(_ADDRESS.findall(value))
     word = value.strip("\"'")
     if not re.fullmatch(r"[\w.@+-]+", word):
@@ -130,7 +130,7 @@ def _look(found: Known, name: str, value: str) -> None:
 
 
 def _own_folder(path: str) -> str:
-    """The program's folder, if it is one: not all of a disk, of a home folder, or of what is temporary."""
+    """The program's folder; empty for a folder near the root or a home folder."""
     folder = path.rstrip("/\\")
     is_home = (home := _HOME.match(folder)) and home.end() == len(folder)
     return "" if folder.count("/") + folder.count("\\") < 2 or is_home else folder
@@ -144,7 +144,7 @@ def _settings(database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
 
 
 def _variables(database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
-    """Give all environment variables that the trace has, wherever it has them."""
+    """Yield every environment variable in the trace, from each table that has some."""
     for name, value in _settings(database):
         if "ENVIRONMENT" in name:
             variable, _, given = value.partition("=")
@@ -158,8 +158,8 @@ def _variables(database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
                 yield variable.partition("=")[::2]
 
 
-def _read_processes(database: sqlite3.Connection, found: Known) -> None:
-    """Find what processes and threads are called that are not the program's."""
+def _read_processes(database: sqlite3.Connection, found: Sensitive) -> None:
+    """Collect names of processes and threads that are not the program's."""
     own = {
         number >> 24 & 0xFFFFFF
         for table in _EVENTS
@@ -180,7 +180,7 @@ def _read_processes(database: sqlite3.Connection, found: Known) -> None:
     found.streams = {id_ for (id_,) in rows(database, "ProcessStreams", "contentId") if isinstance(id_, int)}
     texts = [strings.get(id_) for id_ in found.streams]
     texts += [text for (text,) in rows(database, "ANALYSIS_FILE", "content")]
-    found.printed = {text for text in texts if isinstance(text, str) and len(text) >= LEAST}
+    found.printed = {text for text in texts if isinstance(text, str) and len(text) >= LEAST_LENGTH}
     found.printed -= found.kernels | found.calls
 
 

@@ -1,4 +1,4 @@
-"""What `check` found, as the files that a pipeline reads: JUnit XML for its tests, SARIF for annotations in the code.
+"""The result of `check` for CI pipelines: JUnit XML as tests, SARIF as annotations of the code.
 
 JUnit as Jenkins, GitLab and GitHub's actions read it; SARIF 2.1.0 (OASIS), with the properties that GitHub asks for.
 """
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
+from nsys_insight.compare.answer import quantity
 from nsys_insight.compare.budgets import ALIASES, OK
-from nsys_insight.compare.sentences import quantity
 from nsys_insight.text.units import label_of
 from nsys_insight.version import __version__
 
