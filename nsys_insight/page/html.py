@@ -90,11 +90,8 @@ def environment() -> Environment:
     """Make what fills in the templates; whatever is put into them is escaped."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    from nsys_insight.page.compiled import Compiled
-
     return Environment(
         loader=FileSystemLoader(_PAGE),
-        bytecode_cache=Compiled(_PAGE),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
