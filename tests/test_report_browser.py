@@ -21,6 +21,7 @@ from nsys_insight.compare.sentences import sentence
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.page import compared as compared_page
 from nsys_insight.page import file
+from nsys_insight.text.units import value
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -75,6 +76,11 @@ def numbers(page, report, column):
         f"#{report} tbody tr:not([hidden])",
         f"rows => rows.map(row => row.cells[{column}].dataset.v).map(text => text ? Number(text) : null)",
     )
+
+
+def test_the_script_writes_times_as_the_rest_of_the_page_does(page):
+    times = [0, *(int(edge * factor) for edge in (1, 1e3, 1e6, 1e9) for factor in (1, 1.234, 12.34, 123.4, 999.4))]
+    assert page.evaluate("times => times.map(time)", times) == [value("a_ns", ns) for ns in times]
 
 
 def test_a_table_is_sorted_by_the_column_that_is_clicked(page):

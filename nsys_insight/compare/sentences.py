@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
 def quantity(metric: str, *values: float | None) -> list[str]:
     """Write values of a metric in one unit, each with it."""
-    scale = units.scale_for(metric, values)
-    return [f"{scale.text(value)} {scale.unit}".rstrip() if value is not None else units.UNKNOWN for value in values]
+    return units.values(metric, values)
 
 
 def sentence(comparison: Comparison) -> str:

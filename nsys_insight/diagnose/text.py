@@ -11,6 +11,7 @@ from nsys_insight.render.markdown import code, prose
 from nsys_insight.session.answer import Answer, Column, of_rows
 from nsys_insight.text.cells import printable, wrap
 from nsys_insight.text.kernel_names import fit, readable
+from nsys_insight.text.units import time_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -156,7 +157,7 @@ def costs(diagnosis: DiagnosisResult) -> list[str]:
     rate = (
         f" ({diagnosis.tokens_per_s:,.0f} a second)" if diagnosis.tokens_per_s and diagnosis.tokens_per_s >= 10 else ""
     )
-    wall = f"{time(diagnosis.wall_ns)} {'in total' if diagnosis.per == 'trace' else f'a {diagnosis.per}{rate}'}"
+    wall = f"{time_text(diagnosis.wall_ns)} {'in total' if diagnosis.per == 'trace' else f'a {diagnosis.per}{rate}'}"
     return [wall, shares(diagnosis.shares), _steps(diagnosis)]
 
 
@@ -202,14 +203,6 @@ def standing(diagnosis: DiagnosisResult) -> str:
     return "" if diagnosis.findings else "No single cause has 1 % of the wall time."
 
 
-def time(ns: float) -> str:
-    """Write a time with three digits."""
-    for unit, size in (("ns", 1.0), ("µs", 1e3), ("ms", 1e6)):
-        if abs(ns) < 999.5 * size:
-            return f"{ns / size:.3g} {unit}"
-    return f"{ns / 1e9:.3g} s" if abs(ns) < 999.5e9 else f"{ns / 1e9:,.0f} s"
-
-
 def gain(finding: Finding, per: str) -> str:
     """What a finding costs, in words."""
     if finding.recoverable_ns is None:
@@ -218,7 +211,7 @@ def gain(finding: Finding, per: str) -> str:
     where = "" if per == "trace" else f" a {per}"
     overlaps = ", overlapping" if finding.overlaps else ""
     share = f" ({finding.wall_pct:.1f} %{overlaps})" if finding.wall_pct is not None else ""
-    return f"up to {time(finding.recoverable_ns)}{where}{share}"
+    return f"up to {time_text(finding.recoverable_ns)}{where}{share}"
 
 
 def _lines(diagnosis: DiagnosisResult, width: int, limit: int) -> Iterator[str]:

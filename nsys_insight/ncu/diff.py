@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.ncu import report as reports
-from nsys_insight.text.quantities import label, value
+from nsys_insight.text.units import label, value
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.ncu.report import dimensions
 from nsys_insight.ncu.strategies import step_pct
-from nsys_insight.text.quantities import label, value
+from nsys_insight.text.units import label, value
 
 if TYPE_CHECKING:
     from nsys_insight.ncu.report import KernelReport, NcuReport

@@ -14,7 +14,7 @@ from nsys_insight.packs.topics import by_topic
 from nsys_insight.page.ranks import ranks
 from nsys_insight.session.answer import of_rows
 from nsys_insight.text.cells import printable
-from nsys_insight.text.quantities import value
+from nsys_insight.text.units import value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

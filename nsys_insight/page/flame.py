@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.page.pictures import Bar
 from nsys_insight.text.cells import printable
-from nsys_insight.text.quantities import value
+from nsys_insight.text.units import value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

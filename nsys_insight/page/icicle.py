@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from nsys_insight.page.asking import ask
 from nsys_insight.page.flame import DEEPEST, Flame, Node, drawn
 from nsys_insight.text.cells import printable
-from nsys_insight.text.quantities import value
+from nsys_insight.text.units import value
 
 if TYPE_CHECKING:
     from nsys_insight.packs.step_options import StepOptions

@@ -10,7 +10,7 @@ from nsys_insight.page import looks
 from nsys_insight.page.asking import ask
 from nsys_insight.text.cells import printable
 from nsys_insight.text.kernel_names import fit, readable
-from nsys_insight.text.quantities import value
+from nsys_insight.text.units import value
 
 if TYPE_CHECKING:
     from nsys_insight.packs.step_options import StepOptions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.session.answer import Answer, Column, of_rows
-from nsys_insight.text.quantities import label, value
+from nsys_insight.text.units import label, value
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight.page import looks
 from nsys_insight.text.cells import printable
 from nsys_insight.text.kernel_names import fit_all, readable_all
-from nsys_insight.text.quantities import value
+from nsys_insight.text.units import value
 
 if TYPE_CHECKING:
     from nsys_insight.session.answer import Answer

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight.page.asking import ask
 from nsys_insight.page.pictures import BARS, Bar
 from nsys_insight.text.cells import printable
-from nsys_insight.text.quantities import value
+from nsys_insight.text.units import value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -12,7 +12,7 @@ from nsys_insight.page import looks
 from nsys_insight.page.asking import ask
 from nsys_insight.page.lanes import Event, Most, Window, read
 from nsys_insight.page.pictures import Bar
-from nsys_insight.text.quantities import value
+from nsys_insight.text.units import value
 
 if TYPE_CHECKING:
     from nsys_insight.packs.step_options import StepOptions

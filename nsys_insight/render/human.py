@@ -11,7 +11,6 @@ from nsys_insight.render.plain import plain
 from nsys_insight.text import units
 from nsys_insight.text.cells import printable, width_of
 from nsys_insight.text.kernel_names import readable_all
-from nsys_insight.text.quantities import value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -93,10 +92,10 @@ def fields_of(answer: Answer, rows: Sequence[Sequence[Any]], *, full_names: bool
         if column.name in of_metrics:
             fields.append(Field(label, "", "value", with_units.pop(0)))
         elif _NUMERIC.fullmatch(column.type):
-            numbers = [plain(value) for value in cells]
+            numbers = [plain(cell) for cell in cells]
             scale = scales[units.group_of(column.name)]
             if units.spread_too_wide(column.name, numbers, scale):
-                fields.append(Field(label, "", "value", [value(column.name, number) for number in numbers]))
+                fields.append(Field(label, "", "value", [units.value(column.name, number) for number in numbers]))
             else:
                 fields.append(Field(label, scale.unit, "number", [scale.text(number) for number in numbers]))
         elif column.name == METRIC:
@@ -104,7 +103,7 @@ def fields_of(answer: Answer, rows: Sequence[Sequence[Any]], *, full_names: bool
         elif _NAME.search(column.name):
             fields.append(Field(label, "", "name", _names(cells, full_names=full_names), whole=full_names))
         else:
-            fields.append(Field(label, "", "text", [_text(value) for value in cells]))
+            fields.append(Field(label, "", "text", [_text(cell) for cell in cells]))
     return [
         replace(field, detail=column.detail, place=column.place, of=column.of or units.whole_of(column.name))
         for field, column in zip(fields, answer.columns, strict=True)
@@ -160,11 +159,8 @@ def _with_units(metrics: list[str], columns: list[Sequence[Any]]) -> list[list[s
     """Write the values of each row in the unit of its metric, so that they can be compared along the row."""
     texts: list[list[str]] = [[] for _ in columns]
     for metric, *row in zip(metrics, *columns, strict=True):
-        numbers = [plain(value) for value in row]
-        scale = units.scale_for(metric, numbers)
-        for cells, number in zip(texts, numbers, strict=True):
-            text = scale.text(number)
-            cells.append(text if text == units.UNKNOWN or not scale.unit else f"{text} {scale.unit}")
+        for cells, text in zip(texts, units.values(metric, [plain(cell) for cell in row]), strict=True):
+            cells.append(text)
     return texts
 
 
