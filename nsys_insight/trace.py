@@ -85,10 +85,10 @@ class Trace(Session, Reports):
             UsageError: There is no such step, nothing ran on a GPU, or several traces are open.
         """
         from nsys_insight.notebook import picture
-        from nsys_insight.page.strip import strip
+        from nsys_insight.page.timeline import still
 
         self._refuse_pictures_of_several()
-        drawn = strip(self, step_options.checked(options), step)
+        drawn = still(self, step_options.checked(options), step)
         if drawn is None:
             raise UsageError("there is nothing to draw: no GPU work is in this scope", "narrow it less")
         return picture.timeline(drawn, self.path.name + ("" if drawn.step is None else f": step {drawn.step}"))

@@ -21,7 +21,7 @@ def styled(html: str) -> str:
 
 
 def colors() -> dict[str, str]:
-    """The page's colors on white by the name of what they stand for (`page.looks`)."""
+    """The page's colors on white by the name of what they stand for (`page.styles`)."""
     first, _, _ = _css().partition("}")
     found = dict(re.findall(r"--([a-z-]+): (#\w+)", first))
     return {**found, "busy": found["gemm"]}

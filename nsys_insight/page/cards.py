@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.page import looks
-from nsys_insight.page.asking import ask, ask_each
+from nsys_insight.page.queries import ask, ask_each
 from nsys_insight.text.cells import printable
 from nsys_insight.text.kernel_names import fit_all, readable_all
 from nsys_insight.text.units import value
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from nsys_insight.packs.step_options import StepOptions
-    from nsys_insight.page.lanes import Window
+    from nsys_insight.page.windows import Window
     from nsys_insight.session.answer import Answer
     from nsys_insight.session.session import Session
 
@@ -75,7 +74,6 @@ def cards(trace: Session, steps: StepOptions, window: Window, answers: Mapping[s
             "key": row.name,
             "name": printable(short[clear[row.name]]),
             "whole": printable(row.name)[:_WHOLE],
-            "look": looks.of_work(row.family or ""),
             "facts": _facts(row),
             "least": row.min_ns,
             "most": row.max_ns,

@@ -41,16 +41,16 @@ class Drawn:
 
 def first_asked() -> list[str]:
     """The queries that the pictures begin with, whatever is in the trace."""
-    from nsys_insight.page import asking
+    from nsys_insight.page import queries
     from nsys_insight.page.cards import MOST
     from nsys_insight.page.icicle import RANGES
-    from nsys_insight.page.timeline import PIECES
+    from nsys_insight.page.timeline import BUCKETS
 
-    return asking.bound({
+    return queries.bound({
         "step": {},
         "run": {},
         "run_steps": {},
-        "run_busy": {"pieces": PIECES},
+        "run_busy": {"pieces": BUCKETS},
         "layer_candidates": {},
         "nested_ranges": RANGES,
         "card_kernels": {"most": MOST},

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # What is narrower than this share of the picture is not drawn, nor what is called deeper than this.
 LEAST_SHARE, DEEPEST = 0.004, 20
 ROW = 20
-# What no chain tells, by how its row begins, and its look.
+# What no chain tells, by how its row begins, and its style.
 _TOLD = {
     "OS call: ": "blocked", "off the CPU": "edge", "not sampled": "unknown", "on the CPU, too few": "unknown",
     "outside of OS calls": "unknown",
@@ -39,14 +39,14 @@ class Node:
     """What was called from one place, or is inside of one range: for how long, and how often where that is known."""
 
     name: str
-    look: str
+    style: str
     time_ns: float = 0.0
     calls: int = 0
     called: dict[str, Node] = field(default_factory=dict)
 
-    def within(self, name: str, look: str, time_ns: float) -> Node:
+    def within(self, name: str, style: str, time_ns: float) -> Node:
         """Add time to what is called from here by a name."""
-        node = self.called.setdefault(name, Node(name, look))
+        node = self.called.setdefault(name, Node(name, style))
         node.time_ns += time_ns
         return node
 
@@ -54,7 +54,7 @@ class Node:
 def flame(answer: Answer) -> Flame | None:
     """Draw the report `cpu-work` by stack; None where no call chains tell anything."""
     rows = answer.dicts()
-    chains = [row["what"].split(";") for row in rows if row["samples"] and _look(row["what"]) == "call"]
+    chains = [row["what"].split(";") for row in rows if row["samples"] and _style(row["what"]) == "call"]
     if not any(len(chain) > 1 for chain in chains):
         return None
     skipped = _shared(chains)
@@ -62,10 +62,10 @@ def flame(answer: Answer) -> Flame | None:
     for row in rows:
         root.time_ns += row["time_ns"]
         node = root.within(row["nvtx_path"] or "outside NVTX ranges", "range", row["time_ns"])
-        look = _look(row["what"])
-        frames = row["what"].split(";")[skipped:] if look == "call" else [row["what"]]
+        style = _style(row["what"])
+        frames = row["what"].split(";")[skipped:] if style == "call" else [row["what"]]
         for frame in frames:
-            node = node.within(frame, look, row["time_ns"])
+            node = node.within(frame, style, row["time_ns"])
     largest = sorted(root.called.values(), key=lambda node: -node.time_ns)[:3]
     said = f"{root.name}: {value('time_ns', root.time_ns)}; " + ", ".join(
         f"{printable(node.name)} {value('time_ns', node.time_ns)}" for node in largest
@@ -80,8 +80,8 @@ def drawn(root: Node, whole: str, said: str) -> Flame:
     return Flame(levels, ROW * len(levels), said, is_cut)
 
 
-def _look(what: str) -> str:
-    return next((look for begin, look in _TOLD.items() if what.startswith(begin)), "call")
+def _style(what: str) -> str:
+    return next((style for begin, style in _TOLD.items() if what.startswith(begin)), "call")
 
 
 def _shared(chains: Sequence[Sequence[str]]) -> int:
@@ -102,7 +102,7 @@ def _draw(node: Node, left: float, depth: int, whole: tuple[float, str], levels:
     if node.calls:
         tip += f"\n{node.calls:,} times, {value('time_ns', node.time_ns / node.calls)} on average"
     name = name if depth else f"{name}: {value('time_ns', node.time_ns)}"
-    levels[depth].append(Bar(100 * left, 100 * share, node.look, name, tip))
+    levels[depth].append(Bar(100 * left, 100 * share, node.style, name, tip))
     if depth + 1 >= DEEPEST:
         return bool(node.called)
     return any([*_below(node, left, depth, whole, levels)])

@@ -7,7 +7,7 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.page import looks, pictures
+from nsys_insight.page import pictures, styles
 from nsys_insight.page.content import sentences
 from nsys_insight.page.measured import READING
 from nsys_insight.page.tables import table
@@ -79,7 +79,7 @@ def rendered(template: str, data: dict[str, Any], **values: Any) -> str:
             script=Markup(script),  # noqa: S704 - our own files
             style_hash=_hash(style),
             script_hash=_hash(script),
-            legend=looks.LEGEND,
+            legend=styles.LEGEND,
             data=Markup(_json(data)),  # noqa: S704 - what could end the element is escaped
             **values,
         )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_insight.page.asking import ask
 from nsys_insight.page.flame import DEEPEST, Flame, Node, drawn
+from nsys_insight.page.queries import ask
 from nsys_insight.text.cells import printable
 from nsys_insight.text.units import value
 
