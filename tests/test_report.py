@@ -34,14 +34,13 @@ from nsys_insight.errors import UsageError
 from nsys_insight.packs import built_in, topics
 from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.page import (
-    agent,
     cards,
     content,
-    drawn,
-    file,
+    flame,
     html,
-    icicle,
     markdown,
+    page_kind,
+    page_text,
     pictures,
     styles,
     tracks,
@@ -156,8 +155,8 @@ def pages(opened, gathered):
     def make(name, kind="html"):
         if kind == "html":
             trace, found = opened(name), gathered(name)
-            return html.page(found, drawn.draw(trace, AUTO, found))
-        return {"markdown": markdown, "agent": agent}[kind].text(gathered(name))
+            return html.page(found, html.draw(trace, AUTO, found))
+        return {"markdown": markdown.text, "agent": markdown.agent_text}[kind](gathered(name))
 
     return cache(make)
 
@@ -404,7 +403,7 @@ class TestCards:
 class TestIcicle:
     def test_ranges_stand_below_what_is_around_them_and_are_as_wide_as_they_take(self, opened):
         trace = opened("decode_eager")
-        root, outer, inner = icicle.icicle(trace, AUTO).rows
+        root, outer, inner = flame.icicle(trace, AUTO).rows
         paths = trace.rows("SELECT path, sum(duration_ns)::BIGINT AS ns FROM nvtx_nesting GROUP BY 1")
         top = {row.path: row.ns for row in paths if "/" not in row.path}
         assert [bar.width for bar in root] == [100]
@@ -425,7 +424,7 @@ class TestIcicle:
         with closing(sqlite3.connect(path)) as file_, file_:
             file_.execute("UPDATE NVTX_EVENTS SET \"end\" = NULL WHERE text = 'outer'")
         with open_trace(path) as one:
-            root, outer, inner = icicle.icicle(one, AUTO).rows
+            root, outer, inner = flame.icicle(one, AUTO).rows
         assert [(bars[0].label.partition(":")[0], bars[0].width) for bars in (root, outer, inner)] == [
             ("NVTX ranges", 100), ("outer", 100), ("inner", 100),
         ]  # fmt: skip
@@ -436,7 +435,7 @@ class TestIcicle:
         with host.nvtx("a"):
             host.launch("k")
         with open_trace(trace.write(tmp_path / "trace.sqlite")) as one:
-            assert icicle.icicle(one, AUTO) is None
+            assert flame.icicle(one, AUTO) is None
 
 
 class TestPictures:
@@ -584,7 +583,7 @@ class TestHtml:
         assert all(len(cells) == len(answer.columns) for cells in rows)
 
     def test_long_tables_are_cut_and_say_so(self, gathered):
-        text = html.page(gathered("decode_eager"), drawn.Drawn(), limit=7)
+        text = html.page(gathered("decode_eager"), html.Drawings(), limit=7)
         gaps = text.partition('id="gaps"')[2].partition("</details>\n</details>")[0]
         assert gaps.count("<tr>") == 1 + 7
         assert "7 of 1,000 rows are here" in gaps
@@ -599,14 +598,14 @@ class TestHtml:
                         500
                     )
         with open_trace(trace.write(tmp_path / "trace.sqlite")) as one:
-            assert len(file.page_text(one, "html").encode()) < 3_000_000
+            assert len(page_text(one, "html").encode()) < 3_000_000
 
     def test_what_ncu_measured_is_in_it(self, sample, tmp_path):
         data = sorted((REPOSITORY / "tests" / "data" / "ncu").glob("churn.ncu.*.csv"))
         with nsys_insight.open(sample("churn"), ncu=_imported(data, tmp_path)) as trace:
             found = content.gather(trace, AUTO)
             findings = found.measured.rows()
-            page = html.page(found, drawn.Drawn())
+            page = html.page(found, html.Drawings())
             assert [finding[0] for finding in findings]
             assert all(html_escape(finding[0]) in page.partition('id="ncu"')[2] for finding in findings)
             assert 'id="headroom"' in page
@@ -616,7 +615,7 @@ class TestHtml:
         trace = Trace()
         trace.thread().launch("hgemm_nn", runs=1_000_000)
         with open_trace(trace.write(tmp_path / "trace.sqlite")) as one:
-            drawn = file.page_text(one, "html", sizes={"gemm": "4096,4096,1024"})
+            drawn = page_text(one, "html", sizes={"gemm": "4096,4096,1024"})
         assert "flop/byte" in drawn.partition('id="roofline-picture"')[2].partition("</figure>")[0]
 
 
@@ -683,15 +682,15 @@ class TestAgent:
 
 class TestFile:
     def test_the_suffix_says_what_is_written(self):
-        assert [file.page_kind(Path(name), "full") for name in ("a.html", "a.HTM", "a.md")] == [
+        assert [page_kind(Path(name), "full") for name in ("a.html", "a.HTM", "a.md")] == [
             "html",
             "html",
             "markdown",
         ]
-        assert [file.page_kind(output, "agent") for output in (None, Path("a.md"))] == ["agent", "agent"]
+        assert [page_kind(output, "agent") for output in (None, Path("a.md"))] == ["agent", "agent"]
         for output, template in ((Path("a.pdf"), "full"), (Path("a.html"), "agent"), (None, "short")):
             with pytest.raises(UsageError):
-                file.page_kind(output, template)
+                page_kind(output, template)
 
     def test_it_is_written_whole_or_not_at_all(self, tmp_path):
         target = tmp_path / "report.md"
