@@ -25,7 +25,7 @@ from nsys_insight.packs.step_options import AUTO
 from nsys_insight.page import content, html, markdown
 from nsys_insight.page.markdown import DATA
 from nsys_insight.render import write
-from nsys_insight.render.plain import plain
+from nsys_insight.render.json_ import plain
 from nsys_insight.session.answer import Column, of_rows
 
 REPOSITORY = Path(__file__).parents[1]

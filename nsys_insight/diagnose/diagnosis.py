@@ -9,10 +9,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight import progress
-from nsys_insight.diagnose import run as ranks_of_run
-from nsys_insight.diagnose import text
-from nsys_insight.diagnose.findings import finding_rules, over_answers, reports_of
-from nsys_insight.diagnose.result import DiagnosisResult, Finding, Share, Unjudged
+from nsys_insight.diagnose import ranks, text
+from nsys_insight.diagnose.findings import (
+    DiagnosisResult,
+    Finding,
+    Share,
+    Unjudged,
+    finding_rules,
+    over_answers,
+    reports_of,
+)
 from nsys_insight.errors import QueryError
 from nsys_insight.packs import command_line, library
 from nsys_insight.packs.rules import SEVERITIES
@@ -23,8 +29,7 @@ from nsys_insight.sql.parameters import bind
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from nsys_insight.diagnose.findings import FindingRule
-    from nsys_insight.diagnose.result import RunOfRanks
+    from nsys_insight.diagnose.findings import FindingRule, RunOfRanks
     from nsys_insight.packs.pack import Pack
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.answer import Answer
@@ -77,7 +82,7 @@ def diagnose(trace: Session, steps: StepOptions, then: Then = NO_MORE) -> Diagno
     """
     with progress.at("diagnosing"):
         trace.load()
-        chosen = ranks_of_run.of(trace, steps)
+        chosen = ranks.delaying_rank(trace, steps)
         if chosen is None:
             trace.refuse_several(
                 "a diagnosis is of one trace, or of the ranks of a run: these traces share no NCCL collectives",
@@ -90,14 +95,14 @@ def diagnose(trace: Session, steps: StepOptions, then: Then = NO_MORE) -> Diagno
 
 def _of_run(rank: Diagnosis, run: RunOfRanks, trace: Session, steps: StepOptions) -> Diagnosis:
     """Put what is to be said of the run before what is said of one of its ranks."""
-    paths, scope = ranks_of_run.named(trace), trace.about()["scope"]
+    paths, scope = ranks.trace_arguments(trace), trace.about()["scope"]
     found = []
     for rule in (rule for rule in finding_rules() if rule.of_run):
         command = command_line.command(rule.report, paths, scope, steps.given)
         rows = trace.dicts(rule.statement(tokens=rank.steps["tokens_per_step"]), steps)
         found += [replace(_finding(rule, row, trace, steps), command=command) for row in rows]
-    findings = (*ranked(found), *ranked([ranks_of_run.told_apart(each, run) for each in rank.findings]))[:AT_MOST]
-    verdict = ranks_of_run.verdict_of(rank.verdict, run)
+    findings = (*ranked(found), *ranked([ranks.without_waiting(each, run) for each in rank.findings]))[:AT_MOST]
+    verdict = ranks.verdict_of_run(rank.verdict, run)
     status = "findings" if found and rank.status == "healthy" else rank.status
     notes = (*run.notes, *rank.notes)
     # The answers are of one rank, on a connection that is closed.
@@ -150,7 +155,7 @@ def _diagnosed(trace: Session, steps: StepOptions, run: RunOfRanks | None = None
         found = [finding for finding in found if finding.family in _OF_LOST]
     findings = ranked(found, first="kernels" if wall["verdict"] == "GPU-bound" else None)
     return Diagnosis(
-        status=_standing(wall["verdict"], sum(share.wall_pct for share in shares if share.is_busy), answers, findings),
+        status=_status(wall["verdict"], sum(share.wall_pct for share in shares if share.is_busy), answers, findings),
         verdict=wall["verdict"] or (LOST if lost else NOTHING),
         per=per,
         wall_ns=wall["time_ns"],
@@ -236,7 +241,7 @@ def ranked(found: list[Finding], first: str | None = None) -> tuple[Finding, ...
     return tuple(sorted(leaders, key=weight))[:AT_MOST]
 
 
-def _standing(verdict: str | None, busy_pct: float, answers: dict[str, Answer], findings: Sequence[Finding]) -> str:
+def _status(verdict: str | None, busy_pct: float, answers: dict[str, Answer], findings: Sequence[Finding]) -> str:
     """Tell the status of a diagnosis."""
     if verdict is None:
         return "empty"

@@ -16,7 +16,7 @@ from nsys_insight.text.units import time_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from nsys_insight.diagnose.result import DiagnosisResult, Finding, Share
+    from nsys_insight.diagnose.findings import DiagnosisResult, Finding, Share
 
 COLUMNS = (
     Column("rank", "INTEGER", "Rank of the finding, the largest possible saving first"),
@@ -74,7 +74,7 @@ def answer(diagnosis: DiagnosisResult) -> Answer:
         title=f"Diagnosis: {diagnosis.verdict}",
         params={name: value for name, value in diagnosis.params.items() if value is not None},
         notes=diagnosis.notes,
-        empty=standing(diagnosis),
+        empty=status_sentence(diagnosis),
         trace=diagnosis.trace,
         summary=summary(diagnosis),
     )
@@ -105,7 +105,7 @@ def text(diagnosis: DiagnosisResult, width: int | None, limit: int | None = None
 def greeting(diagnosis: DiagnosisResult, width: int) -> str:
     """Write the headline, what weighs most, and how to go on."""
     lines = headline(diagnosis)
-    if said := standing(diagnosis):
+    if said := status_sentence(diagnosis):
         lines.append(said)
     elif diagnosis.findings:
         first = diagnosis.findings[0]
@@ -120,7 +120,7 @@ def markdown(diagnosis: DiagnosisResult, limit: int | None = None, *, quote: Cal
     """Write the same as Markdown; `quote` is what sentences go through that may hold names of the trace."""
     first, *others = headline(diagnosis)
     lines = [f"## {quote(printable(first))}", "", *(f"{quote(printable(line))}  " for line in others), ""]
-    if said := standing(diagnosis):
+    if said := status_sentence(diagnosis):
         lines += [quote(printable(said)), ""]
     for rank, finding in enumerate(diagnosis.findings[: limit or len(diagnosis.findings)], 1):
         cost = gain(finding, diagnosis.per)
@@ -178,7 +178,7 @@ def shares(found: Sequence[Share]) -> str:
     return f"GPU busy {busy:.1f} %{but}, idle {100 - busy:.1f} %{idle}"
 
 
-def standing(diagnosis: DiagnosisResult) -> str:
+def status_sentence(diagnosis: DiagnosisResult) -> str:
     """Say how the run stands where no serious finding says it."""
     busy = f"the GPU is busy {diagnosis.busy_pct:.1f} % of {'the wall time' if diagnosis.per == 'trace' else 'a step'}"
     if diagnosis.status == "empty" and diagnosis.verdict == LOST:
@@ -217,7 +217,7 @@ def gain(finding: Finding, per: str) -> str:
 def _lines(diagnosis: DiagnosisResult, width: int, limit: int) -> Iterator[str]:
     for line in headline(diagnosis):
         yield from _wrapped(line, width)
-    if said := standing(diagnosis):
+    if said := status_sentence(diagnosis):
         yield from _wrapped(said, width)
     if diagnosis.findings:
         yield ""

@@ -6,8 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, TextIO
 
 from nsys_insight.ncu.strategies import step_pct
-from nsys_insight.render.json_ import SCHEMA
-from nsys_insight.render.plain import plain
+from nsys_insight.render.json_ import SCHEMA, plain
 
 if TYPE_CHECKING:
     from nsys_insight.ncu.report import KernelReport, NcuReport

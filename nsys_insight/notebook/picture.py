@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight import outputs
 from nsys_insight.errors import UsageError
-from nsys_insight.notebook.style import colors
+from nsys_insight.notebook.html import colors
 from nsys_insight.page import styles
 
 if TYPE_CHECKING:

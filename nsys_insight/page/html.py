@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from nsys_insight.diagnose.diagnosis import Diagnosis
-    from nsys_insight.diagnose.result import Finding
+    from nsys_insight.diagnose.findings import Finding
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.page.cards import Card
     from nsys_insight.page.content import Content, Report
@@ -179,7 +179,7 @@ def diagnosis_parts(found: Diagnosis, content: Content | None = None) -> dict[st
     return {
         "verdict": found.verdict,
         "lines": [printable(line) for line in diagnosis_text.costs(found)],
-        "standing": printable(diagnosis_text.standing(found)),
+        "standing": printable(diagnosis_text.status_sentence(found)),
         "findings": [
             {
                 **_printable(finding),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from nsys_insight.diagnose import text as diagnosis_text
 from nsys_insight.page import pictures
 from nsys_insight.page.content import NCU_READING, sentences
-from nsys_insight.render.human import fields_of, footer
+from nsys_insight.render.fields import fields_of, footer
 from nsys_insight.render.markdown import code, prose, table
 from nsys_insight.text.cells import printable
 from nsys_insight.text.kernel_names import fit
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nsys_insight.packs.pack import AgentTable
     from nsys_insight.page.content import Content, Report
     from nsys_insight.page.pictures import Bar
-    from nsys_insight.render.human import Field
+    from nsys_insight.render.fields import Field
 
 # Rows of a table; the command below it gives all.
 ROWS = 20

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nsys_insight.render.human import fields_of
-from nsys_insight.render.plain import plain
+from nsys_insight.render.fields import fields_of
+from nsys_insight.render.json_ import plain
 from nsys_insight.text.cells import printable
 from nsys_insight.text.kernel_names import fit_all
 

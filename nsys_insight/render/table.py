@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO
 
-from nsys_insight.render.human import by_place, fields_of, footer, known, shares
+from nsys_insight.render.fields import by_place, fields_of, footer, known, shares
 from nsys_insight.render.layout import GAP, Line, Slot, fitting, lay_out
 from nsys_insight.text import severity
 from nsys_insight.text.cells import printable, width_of, wrap
@@ -15,7 +15,7 @@ from nsys_insight.text.units import UNKNOWN
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from nsys_insight.render.human import Field
+    from nsys_insight.render.fields import Field
     from nsys_insight.session.answer import Answer
 
 _NAMED = 6  # hidden columns that are listed; all are in the report's help

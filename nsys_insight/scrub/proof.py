@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nsys_insight import progress
 from nsys_insight.errors import InsightError
 from nsys_insight.packs.built_in import built_in
-from nsys_insight.render.plain import plain
+from nsys_insight.render.json_ import plain
 
 if TYPE_CHECKING:
     from nsys_insight.packs.pack import Pack

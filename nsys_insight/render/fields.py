@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from nsys_insight.render.plain import plain
+from nsys_insight.render.json_ import plain
 from nsys_insight.text import units
 from nsys_insight.text.cells import printable, width_of
 from nsys_insight.text.kernel_names import readable_all
