@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from nsys_insight.session.session import Session
 
 
-# What is less than this share of the wall is no finding: less than what runs differ by.
+# Findings below this share of wall time are dropped: it is within run-to-run noise.
 LEAST_PCT = 1.0
 # From this share on the verdict of classify names a cause; an improvement of more than 3 % is worth keeping.
 CRITICAL_PCT, WARNING_PCT = 10.0, 3.0
@@ -45,7 +45,7 @@ FAILED = "failed"
 # A GPU that works less than this share of the wall is not healthy, whatever it waits for.
 HEALTHY_PCT = 80.0
 NOTHING, LOST = "no GPU work is in the trace", text.LOST
-# What is said of a trace whose kernels are lost; all else would be said of a GPU that seems idle.
+# The families of findings about a trace whose kernels are lost; all others would be about a GPU that seems idle.
 _OF_LOST = (FAILED, "capture")
 
 
@@ -74,8 +74,8 @@ class Diagnosis(DiagnosisResult):
 def diagnose(trace: Session, steps: StepOptions, then: Then = NO_MORE) -> Diagnosis:
     """Diagnose a trace, or the ranks of a run in one trace or several, with steps found as the options say.
 
-    Of a run it is said who makes the others wait; all else is of that rank. What the trace will be asked `then` is
-    worked out with what is needed here: more can be done at a time.
+    Of the ranks of a run, the one that delays the others is diagnosed. `then` is what the trace will be asked after
+    this: it is prefetched together with what is needed here.
 
     Raises:
         UsageError: Several traces are open that share no collectives, or steps cannot be found as the options say.
@@ -94,7 +94,7 @@ def diagnose(trace: Session, steps: StepOptions, then: Then = NO_MORE) -> Diagno
 
 
 def _of_run(rank: Diagnosis, run: RunOfRanks, trace: Session, steps: StepOptions) -> Diagnosis:
-    """Put what is to be said of the run before what is said of one of its ranks."""
+    """Put the findings about the run before those about one of its ranks."""
     paths, scope = ranks.trace_arguments(trace), trace.about()["scope"]
     found = []
     for rule in (rule for rule in finding_rules() if rule.of_run):
@@ -127,10 +127,10 @@ def _diagnosed(trace: Session, steps: StepOptions, run: RunOfRanks | None = None
             return found_rows(sql)
         except QueryError:
             # DuckDB's own fault makes a connection useless, and with it the answers there (session/recovery.py).
-            anew = _answers(trace, set(answers), steps)
-            if all(anew[report].connection is answers[report].connection for report in anew):
+            again = _answers(trace, set(answers), steps)
+            if all(again[report].connection is answers[report].connection for report in again):
                 raise
-            answers.update(anew)
+            answers.update(again)
             return found_rows(sql)
 
     trace.ahead((), map(over, [*headline.values(), *whens.values()]), steps)
@@ -177,8 +177,8 @@ def _diagnosed(trace: Session, steps: StepOptions, run: RunOfRanks | None = None
 def _notes(trace: Session, answers: dict[str, Answer], *, nothing: bool) -> tuple[str, ...]:
     """Say what else must be known: other processes, tokens that do not fit; for an empty scope, where the trace is."""
     lies = trace.where_events_lie().removeprefix("; ") if nothing else ""
-    said = tuple(note for name in ("processes", "tokens", SCOPE_NOTE) for note in answers["classify"].notes_of(name))
-    return (*said, lies) if lies else said
+    notes = tuple(note for name in ("processes", "tokens", SCOPE_NOTE) for note in answers["classify"].notes_of(name))
+    return (*notes, lies) if lies else notes
 
 
 def _answers(trace: Session, reports: set[str], steps: StepOptions, then: Then = NO_MORE) -> dict[str, Answer]:

@@ -96,7 +96,7 @@ class Unjudged:
 
 @dataclass(frozen=True)
 class RunOfRanks:
-    """What is said of the ranks of a run before the rank that stands for all of them: the one that the others wait for.
+    """The ranks of a run, and the rank that is diagnosed for all of them: the one that the others wait for.
 
     `verdict` is late, moving or even (see the view `rank_run`); `rank` is the rank whose time is looked at, with the
     share of its exposed communication in which it waits for others; `notes` must be known beside the numbers.

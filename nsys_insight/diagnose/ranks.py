@@ -21,7 +21,7 @@ WAITING = "waiting for other ranks"
 
 
 class DelayingRank(NamedTuple):
-    """What is said of a run, and the session of the rank that stands for it."""
+    """What is known of a run, and the session of the rank that delays the others."""
 
     run: RunOfRanks
     session: Session

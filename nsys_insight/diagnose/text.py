@@ -105,8 +105,8 @@ def text(diagnosis: DiagnosisResult, width: int | None, limit: int | None = None
 def greeting(diagnosis: DiagnosisResult, width: int) -> str:
     """Write the headline, what weighs most, and how to go on."""
     lines = headline(diagnosis)
-    if said := status_sentence(diagnosis):
-        lines.append(said)
+    if status := status_sentence(diagnosis):
+        lines.append(status)
     elif diagnosis.findings:
         first = diagnosis.findings[0]
         lines.append(
@@ -120,8 +120,8 @@ def markdown(diagnosis: DiagnosisResult, limit: int | None = None, *, quote: Cal
     """Write the same as Markdown; `quote` is what sentences go through that may hold names of the trace."""
     first, *others = headline(diagnosis)
     lines = [f"## {quote(printable(first))}", "", *(f"{quote(printable(line))}  " for line in others), ""]
-    if said := status_sentence(diagnosis):
-        lines += [quote(printable(said)), ""]
+    if status := status_sentence(diagnosis):
+        lines += [quote(printable(status)), ""]
     for rank, finding in enumerate(diagnosis.findings[: limit or len(diagnosis.findings)], 1):
         cost = gain(finding, diagnosis.per)
         lines += [f"### {rank}. {finding.title}{': ' + cost if cost else ''}", ""]
@@ -217,8 +217,8 @@ def gain(finding: Finding, per: str) -> str:
 def _lines(diagnosis: DiagnosisResult, width: int, limit: int) -> Iterator[str]:
     for line in headline(diagnosis):
         yield from _wrapped(line, width)
-    if said := status_sentence(diagnosis):
-        yield from _wrapped(said, width)
+    if status := status_sentence(diagnosis):
+        yield from _wrapped(status, width)
     if diagnosis.findings:
         yield ""
     for rank, finding in enumerate(diagnosis.findings[:limit], 1):
@@ -231,8 +231,8 @@ def _lines(diagnosis: DiagnosisResult, width: int, limit: int) -> Iterator[str]:
             yield f"{limit} of {len(diagnosis.findings)} findings; --limit 0 shows all"
         yield from _hanging(f"For details: {diagnosis.findings[0].command}, and so on{more}", width, 2)
     if diagnosis.unjudged:
-        told = "; ".join(f"{one.what} ({one.how})" for one in diagnosis.unjudged)
-        yield from _hanging(f"Cannot be determined: {told}", width, 2)
+        unknown = "; ".join(f"{one.what} ({one.how})" for one in diagnosis.unjudged)
+        yield from _hanging(f"Cannot be determined: {unknown}", width, 2)
 
 
 def _of_finding(rank: int, finding: Finding, per: str, width: int) -> Iterator[str]:
@@ -265,14 +265,14 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _steps(diagnosis: DiagnosisResult) -> str:
-    told = diagnosis.steps
-    if not told["steady_count"]:
-        why = f" ({told['reason']})" if not told["method"] and told["reason"] else ""
+    steps = diagnosis.steps
+    if not steps["steady_count"]:
+        why = f" ({steps['reason']})" if not steps["method"] and steps["reason"] else ""
         return f"No steps were found{why}: this is the whole scope, with its start-up"
     whole = "scope" if diagnosis.trace["scope"] else "trace"
-    part = f", {100 * told['steps_ns'] / told['wall_ns']:.1f} % of the {whole}" if told["wall_ns"] else ""
-    number = "1 steady step" if told["steady_count"] == 1 else f"{told['steady_count']:,} steady steps"
-    return f"{number} ({diagnosis.told_by}, confidence {told['confidence']}){part}"
+    part = f", {100 * steps['steps_ns'] / steps['wall_ns']:.1f} % of the {whole}" if steps["wall_ns"] else ""
+    number = "1 steady step" if steps["steady_count"] == 1 else f"{steps['steady_count']:,} steady steps"
+    return f"{number} ({diagnosis.told_by}, confidence {steps['confidence']}){part}"
 
 
 def _file(diagnosis: DiagnosisResult) -> str:

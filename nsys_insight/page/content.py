@@ -134,8 +134,8 @@ def gather(
     packs = [pack for packs in by_topic().values() for pack in packs if pack.page]
     options = {pack.name: sizes or {} if pack.name == "roofline" else steps.taken_by(pack) for pack in packs}
     diagnosis = diagnose(trace, steps, Then([(pack, options[pack.name]) for pack in packs], rows))
-    said = diagnosis.run
-    run = ranks(trace, steps, said.sentence, said.notes) if said else None
+    run = diagnosis.run
+    pictures = ranks(trace, steps, run.sentence, run.notes) if run else None
     trace = one_of(trace, diagnosis)
     trace.ahead((pack, options[pack.name]) for pack in packs if pack.name not in diagnosis.answers)
     reports = {pack.name: _report(trace, pack, options[pack.name], diagnosis.answers.get(pack.name)) for pack in packs}
@@ -149,12 +149,12 @@ def gather(
         figures=_figures(reports["per-token"]) or _figures_of_trace(reports["info"]),
         reports=reports,
         measured=_measured(trace, reports["headroom"]),
-        ranks=run,
+        ranks=pictures,
     )
 
 
 def head(info: Report) -> tuple[list[str], list[Figure]]:
-    """What is said of a trace before any diagnosis: how it was captured, and the figures of the whole."""
+    """What is known of a trace before any diagnosis: how it was captured, and the figures of the whole."""
     return _facts(info), _figures_of_trace(info)
 
 
@@ -192,14 +192,16 @@ def _facts(info: Report) -> list[str]:
     """Where and how the trace was captured; never more of the environment than the report `info` says."""
     rows = info.answer.dicts()
     gpus = [row["detail"] for row in rows if row["metric"] == "gpu_busy_pct"]
-    said = {row["metric"]: row for row in rows if row["section"] == "capture"}
+    capture = {row["metric"]: row for row in rows if row["section"] == "capture"}
     facts = gpus[:_GPUS] + ([f"and {len(gpus) - _GPUS} more GPUs"] if len(gpus) > _GPUS else [])
-    if "command" in said:
-        facts.append(f"command: {said['command']['detail']}")
-    if "capture_ns" in said:
-        facts.append(f"captured: {value('capture_ns', said['capture_ns']['value'])}, {said['capture_ns']['detail']}")
-    if "nsys_version" in said:
-        facts.append(f"nsys {said['nsys_version']['detail']}")
+    if "command" in capture:
+        facts.append(f"command: {capture['command']['detail']}")
+    if "capture_ns" in capture:
+        facts.append(
+            f"captured: {value('capture_ns', capture['capture_ns']['value'])}, {capture['capture_ns']['detail']}"
+        )
+    if "nsys_version" in capture:
+        facts.append(f"nsys {capture['nsys_version']['detail']}")
     return [printable(fact) for fact in facts if fact]
 
 

@@ -129,7 +129,7 @@ def page(content: Content, drawings: Drawings, limit: int | None = ROWS) -> str:
         topics=[
             {
                 **topic._asdict(),
-                "reports": [_shown(entry, limit) for entry in found if not entry.is_empty],
+                "reports": [_report(entry, limit) for entry in found if not entry.is_empty],
                 "empty": [entry for entry in found if entry.is_empty],
             }
             for topic, found in content.topics.items()
@@ -209,7 +209,7 @@ def _link(command: str, content: Content) -> str:
     return report if report in content.reports and not content.reports[report].is_empty else ""
 
 
-def _shown(entry: Report, limit: int | None) -> dict[str, Any]:
+def _report(entry: Report, limit: int | None) -> dict[str, Any]:
     return {
         "pack": entry.pack,
         "reading": sentences(entry.pack.reading, 2),

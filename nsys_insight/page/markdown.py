@@ -133,14 +133,14 @@ def _agent_table(entry: Report, part: AgentTable, command: str) -> Iterator[str]
     answer = entry.answer
     texts = fields_of(answer, answer.rows(part.rows), full_names=False)
     fields = dict(zip((column.name for column in answer.columns), texts, strict=True))
-    shown = [fields[name] for name in part.columns]
-    kept = [at for at in range(len(shown[0].cells)) if not _is_zero(entry, shown, at)]
+    listed = [fields[name] for name in part.columns]
+    kept = [at for at in range(len(listed[0].cells)) if not _is_zero(entry, listed, at)]
     yield f"## {entry.pack.title}"
     yield ""
-    yield "|".join(" ".join(field.heading) for field in shown)
-    yield "|".join("---" for _ in shown)
+    yield "|".join(" ".join(field.heading) for field in listed)
+    yield "|".join("---" for _ in listed)
     for at in kept:
-        yield "|".join(_agent_cell(field, at) for field in shown)
+        yield "|".join(_agent_cell(field, at) for field in listed)
     yield ""
     more = answer.row_count - len(kept) if entry.pack.name != "per-token" else 0
     yield f"{f'{more:,} more: ' if more > 0 else 'More: '}{code(printable(command))}"

@@ -21,7 +21,7 @@ BARS = 160
 
 @dataclass(frozen=True)
 class Bar:
-    """A piece of a picture: from `left` on `width` % of it; `style` gives its colour, `tip` is what is said of it.
+    """A piece of a picture: from `left` on `width` % of it; `style` gives its colour, `tip` is its tooltip.
 
     `name` is that of a kernel, as the trace has it.
     """
@@ -74,12 +74,12 @@ def idle(answer: Answer) -> list[Stack]:
     for gpu, causes in gpus.items():
         parts = []
         for cause, rows in causes.items():
-            made_of = "\n".join(
+            hosts = "\n".join(
                 f"{row['host']}: {value('time_ns', row['time_ns'])}, {value('wall_pct', row['wall_pct'])}"
                 for row in rows
                 if row["host"]
             )
-            parts.append((cause, sum(row["time_ns"] for row in rows), sum(row["wall_pct"] for row in rows), made_of))
+            parts.append((cause, sum(row["time_ns"] for row in rows), sum(row["wall_pct"] for row in rows), hosts))
         stacks.append(_stack(f"GPU {gpu}" if len(gpus) > 1 else "", parts))
     return stacks
 

@@ -47,9 +47,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Ranks:
-    """The pictures: `said` is the headline, `notes` must be known beside it, and `cut` says what is not drawn."""
+    """The pictures, with a sentence about the run and notes that belong to it; `cut` says what is not drawn."""
 
-    said: str
+    headline: str
     notes: Sequence[str]
     unit: str
     grid: list[Row]
@@ -63,7 +63,7 @@ class Ranks:
     cut: list[str]
 
 
-def ranks(trace: Session, steps: StepOptions, said: str, notes: Sequence[str]) -> Ranks | None:
+def ranks(trace: Session, steps: StepOptions, headline: str, notes: Sequence[str]) -> Ranks | None:
     """Draw a run; None where no steps of it are known."""
     rows = ask(trace, "rank_steps", steps)
     if not rows:
@@ -85,7 +85,7 @@ def ranks(trace: Session, steps: StepOptions, said: str, notes: Sequence[str]) -
     most = max(row.late_ns for row in rows)
     longest = max(row.wall_ns for row in of_step.values())
     return Ranks(
-        printable(said), [printable(note) for note in notes], run.unit,
+        printable(headline), [printable(note) for note in notes], run.unit,
         [Row(rank, late[rank], _cells(by_rank[rank], numbers, per_column, run.unit, most)) for rank in chosen],
         per_column, numbers[0], numbers[-1], _skews(trace, steps), step, value("a_ns", longest),
         _rows(trace, steps, step, shown, longest, late), cut,

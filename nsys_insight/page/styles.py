@@ -1,7 +1,7 @@
 """The styles of what pictures show, one word each, to which page.css gives a color; and the texts of the legend.
 
-Work of the GPU has cool colours, causes of idle time warm ones. They are told apart without red and green, and every
-picture says the same in words.
+Work of the GPU has cool colors, causes of idle time warm ones. They can be distinguished without red and green, and
+every picture says the same in words.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ class _Gap:
 def _events(view: View, run: Window) -> tuple[dict[str, Any], list[int]]:
     """Write events as numbers: when after the one before, how long, and which of the things they are.
 
-    A thing is a style, a label, what more is said, and the place of a kernel among `kernels`, or -1. Of idle time it is
+    A thing is a style, a label, a further line, and the place of a kernel among `kernels`, or -1. Of idle time it is
     the causes, each with what the host did; how long each was is in `parts`, where there are several.
     """
     things: dict[tuple[Any, ...], int] = {}
@@ -168,7 +168,7 @@ def _busy(rows: Sequence[Any], run: Window) -> dict[str, Any] | None:
 
 
 def _bar(window: Window, event: Event) -> Bar:
-    """Place an event in a window; what is said of it is its length, when it began, and of idle time why."""
+    """Place an event in a window; the tooltip has its length, when it began, and the causes of idle time."""
     is_inside = event.start_ns >= window.start_ns
     when = f"at {value('a_ns', event.start_ns - window.start_ns)}" if is_inside else "begun before"
     more = [event.more] * bool(event.more)

@@ -39,7 +39,7 @@ class Most(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Something that took time: its style and name, what more is said of it, and which kernel it is, if it is one.
+    """Something that took time: its style and name, a further line, and which kernel it is, if it is one.
 
     `parts` are of idle time: its causes, what the host did, and for how long.
     """
@@ -104,13 +104,13 @@ def read(trace: Session, steps: StepOptions, windows: Sequence[Window], most: Mo
         starts, ends = ([window[at] for window in kept] for at in (0, 1))
         asked = {name: {"starts": starts, "ends": ends, **values} for name, values in limits.items()}
         found = ask_each(trace, steps, asked)
-        # What reaches over several windows is found in each of them.
+        # An event that reaches over several windows is found in each of them.
         return [list(dict.fromkeys(rows)) for rows in found] if len(kept) > 1 else found
 
     of_host: dict[str, dict[str, int]] = {
         "calls": {"most": most.calls}, "ranges": {"most": most.ranges, "deepest": most.deepest}, "gaps": {}
     }  # fmt: skip
-    # Hardly ever is there too much, and to ask at once is faster.
+    # There is rarely too much, and one round of queries is faster.
     operations, calls, ranges, gaps = within(operations={"most": most.operations}, **of_host)
     if len(operations) > most.operations and operations[most.operations].start_ns > kept[0].start_ns:
         whole, to_ns = kept[0], operations[most.operations].start_ns
@@ -135,10 +135,10 @@ def read(trace: Session, steps: StepOptions, windows: Sequence[Window], most: Mo
 def _host(ranges: list[Any], calls: list[Any]) -> tuple[list[Track], int]:
     """The tracks of the threads that are longest in CUDA calls, each with its ranges above."""
     busy: dict[tuple[int, int], int] = defaultdict(int)
-    made: dict[tuple[int, int], list[Any]] = defaultdict(list)
+    calls_of: dict[tuple[int, int], list[Any]] = defaultdict(list)
     for call in calls:
         busy[call.process_id, call.thread_id] += call.end_ns - call.start_ns
-        made[call.process_id, call.thread_id].append(call)
+        calls_of[call.process_id, call.thread_id].append(call)
     for each in ranges:
         busy[each.process_id, each.thread_id] += 0
     shown = sorted(busy, key=lambda key: (-busy[key], key))[:THREADS]
@@ -156,7 +156,7 @@ def _host(ranges: list[Any], calls: list[Any]) -> tuple[list[Track], int]:
         ]
         events = [
             Event(call.start_ns, call.end_ns, styles.of_call(call.call_group), printable(call.name), call.call_group)
-            for call in sorted(made[process, thread])
+            for call in sorted(calls_of[process, thread])
         ]
         if events:
             tracks.append(Track(f"calls{name}", "host", events))

@@ -41,8 +41,8 @@ def plain(value: Any) -> Any:  # noqa: PLR0911 - one for each kind of value
 
 def error(what: InsightError) -> dict[str, Any]:
     """An error as an object: what kind it is (by which exit code), the sentence, and what to type next."""
-    said = {"kind": what.kind, "exit_code": int(what.exit_code), "message": what.message, "hint": what.hint or None}
-    return {"schema": SCHEMA, "error": said}
+    fields = {"kind": what.kind, "exit_code": int(what.exit_code), "message": what.message, "hint": what.hint or None}
+    return {"schema": SCHEMA, "error": fields}
 
 
 def write(answer: Answer, stream: TextIO, limit: int | None) -> None:
