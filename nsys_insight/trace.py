@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from nsys_insight.notebook.html import HtmlAnswer, HtmlDiagnosis
     from nsys_insight.notebook.picture import Picture
-    from nsys_insight.notebook.shown import ShownAnswer, ShownDiagnosis
     from nsys_insight.packs.pack import Pack
     from nsys_insight.reports import Reports
 else:
@@ -42,36 +42,36 @@ class Trace(Session, Reports):
             self._options["note"](text)
         return answer.frame()
 
-    def answer(self, report: str | Pack, **params: Any) -> ShownAnswer:
+    def answer(self, report: str | Pack, **params: Any) -> HtmlAnswer:
         """Answer a report, with its notes and what its columns mean; notebooks show it as a table.
 
         Raises:
             UsageError: There is no such report, or a parameter is wrong.
         """
-        from nsys_insight.notebook import shown
+        from nsys_insight.notebook import html
 
-        return shown.answer(super().answer(report, **params))
+        return html.answer(super().answer(report, **params))
 
-    def query(self, query: str) -> ShownAnswer:
+    def query(self, query: str) -> HtmlAnswer:
         """Answer an SQL query over the model's views; notebooks show it as a table."""
-        from nsys_insight.notebook import shown
+        from nsys_insight.notebook import html
 
-        return shown.answer(super().query(query))
+        return html.answer(super().query(query))
 
     def sql(self, query: str) -> pl.DataFrame:
         """Answer an SQL query over the model's views as a polars frame."""
         return self.query(query).frame()
 
-    def diagnose(self, **options: Any) -> ShownDiagnosis:
+    def diagnose(self, **options: Any) -> HtmlDiagnosis:
         """Say what bounds the run, what it costs, and what to do first; `options` are those of `StepOptions`.
 
         Raises:
             UsageError: An option is wrong, or several traces are open.
         """
         from nsys_insight.diagnose.diagnosis import diagnose
-        from nsys_insight.notebook import shown
+        from nsys_insight.notebook import html
 
-        return shown.diagnosis(diagnose(self, step_options.checked(options)))
+        return html.diagnosis(diagnose(self, step_options.checked(options)))
 
     def timeline(self, step: int | None = None, **options: Any) -> Picture:
         """Draw a step, moment by moment: what the host did, what the GPUs did, and why they were idle.
@@ -85,10 +85,10 @@ class Trace(Session, Reports):
             UsageError: There is no such step, nothing ran on a GPU, or several traces are open.
         """
         from nsys_insight.notebook import picture
-        from nsys_insight.page.strip import strip
+        from nsys_insight.page.timeline import still
 
         self._refuse_pictures_of_several()
-        drawn = strip(self, step_options.checked(options), step)
+        drawn = still(self, step_options.checked(options), step)
         if drawn is None:
             raise UsageError("there is nothing to draw: no GPU work is in this scope", "narrow it less")
         return picture.timeline(drawn, self.path.name + ("" if drawn.step is None else f": step {drawn.step}"))
@@ -150,10 +150,10 @@ class Trace(Session, Reports):
 
     def _repr_html_(self) -> str:
         """Show in a notebook which trace this is, how it was captured, and its figures."""
-        from nsys_insight.notebook import shown
+        from nsys_insight.notebook import html
 
         try:
-            return escape(repr(self)) if len(self.paths) > 1 else shown.trace(self)
+            return escape(repr(self)) if len(self.paths) > 1 else html.trace(self)
         except InsightError as error:
             return escape(f"{self!r}: {error.message}")
 

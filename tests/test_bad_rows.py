@@ -255,11 +255,11 @@ class TestWhereItIsSaid:
     def pages(path):
         """The page of each kind, of what is gathered once."""
         from nsys_insight.packs.step_options import AUTO
-        from nsys_insight.page import agent, content, drawn, html, markdown
+        from nsys_insight.page import content, html, markdown
 
         with nsys_insight.open(path) as trace:
             found = content.gather(trace, AUTO)
-            return [html.page(found, drawn.Drawn()), markdown.text(found), agent.text(found)]
+            return [html.page(found, html.Drawings()), markdown.text(found), markdown.agent_text(found)]
 
     def test_the_page_has_it_at_its_head(self, bad, path):
         for text in self.pages(bad):

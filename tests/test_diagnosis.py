@@ -22,8 +22,7 @@ from synthetic import Trace
 import nsys_insight
 from nsys_insight.diagnose import diagnosis
 from nsys_insight.diagnose.diagnosis import ranked
-from nsys_insight.diagnose.findings import finding_rules, reports_of
-from nsys_insight.diagnose.result import Finding
+from nsys_insight.diagnose.findings import Finding, finding_rules, reports_of
 from nsys_insight.diagnose.text import markdown
 from nsys_insight.model import views
 from nsys_insight.packs import built_in, library, step_options

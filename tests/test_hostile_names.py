@@ -22,10 +22,10 @@ from nsys_insight.diagnose import text as diagnosis_text
 from nsys_insight.ncu import plan
 from nsys_insight.packs.built_in import built_in
 from nsys_insight.packs.step_options import AUTO
-from nsys_insight.page import agent, content, drawn, html, markdown
-from nsys_insight.page.agent import DATA
+from nsys_insight.page import content, html, markdown
+from nsys_insight.page.markdown import DATA
 from nsys_insight.render import write
-from nsys_insight.render.plain import plain
+from nsys_insight.render.json_ import plain
 from nsys_insight.session.answer import Column, of_rows
 
 REPOSITORY = Path(__file__).parents[1]
@@ -59,7 +59,7 @@ def gathered(trace):
 
 
 def html_page(trace, gathered):
-    return html.page(gathered, drawn.draw(trace, AUTO, gathered))
+    return html.page(gathered, html.draw(trace, AUTO, gathered))
 
 
 def as_text(answer, fmt, **options):
@@ -139,9 +139,9 @@ def test_a_text_that_is_safe_stays_and_numbers_stay_numbers():
     assert "'" not in as_text(of_rows(columns, rows, report="r", title=""), "csv")
 
 
-@pytest.mark.parametrize("kind", [markdown, agent], ids=lambda kind: kind.__name__.rpartition(".")[2])
-def test_the_report_in_markdown_has_no_markup_of_a_stranger(gathered, kind):
-    text = kind.text(gathered)
+@pytest.mark.parametrize("write", [markdown.text, markdown.agent_text], ids=["markdown", "agent"])
+def test_the_report_in_markdown_has_no_markup_of_a_stranger(gathered, write):
+    text = write(gathered)
     assert is_plain(text)
     tags = {tag for token in markup(text) for tag in re.findall(r"</?\w+", token.content)}
     assert tags <= {"<details", "</details", "<summary", "</summary"}
@@ -150,7 +150,7 @@ def test_the_report_in_markdown_has_no_markup_of_a_stranger(gathered, kind):
 
 
 def test_an_agent_is_told_what_is_data_and_finds_names_in_code_alone(gathered):
-    text = agent.text(gathered)
+    text = markdown.agent_text(gathered)
     assert text.index(DATA) < text.index("IGNORE PREVIOUS")
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     inline = [child for token in tokens for child in token.children or ()]

@@ -16,7 +16,8 @@ from synthetic import Trace as Synthetic
 
 import nsys_insight
 from nsys_insight.errors import UsageError
-from nsys_insight.notebook import methods, style
+from nsys_insight.notebook import html as page_html
+from nsys_insight.notebook import methods
 from nsys_insight.packs.built_in import built_in
 from nsys_insight.session.session import Session
 from nsys_insight.trace import Trace
@@ -71,15 +72,15 @@ class TestHtml:
                 flat = re.sub(r"@media[^{]+\{|\}\s*\}", "}", css)
                 selectors = [each for rule in re.findall(r"([^{}]+)\{", flat) for each in rule.split(",")]
                 assert selectors
-                assert all(each.strip().startswith(f".{style.ROOT}") for each in selectors), selectors
+                assert all(each.strip().startswith(f".{page_html.ROOT}") for each in selectors), selectors
             assert len(html) < 40_000
 
     def test_its_braces_match_and_every_class_that_it_uses_is_styled_as_on_the_page(self, shown):
-        whole = style._css()
+        whole = page_html._css()
         for html in shown:
             (css,) = re.findall(r"<style>(.*?)</style>", html, re.DOTALL)
             assert css.count("{") == css.count("}") > 3
-            used = {name for names in re.findall(r'class="([^"]*)"', html) for name in names.split()} - {style.ROOT}
+            used = {name for names in re.findall(r'class="([^"]*)"', html) for name in names.split()} - {page_html.ROOT}
             # Those that the page styles only under a pointer, or inside what is not here, need no rule.
             missing = {name for name in used if re.search(rf"(?m)^\.{name} \{{", whole) and f".{name}" not in css}
             assert missing == set()

@@ -33,11 +33,22 @@ from nsys_insight.diagnose.text import headline
 from nsys_insight.errors import UsageError
 from nsys_insight.packs import built_in, topics
 from nsys_insight.packs.step_options import AUTO, StepOptions
-from nsys_insight.page import agent, cards, content, drawn, file, html, icicle, looks, markdown, pictures, windows
+from nsys_insight.page import (
+    cards,
+    content,
+    flame,
+    html,
+    markdown,
+    page_kind,
+    page_text,
+    pictures,
+    styles,
+    tracks,
+    windows,
+)
 from nsys_insight.page import layer as layers
-from nsys_insight.page import strip as strips
 from nsys_insight.page import timeline as timelines
-from nsys_insight.page.asking import ask
+from nsys_insight.page.queries import ask
 
 REPOSITORY = Path(__file__).parents[1]
 SAMPLES = sorted(path.stem for path in (REPOSITORY / "sample_traces").glob("*.sqlite"))
@@ -144,8 +155,8 @@ def pages(opened, gathered):
     def make(name, kind="html"):
         if kind == "html":
             trace, found = opened(name), gathered(name)
-            return html.page(found, drawn.draw(trace, AUTO, found))
-        return {"markdown": markdown, "agent": agent}[kind].text(gathered(name))
+            return html.page(found, html.draw(trace, AUTO, found))
+        return {"markdown": markdown.text, "agent": markdown.agent_text}[kind](gathered(name))
 
     return cache(make)
 
@@ -198,59 +209,58 @@ class TestContent:
             assert pack.reading.startswith(content.sentences(pack.reading, 2))
 
 
-class TestStrip:
+class TestStill:
     @pytest.mark.parametrize(
         "name", ["launch bound", "sync bound", "allocating", "profiled", "dependent", "two streams"]
     )
     def test_its_gaps_are_the_planted_ones(self, name):
         planted = plans.ALL[name]()
         with open_trace(planted_path(name)) as trace:
-            drawn = strips.strip(trace, AUTO)
+            drawn = timelines.still(trace, AUTO)
         step = planted.steps[drawn.step]
-        assert (drawn.from_ns, drawn.to_ns) == (step.start_ns, step.end_ns)
+        assert (drawn.window.start_ns, drawn.window.end_ns) == (step.start_ns, step.end_ns)
         truth = {}
         for gap in planted.gaps:
             inside = min(gap.end_ns, step.end_ns) - max(gap.start_ns, step.start_ns)
             if inside > 0:
                 truth[gap.cause] = truth.get(gap.cause, 0) + inside
-        assert drawn.idle_ns == truth
+        assert drawn.view.idle_ns == truth
 
     @pytest.mark.parametrize("name", SAMPLES)
     def test_its_idle_time_is_that_of_step_idle_and_its_step_is_nearest_to_the_median(self, name, opened):
         trace = opened(name)
-        drawn = strips.strip(trace, AUTO)
+        drawn = timelines.still(trace, AUTO)
         idle = dict(
             trace.rows(
                 f"SELECT cause, sum(idle_ns)::BIGINT AS idle_ns FROM step_idle WHERE step = {drawn.step} GROUP BY 1"
             )
         )
         walls = dict(trace.rows("SELECT step, duration_ns FROM steps WHERE phase = 'steady' AND NOT is_outlier"))
-        assert drawn.idle_ns == idle
+        assert drawn.view.idle_ns == idle
         middle = median(walls.values())
         assert abs(walls[drawn.step] - middle) == min(abs(wall - middle) for wall in walls.values())
 
     def test_every_operation_and_call_of_the_step_is_in_it(self, opened):
         trace = opened("decode_eager")
-        drawn = strips.strip(trace, AUTO)
+        drawn = timelines.still(trace, AUTO)
+        from_ns, to_ns = drawn.window
         operations = trace.rows("SELECT start_ns, end_ns FROM gpu_ops")
         calls = trace.rows("SELECT start_ns, end_ns FROM api_calls")
         for kind, events in (("gpu", operations), ("host", calls)):
-            (lane,) = (lane for lane in drawn.lanes if lane.kind == kind)
-            inside = [start for start, end in events if start < drawn.to_ns and end > drawn.from_ns]
-            places = sorted(
-                100 * (max(start, drawn.from_ns) - drawn.from_ns) / (drawn.to_ns - drawn.from_ns) for start in inside
-            )
-            assert [bar.left for bar in lane.bars] == pytest.approx(places, abs=0.07)
-        assert [lane.name for lane in drawn.lanes] == ["NVTX", "", "calls", "stream 7", "GPU idle"]
+            (track,) = (track for track in drawn.view.tracks if track.kind == kind)
+            inside = [start for start, end in events if start < to_ns and end > from_ns]
+            places = sorted(100 * (max(start, from_ns) - from_ns) / (to_ns - from_ns) for start in inside)
+            assert [bar.left for bar in drawn.bars(track)] == pytest.approx(places, abs=0.07)
+        assert [track.name for track in drawn.view.tracks] == ["NVTX", "", "calls", "stream 7", "GPU idle"]
 
     @pytest.mark.parametrize("name", SAMPLES)
     def test_everything_is_inside_and_has_a_legend(self, name, opened):
-        drawn = strips.strip(opened(name), AUTO)
-        for lane in drawn.lanes:
-            assert lane.bars
-            for bar in lane.bars:
+        drawn = timelines.still(opened(name), AUTO)
+        for track in drawn.view.tracks:
+            assert drawn.bars(track)
+            for bar in drawn.bars(track):
                 assert 0 <= bar.left < bar.left + bar.width <= 100 + 1e-6
-                assert bar.look in looks.LEGEND
+                assert bar.style in styles.LEGEND
                 assert bar.tip.startswith(bar.label)
         places = [place for place, _ in drawn.ticks]
         assert places == sorted(set(places))
@@ -259,30 +269,28 @@ class TestStrip:
         assert places[-1] < 100
 
     def test_what_is_too_much_is_cut_and_said(self, opened, monkeypatch):
-        whole = strips.strip(opened("decode_eager"), AUTO)
-        monkeypatch.setattr(strips, "OPERATIONS", 50)
-        monkeypatch.setattr(strips, "CALLS", 20)
-        monkeypatch.setattr(strips, "GAPS", 10)
-        cut = strips.strip(opened("decode_eager"), AUTO)
-        assert (whole.cut, len(cut.cut)) == ([], 3)
-        counts = {lane.kind: len(lane.bars) for lane in cut.lanes}
+        whole = timelines.still(opened("decode_eager"), AUTO)
+        monkeypatch.setattr(timelines, "MOST_STILL", tracks.Most(50, 20, 10, 300, 3))
+        cut = timelines.still(opened("decode_eager"), AUTO)
+        assert (whole.view.cut, len(cut.view.cut)) == ([], 3)
+        counts = {track.kind: len(track.events) for track in cut.view.tracks}
         assert (counts["gpu"], counts["host"], counts["idle"]) == (50, 20, 10)
-        assert cut.from_ns == whole.from_ns < cut.to_ns < whole.to_ns
-        assert cut.cut[0].endswith("50 operations")
+        assert cut.window.start_ns == whole.window.start_ns < cut.window.end_ns < whole.window.end_ns
+        assert cut.view.cut[0].endswith("50 operations")
 
     def test_without_steps_it_is_the_whole(self, tmp_path):
         trace = Trace()
         trace.thread().launch("a", runs=1_000).idle(10_000).launch("b", runs=3_000)
         with open_trace(trace.write(tmp_path / "trace.sqlite")) as one:
-            drawn = strips.strip(one, AUTO)
+            drawn = timelines.still(one, AUTO)
             operations = one.rows("SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM gpu_ops")
-        assert (drawn.step, [(drawn.from_ns, drawn.to_ns)]) == (None, operations)
+        assert (drawn.step, [(drawn.window.start_ns, drawn.window.end_ns)]) == (None, operations)
 
     @pytest.mark.parametrize("name", ["nothing", "calls only"])
     def test_nothing_is_nothing(self, name, tmp_path):
         bare = Trace() if name == "nothing" else many_traces.calls_only()
         with open_trace(bare.write(tmp_path / "trace.sqlite")) as trace:
-            assert strips.strip(trace, AUTO) is None
+            assert timelines.still(trace, AUTO) is None
             assert layers.layer(trace, AUTO) is None
 
 
@@ -292,7 +300,7 @@ class TestTimeline:
         drawn = timelines.timeline(trace, AUTO)
         data = drawn.data
         assert data["windows"] == [[0, data["ns"]]]
-        assert (drawn.step, drawn.cut) == (strips.strip(trace, AUTO).step, [])
+        assert (drawn.step, drawn.view.cut) == (timelines.still(trace, AUTO).step, [])
         for kind, view in (("gpu", "gpu_ops"), ("host", "outer_api_calls")):
             (lane,) = (lane for lane in data["lanes"] if lane["kind"] == kind)
             starts = [data["origin"] + at for at in accumulate(lane["at"])]
@@ -341,6 +349,13 @@ class TestTimeline:
         with open_trace(Trace().write(tmp_path / "trace.sqlite")) as trace:
             assert timelines.timeline(trace, AUTO) is None
 
+    def test_tracks_are_as_tall_as_their_names_beside_them(self):
+        css = (html._PAGE / "page.css").read_text()
+        heights = dict(re.findall(r"\.names \.(\w+) \{ height: (\d+)px", css))
+        assert {kind: int(heights[kind]) for kind in tracks.HEIGHTS} == tracks.HEIGHTS
+        assert int(heights["axis"]) == tracks.SCALE
+        assert f"margin-bottom: {tracks.GAP}px; text-overflow" in css
+
 
 class TestCards:
     def test_a_card_says_of_a_kernel_what_its_launches_say(self, opened):
@@ -388,7 +403,7 @@ class TestCards:
 class TestIcicle:
     def test_ranges_stand_below_what_is_around_them_and_are_as_wide_as_they_take(self, opened):
         trace = opened("decode_eager")
-        root, outer, inner = icicle.icicle(trace, AUTO).rows
+        root, outer, inner = flame.icicle(trace, AUTO).rows
         paths = trace.rows("SELECT path, sum(duration_ns)::BIGINT AS ns FROM nvtx_nesting GROUP BY 1")
         top = {row.path: row.ns for row in paths if "/" not in row.path}
         assert [bar.width for bar in root] == [100]
@@ -409,7 +424,7 @@ class TestIcicle:
         with closing(sqlite3.connect(path)) as file_, file_:
             file_.execute("UPDATE NVTX_EVENTS SET \"end\" = NULL WHERE text = 'outer'")
         with open_trace(path) as one:
-            root, outer, inner = icicle.icicle(one, AUTO).rows
+            root, outer, inner = flame.icicle(one, AUTO).rows
         assert [(bars[0].label.partition(":")[0], bars[0].width) for bars in (root, outer, inner)] == [
             ("NVTX ranges", 100), ("outer", 100), ("inner", 100),
         ]  # fmt: skip
@@ -420,7 +435,7 @@ class TestIcicle:
         with host.nvtx("a"):
             host.launch("k")
         with open_trace(trace.write(tmp_path / "trace.sqlite")) as one:
-            assert icicle.icicle(one, AUTO) is None
+            assert flame.icicle(one, AUTO) is None
 
 
 class TestPictures:
@@ -431,7 +446,7 @@ class TestPictures:
         assert sum(part.width for part in stack.parts) == pytest.approx(100)
         for one, other in pairwise(stack.parts):
             assert one.left + one.width == pytest.approx(other.left)
-        assert {part.look for part in stack.parts} <= set(looks.LEGEND)
+        assert {part.style for part in stack.parts} <= set(styles.LEGEND)
 
     def test_the_top_kernels_are_drawn_against_the_first(self, tmp_path):
         trace = Trace()
@@ -568,7 +583,7 @@ class TestHtml:
         assert all(len(cells) == len(answer.columns) for cells in rows)
 
     def test_long_tables_are_cut_and_say_so(self, gathered):
-        text = html.page(gathered("decode_eager"), drawn.Drawn(), limit=7)
+        text = html.page(gathered("decode_eager"), html.Drawings(), limit=7)
         gaps = text.partition('id="gaps"')[2].partition("</details>\n</details>")[0]
         assert gaps.count("<tr>") == 1 + 7
         assert "7 of 1,000 rows are here" in gaps
@@ -583,14 +598,14 @@ class TestHtml:
                         500
                     )
         with open_trace(trace.write(tmp_path / "trace.sqlite")) as one:
-            assert len(file.page_text(one, "html").encode()) < 3_000_000
+            assert len(page_text(one, "html").encode()) < 3_000_000
 
     def test_what_ncu_measured_is_in_it(self, sample, tmp_path):
         data = sorted((REPOSITORY / "tests" / "data" / "ncu").glob("churn.ncu.*.csv"))
         with nsys_insight.open(sample("churn"), ncu=_imported(data, tmp_path)) as trace:
             found = content.gather(trace, AUTO)
             findings = found.measured.rows()
-            page = html.page(found, drawn.Drawn())
+            page = html.page(found, html.Drawings())
             assert [finding[0] for finding in findings]
             assert all(html_escape(finding[0]) in page.partition('id="ncu"')[2] for finding in findings)
             assert 'id="headroom"' in page
@@ -600,7 +615,7 @@ class TestHtml:
         trace = Trace()
         trace.thread().launch("hgemm_nn", runs=1_000_000)
         with open_trace(trace.write(tmp_path / "trace.sqlite")) as one:
-            drawn = file.page_text(one, "html", sizes={"gemm": "4096,4096,1024"})
+            drawn = page_text(one, "html", sizes={"gemm": "4096,4096,1024"})
         assert "flop/byte" in drawn.partition('id="roofline-picture"')[2].partition("</figure>")[0]
 
 
@@ -667,15 +682,15 @@ class TestAgent:
 
 class TestFile:
     def test_the_suffix_says_what_is_written(self):
-        assert [file.page_kind(Path(name), "full") for name in ("a.html", "a.HTM", "a.md")] == [
+        assert [page_kind(Path(name), "full") for name in ("a.html", "a.HTM", "a.md")] == [
             "html",
             "html",
             "markdown",
         ]
-        assert [file.page_kind(output, "agent") for output in (None, Path("a.md"))] == ["agent", "agent"]
+        assert [page_kind(output, "agent") for output in (None, Path("a.md"))] == ["agent", "agent"]
         for output, template in ((Path("a.pdf"), "full"), (Path("a.html"), "agent"), (None, "short")):
             with pytest.raises(UsageError):
-                file.page_kind(output, template)
+                page_kind(output, template)
 
     def test_it_is_written_whole_or_not_at_all(self, tmp_path):
         target = tmp_path / "report.md"

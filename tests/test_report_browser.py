@@ -19,8 +19,9 @@ from nsys_insight.compare.answer import decision_sentence
 from nsys_insight.compare.comparison import compare
 from nsys_insight.compare.runs import measure
 from nsys_insight.packs.step_options import AUTO
-from nsys_insight.page import compared as compared_page
-from nsys_insight.page import file
+from nsys_insight.page import compare as compared_page
+from nsys_insight.page import page_text
+from nsys_insight.text.units import value
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -42,7 +43,7 @@ def path(sample, tmp_path_factory):
     """Write the report of a decoder once."""
     target = tmp_path_factory.mktemp("report") / "report.html"
     with open_trace(sample("decode_eager")) as trace:
-        outputs.save(target, file.page_text(trace, "html"))
+        outputs.save(target, page_text(trace, "html"))
     return target
 
 
@@ -75,6 +76,11 @@ def numbers(page, report, column):
         f"#{report} tbody tr:not([hidden])",
         f"rows => rows.map(row => row.cells[{column}].dataset.v).map(text => text ? Number(text) : null)",
     )
+
+
+def test_the_script_writes_times_as_the_rest_of_the_page_does(page):
+    times = [0, *(int(edge * factor) for edge in (1, 1e3, 1e6, 1e9) for factor in (1, 1.234, 12.34, 123.4, 999.4))]
+    assert page.evaluate("times => times.map(time)", times) == [value("a_ns", ns) for ns in times]
 
 
 def test_a_table_is_sorted_by_the_column_that_is_clicked(page):
@@ -427,7 +433,7 @@ def run_of_ranks(tmp_path_factory):
     run = Run(3, steps=8)
     run.python[1] = {3: 8_000_000, 6: 8_000_000}
     with nsys_insight.open(run.write(folder), use_cache=False) as trace:
-        outputs.save(folder / "report.html", file.page_text(trace, "html"))
+        outputs.save(folder / "report.html", page_text(trace, "html"))
     return folder / "report.html"
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nsys_insight.errors import UsageError
+from nsys_insight.session.session import Session
+from nsys_insight.text import units
 from nsys_insight.text.units import label_of, parse_bytes, parse_duration, scale_for, spread_too_wide, unit_of
+
+TRACE = Path(__file__).parents[1] / "sample_traces" / "decode_eager.sqlite"
 
 COLUMNS = ["total_ns", "start_ns", "free_bytes", "bytes_per_s", "tokens_per_s", "wall_pct", "hit_ratio", "calls"]
 # No quantity of a trace lies outside; there a change of the unit would leave what a float can hold.
@@ -177,3 +182,17 @@ def test_sizes_that_one_unit_would_hide_have_each_their_own():
     assert hides("total_bytes", 5 << 20, 5 << 20, 80, None)
     assert not hides("total_bytes", 5 << 20, 80 << 10, 0, None)
     assert not hides("total_ns", 5_000_000, 5_000_000, 80)
+
+
+def test_sql_writes_times_in_sentences_as_python_does():
+    around = [edge * factor for edge in (1, 1e3, 1e6, 1e9, 1e12) for factor in (0.9994, 0.9996, 1, 1.004, 1.2347, 25)]
+    times = [0.0, 0.25, *around, *(-time for time in around), *range(1, 1_000_000_000, 12_345_678)]
+    with Session(TRACE, use_cache=False) as trace:
+        written = trace.rows(f"SELECT time_text(unnest({times})) AS text")
+    assert [row.text for row in written] == [units.time_text(time) for time in times]
+
+
+def test_values_that_are_compared_have_one_unit():
+    assert units.values("total_ns", [2_500_000, 1_000_900, None]) == ["2.50 ms", "1.00 ms", "-"]
+    assert units.values("tokens_per_s", [1500]) == [units.value("tokens_per_s", 1500)] == ["1,500"]
+    assert [units.value("a_ns", 2500), units.time_text(2500)] == ["2.50 µs", "2.5 µs"]

@@ -18,7 +18,7 @@ from nsys_insight.cli.settings import HELP
 from nsys_insight.errors import UsageError
 from nsys_insight.ingest import cache_entries, cache_folder
 from nsys_insight.session.answer import Column, of_rows
-from nsys_insight.text.units import scale_for
+from nsys_insight.text.units import value
 
 _COLUMNS = (
     Column("trace", "VARCHAR", "The trace, or the ncu files, that it was made from; unknown for old entries"),
@@ -126,8 +126,7 @@ def _entries(count: int) -> str:
 
 
 def _size(size: int) -> str:
-    scale = scale_for("size_bytes", [size])
-    return f"{scale.text(size)} {scale.unit}"
+    return value("size_bytes", size)
 
 
 def _seconds(age: str) -> int:

@@ -34,11 +34,11 @@ def page_command() -> Callable[..., None]:
     roofline = {name: params[name] for name in ("gemm", "attention", "causal", "elements")}
 
     def run(traces: list[Path] | None, flags: Flags, *, template: str, compare: bool, **given: Any) -> None:
-        from nsys_insight.page import file
+        from nsys_insight.page import page_kind, page_text
 
         steps = taken_steps(given)
         sizes = {name: value for name in roofline if (value := given.pop(name)) not in (None, False)}
-        kind = file.page_kind(flags.output, template)
+        kind = page_kind(flags.output, template)
         if flags.fmt not in (None, "markdown") or (flags.fmt and kind == "html"):
             raise UsageError("a report is a page or Markdown", "name it: -o report.html or -o report.md")
         if flags.explain:
@@ -47,7 +47,7 @@ def page_command() -> Callable[..., None]:
             text = _compared(traces or [], flags, steps, kind)
         else:
             with open_traces(traces or [], flags, steps) as opened:
-                text = file.page_text(opened, kind, steps, limit=flags.limit, sizes=sizes)
+                text = page_text(opened, kind, steps, limit=flags.limit, sizes=sizes)
         if flags.output is None:
             print(text, end="")
             if sys.stdout.isatty():
@@ -88,7 +88,7 @@ def _compared(traces: list[Path], flags: Flags, steps: StepOptions, kind: str) -
     Raises:
         UsageError: There are not two, or no page is asked for.
     """
-    from nsys_insight.page import compared, html
+    from nsys_insight.page import compare, html
 
     if len(traces) != 2 or kind != "html":
         raise UsageError(
@@ -101,4 +101,4 @@ def _compared(traces: list[Path], flags: Flags, steps: StepOptions, kind: str) -
         open_traces(traces[1:], flags, steps) as after,
         progress.at("comparing"),
     ):
-        return compared.page(before, after, steps, limit)
+        return compare.page(before, after, steps, limit)

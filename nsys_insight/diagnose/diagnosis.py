@@ -9,10 +9,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight import progress
-from nsys_insight.diagnose import run as ranks_of_run
-from nsys_insight.diagnose import text
-from nsys_insight.diagnose.findings import finding_rules, over_answers, reports_of
-from nsys_insight.diagnose.result import DiagnosisResult, Finding, Share, Unjudged
+from nsys_insight.diagnose import ranks, text
+from nsys_insight.diagnose.findings import (
+    DiagnosisResult,
+    Finding,
+    Share,
+    Unjudged,
+    finding_rules,
+    over_answers,
+    reports_of,
+)
 from nsys_insight.errors import QueryError
 from nsys_insight.packs import command_line, library
 from nsys_insight.packs.rules import SEVERITIES
@@ -23,15 +29,14 @@ from nsys_insight.sql.parameters import bind
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from nsys_insight.diagnose.findings import FindingRule
-    from nsys_insight.diagnose.result import RunOfRanks
+    from nsys_insight.diagnose.findings import FindingRule, RunOfRanks
     from nsys_insight.packs.pack import Pack
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.answer import Answer
     from nsys_insight.session.session import Session
 
 
-# What is less than this share of the wall is no finding: less than what runs differ by.
+# Findings below this share of wall time are dropped: it is within run-to-run noise.
 LEAST_PCT = 1.0
 # From this share on the verdict of classify names a cause; an improvement of more than 3 % is worth keeping.
 CRITICAL_PCT, WARNING_PCT = 10.0, 3.0
@@ -40,7 +45,7 @@ FAILED = "failed"
 # A GPU that works less than this share of the wall is not healthy, whatever it waits for.
 HEALTHY_PCT = 80.0
 NOTHING, LOST = "no GPU work is in the trace", text.LOST
-# What is said of a trace whose kernels are lost; all else would be said of a GPU that seems idle.
+# The families of findings about a trace whose kernels are lost; all others would be about a GPU that seems idle.
 _OF_LOST = (FAILED, "capture")
 
 
@@ -69,15 +74,15 @@ class Diagnosis(DiagnosisResult):
 def diagnose(trace: Session, steps: StepOptions, then: Then = NO_MORE) -> Diagnosis:
     """Diagnose a trace, or the ranks of a run in one trace or several, with steps found as the options say.
 
-    Of a run it is said who makes the others wait; all else is of that rank. What the trace will be asked `then` is
-    worked out with what is needed here: more can be done at a time.
+    Of the ranks of a run, the one that delays the others is diagnosed. `then` is what the trace will be asked after
+    this: it is prefetched together with what is needed here.
 
     Raises:
         UsageError: Several traces are open that share no collectives, or steps cannot be found as the options say.
     """
     with progress.at("diagnosing"):
         trace.load()
-        chosen = ranks_of_run.of(trace, steps)
+        chosen = ranks.delaying_rank(trace, steps)
         if chosen is None:
             trace.refuse_several(
                 "a diagnosis is of one trace, or of the ranks of a run: these traces share no NCCL collectives",
@@ -89,15 +94,15 @@ def diagnose(trace: Session, steps: StepOptions, then: Then = NO_MORE) -> Diagno
 
 
 def _of_run(rank: Diagnosis, run: RunOfRanks, trace: Session, steps: StepOptions) -> Diagnosis:
-    """Put what is to be said of the run before what is said of one of its ranks."""
-    paths, scope = ranks_of_run.named(trace), trace.about()["scope"]
+    """Put the findings about the run before those about one of its ranks."""
+    paths, scope = ranks.trace_arguments(trace), trace.about()["scope"]
     found = []
     for rule in (rule for rule in finding_rules() if rule.of_run):
         command = command_line.command(rule.report, paths, scope, steps.given)
         rows = trace.dicts(rule.statement(tokens=rank.steps["tokens_per_step"]), steps)
         found += [replace(_finding(rule, row, trace, steps), command=command) for row in rows]
-    findings = (*ranked(found), *ranked([ranks_of_run.told_apart(each, run) for each in rank.findings]))[:AT_MOST]
-    verdict = ranks_of_run.verdict_of(rank.verdict, run)
+    findings = (*ranked(found), *ranked([ranks.without_waiting(each, run) for each in rank.findings]))[:AT_MOST]
+    verdict = ranks.verdict_of_run(rank.verdict, run)
     status = "findings" if found and rank.status == "healthy" else rank.status
     notes = (*run.notes, *rank.notes)
     # The answers are of one rank, on a connection that is closed.
@@ -122,10 +127,10 @@ def _diagnosed(trace: Session, steps: StepOptions, run: RunOfRanks | None = None
             return found_rows(sql)
         except QueryError:
             # DuckDB's own fault makes a connection useless, and with it the answers there (session/recovery.py).
-            anew = _answers(trace, set(answers), steps)
-            if all(anew[report].connection is answers[report].connection for report in anew):
+            again = _answers(trace, set(answers), steps)
+            if all(again[report].connection is answers[report].connection for report in again):
                 raise
-            answers.update(anew)
+            answers.update(again)
             return found_rows(sql)
 
     trace.ahead((), map(over, [*headline.values(), *whens.values()]), steps)
@@ -150,7 +155,7 @@ def _diagnosed(trace: Session, steps: StepOptions, run: RunOfRanks | None = None
         found = [finding for finding in found if finding.family in _OF_LOST]
     findings = ranked(found, first="kernels" if wall["verdict"] == "GPU-bound" else None)
     return Diagnosis(
-        status=_standing(wall["verdict"], sum(share.wall_pct for share in shares if share.is_busy), answers, findings),
+        status=_status(wall["verdict"], sum(share.wall_pct for share in shares if share.is_busy), answers, findings),
         verdict=wall["verdict"] or (LOST if lost else NOTHING),
         per=per,
         wall_ns=wall["time_ns"],
@@ -172,8 +177,8 @@ def _diagnosed(trace: Session, steps: StepOptions, run: RunOfRanks | None = None
 def _notes(trace: Session, answers: dict[str, Answer], *, nothing: bool) -> tuple[str, ...]:
     """Say what else must be known: other processes, tokens that do not fit; for an empty scope, where the trace is."""
     lies = trace.where_events_lie().removeprefix("; ") if nothing else ""
-    said = tuple(note for name in ("processes", "tokens", SCOPE_NOTE) for note in answers["classify"].notes_of(name))
-    return (*said, lies) if lies else said
+    notes = tuple(note for name in ("processes", "tokens", SCOPE_NOTE) for note in answers["classify"].notes_of(name))
+    return (*notes, lies) if lies else notes
 
 
 def _answers(trace: Session, reports: set[str], steps: StepOptions, then: Then = NO_MORE) -> dict[str, Answer]:
@@ -236,7 +241,7 @@ def ranked(found: list[Finding], first: str | None = None) -> tuple[Finding, ...
     return tuple(sorted(leaders, key=weight))[:AT_MOST]
 
 
-def _standing(verdict: str | None, busy_pct: float, answers: dict[str, Answer], findings: Sequence[Finding]) -> str:
+def _status(verdict: str | None, busy_pct: float, answers: dict[str, Answer], findings: Sequence[Finding]) -> str:
     """Tell the status of a diagnosis."""
     if verdict is None:
         return "empty"

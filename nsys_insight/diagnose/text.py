@@ -11,11 +11,12 @@ from nsys_insight.render.markdown import code, prose
 from nsys_insight.session.answer import Answer, Column, of_rows
 from nsys_insight.text.cells import printable, wrap
 from nsys_insight.text.kernel_names import fit, readable
+from nsys_insight.text.units import time_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from nsys_insight.diagnose.result import DiagnosisResult, Finding, Share
+    from nsys_insight.diagnose.findings import DiagnosisResult, Finding, Share
 
 COLUMNS = (
     Column("rank", "INTEGER", "Rank of the finding, the largest possible saving first"),
@@ -73,7 +74,7 @@ def answer(diagnosis: DiagnosisResult) -> Answer:
         title=f"Diagnosis: {diagnosis.verdict}",
         params={name: value for name, value in diagnosis.params.items() if value is not None},
         notes=diagnosis.notes,
-        empty=standing(diagnosis),
+        empty=status_sentence(diagnosis),
         trace=diagnosis.trace,
         summary=summary(diagnosis),
     )
@@ -104,8 +105,8 @@ def text(diagnosis: DiagnosisResult, width: int | None, limit: int | None = None
 def greeting(diagnosis: DiagnosisResult, width: int) -> str:
     """Write the headline, what weighs most, and how to go on."""
     lines = headline(diagnosis)
-    if said := standing(diagnosis):
-        lines.append(said)
+    if status := status_sentence(diagnosis):
+        lines.append(status)
     elif diagnosis.findings:
         first = diagnosis.findings[0]
         lines.append(
@@ -119,8 +120,8 @@ def markdown(diagnosis: DiagnosisResult, limit: int | None = None, *, quote: Cal
     """Write the same as Markdown; `quote` is what sentences go through that may hold names of the trace."""
     first, *others = headline(diagnosis)
     lines = [f"## {quote(printable(first))}", "", *(f"{quote(printable(line))}  " for line in others), ""]
-    if said := standing(diagnosis):
-        lines += [quote(printable(said)), ""]
+    if status := status_sentence(diagnosis):
+        lines += [quote(printable(status)), ""]
     for rank, finding in enumerate(diagnosis.findings[: limit or len(diagnosis.findings)], 1):
         cost = gain(finding, diagnosis.per)
         lines += [f"### {rank}. {finding.title}{': ' + cost if cost else ''}", ""]
@@ -156,7 +157,7 @@ def costs(diagnosis: DiagnosisResult) -> list[str]:
     rate = (
         f" ({diagnosis.tokens_per_s:,.0f} a second)" if diagnosis.tokens_per_s and diagnosis.tokens_per_s >= 10 else ""
     )
-    wall = f"{time(diagnosis.wall_ns)} {'in total' if diagnosis.per == 'trace' else f'a {diagnosis.per}{rate}'}"
+    wall = f"{time_text(diagnosis.wall_ns)} {'in total' if diagnosis.per == 'trace' else f'a {diagnosis.per}{rate}'}"
     return [wall, shares(diagnosis.shares), _steps(diagnosis)]
 
 
@@ -177,7 +178,7 @@ def shares(found: Sequence[Share]) -> str:
     return f"GPU busy {busy:.1f} %{but}, idle {100 - busy:.1f} %{idle}"
 
 
-def standing(diagnosis: DiagnosisResult) -> str:
+def status_sentence(diagnosis: DiagnosisResult) -> str:
     """Say how the run stands where no serious finding says it."""
     busy = f"the GPU is busy {diagnosis.busy_pct:.1f} % of {'the wall time' if diagnosis.per == 'trace' else 'a step'}"
     if diagnosis.status == "empty" and diagnosis.verdict == LOST:
@@ -202,14 +203,6 @@ def standing(diagnosis: DiagnosisResult) -> str:
     return "" if diagnosis.findings else "No single cause has 1 % of the wall time."
 
 
-def time(ns: float) -> str:
-    """Write a time with three digits."""
-    for unit, size in (("ns", 1.0), ("µs", 1e3), ("ms", 1e6)):
-        if abs(ns) < 999.5 * size:
-            return f"{ns / size:.3g} {unit}"
-    return f"{ns / 1e9:.3g} s" if abs(ns) < 999.5e9 else f"{ns / 1e9:,.0f} s"
-
-
 def gain(finding: Finding, per: str) -> str:
     """What a finding costs, in words."""
     if finding.recoverable_ns is None:
@@ -218,14 +211,14 @@ def gain(finding: Finding, per: str) -> str:
     where = "" if per == "trace" else f" a {per}"
     overlaps = ", overlapping" if finding.overlaps else ""
     share = f" ({finding.wall_pct:.1f} %{overlaps})" if finding.wall_pct is not None else ""
-    return f"up to {time(finding.recoverable_ns)}{where}{share}"
+    return f"up to {time_text(finding.recoverable_ns)}{where}{share}"
 
 
 def _lines(diagnosis: DiagnosisResult, width: int, limit: int) -> Iterator[str]:
     for line in headline(diagnosis):
         yield from _wrapped(line, width)
-    if said := standing(diagnosis):
-        yield from _wrapped(said, width)
+    if status := status_sentence(diagnosis):
+        yield from _wrapped(status, width)
     if diagnosis.findings:
         yield ""
     for rank, finding in enumerate(diagnosis.findings[:limit], 1):
@@ -238,8 +231,8 @@ def _lines(diagnosis: DiagnosisResult, width: int, limit: int) -> Iterator[str]:
             yield f"{limit} of {len(diagnosis.findings)} findings; --limit 0 shows all"
         yield from _hanging(f"For details: {diagnosis.findings[0].command}, and so on{more}", width, 2)
     if diagnosis.unjudged:
-        told = "; ".join(f"{one.what} ({one.how})" for one in diagnosis.unjudged)
-        yield from _hanging(f"Cannot be determined: {told}", width, 2)
+        unknown = "; ".join(f"{one.what} ({one.how})" for one in diagnosis.unjudged)
+        yield from _hanging(f"Cannot be determined: {unknown}", width, 2)
 
 
 def _of_finding(rank: int, finding: Finding, per: str, width: int) -> Iterator[str]:
@@ -272,14 +265,14 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _steps(diagnosis: DiagnosisResult) -> str:
-    told = diagnosis.steps
-    if not told["steady_count"]:
-        why = f" ({told['reason']})" if not told["method"] and told["reason"] else ""
+    steps = diagnosis.steps
+    if not steps["steady_count"]:
+        why = f" ({steps['reason']})" if not steps["method"] and steps["reason"] else ""
         return f"No steps were found{why}: this is the whole scope, with its start-up"
     whole = "scope" if diagnosis.trace["scope"] else "trace"
-    part = f", {100 * told['steps_ns'] / told['wall_ns']:.1f} % of the {whole}" if told["wall_ns"] else ""
-    number = "1 steady step" if told["steady_count"] == 1 else f"{told['steady_count']:,} steady steps"
-    return f"{number} ({diagnosis.told_by}, confidence {told['confidence']}){part}"
+    part = f", {100 * steps['steps_ns'] / steps['wall_ns']:.1f} % of the {whole}" if steps["wall_ns"] else ""
+    number = "1 steady step" if steps["steady_count"] == 1 else f"{steps['steady_count']:,} steady steps"
+    return f"{number} ({diagnosis.told_by}, confidence {steps['confidence']}){part}"
 
 
 def _file(diagnosis: DiagnosisResult) -> str:

@@ -17,7 +17,7 @@ from nsys_insight.fleet.task import WORK, Outcome, Task, remove_facts, write_run
 from nsys_insight.ingest import cache_folder, facts_folder
 from nsys_insight.ingest.files import labels_of
 from nsys_insight.session.answer import Answer, Column, of_rows
-from nsys_insight.text.quantities import value
+from nsys_insight.text.units import value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

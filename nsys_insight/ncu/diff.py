@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.ncu import report as reports
 from nsys_insight.session.answer import Answer, Column, of_rows
-from nsys_insight.text.quantities import label, value
+from nsys_insight.text.units import label, value
 
 if TYPE_CHECKING:
     from pathlib import Path

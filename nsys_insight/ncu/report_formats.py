@@ -10,11 +10,11 @@ from nsys_insight.ncu.report import dimensions
 from nsys_insight.ncu.strategies import step_pct
 from nsys_insight.render import markdown, table
 from nsys_insight.render.json_ import SCHEMA
-from nsys_insight.render.plain import plain
+from nsys_insight.render.json_ import plain
 from nsys_insight.session.answer import Answer, Column, of_rows
 from nsys_insight.text.cells import printable, wrap
 from nsys_insight.text.kernel_names import fit, readable
-from nsys_insight.text.quantities import label, value
+from nsys_insight.text.units import label, value
 
 if TYPE_CHECKING:
     from nsys_insight.ncu.report import KernelReport, NcuReport, Priority

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.paths import query
 from nsys_insight.session.answer import Answer, Column, of_rows
+from nsys_insight.text.units import value
 
 if TYPE_CHECKING:
     from nsys_insight.ncu.data import NcuData
@@ -67,7 +68,7 @@ def answer(measured: NcuData, *, kernel: str | None = None, baseline: dict[str, 
     if baseline:
         columns = (*COLUMNS[:5], *AGAINST, *COLUMNS[5:])
         rows = [row | _beside(row, baseline) for row in rows]
-        notes.append(f"the baseline is {baseline['name']}, {baseline['duration_ns'] / 1e3:,.2f} µs under ncu")
+        notes.append(f"the baseline is {baseline['name']}, {value('duration_ns', baseline['duration_ns'])} under ncu")
         other = sum(not 1 / _SAME_WORK <= (row["work_ratio"] or 1) <= _SAME_WORK for row in rows)
         if other:
             notes.append(

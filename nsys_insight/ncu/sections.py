@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.text.quantities import shown, value
+from nsys_insight.text.units import value, value_or_unknown
 
 if TYPE_CHECKING:
     from nsys_insight.ncu.strategies import Strategy
@@ -88,11 +88,11 @@ def conclude(row: dict[str, Any]) -> dict[str, str]:
         "implementation": _implementation(row),
         "arch": f"sm_{(row['compute_capability'] or '?').replace('.', '')}",
         "class": f"{row['bound']}-bound{level}" if row["bound"] not in ("balanced", "unknown") else row["bound"],
-        "duration": shown("duration_ns", row["duration_ns"]),
+        "duration": value_or_unknown("duration_ns", row["duration_ns"]),
         "roofline": roofline(row) or "unknown",
-        "occupancy": shown("occupancy_pct", row["occupancy_pct"]),
-        "registers": shown("registers_per_thread", row["registers_per_thread"]),
-        "shared memory": shown("shared_per_block_bytes", row["shared_per_block_bytes"]),
+        "occupancy": value_or_unknown("occupancy_pct", row["occupancy_pct"]),
+        "registers": value_or_unknown("registers_per_thread", row["registers_per_thread"]),
+        "shared memory": value_or_unknown("shared_per_block_bytes", row["shared_per_block_bytes"]),
     }
 
 

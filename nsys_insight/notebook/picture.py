@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from nsys_insight import outputs
 from nsys_insight.errors import UsageError
-from nsys_insight.notebook.style import colors
-from nsys_insight.page import looks
+from nsys_insight.notebook.html import colors
+from nsys_insight.page import styles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from nsys_insight.page.pictures import Bar, Stack
-    from nsys_insight.page.strip import Strip
+    from nsys_insight.page.timeline import Still
 
 _WIDTH, _LEFT, _MARGIN, _LINE = 1000, 120, 12, 20
 _FONT = "Arial, 'Liberation Sans', 'DejaVu Sans', 'Noto Sans', sans-serif"
@@ -50,25 +50,25 @@ class Picture:
         return target
 
 
-def timeline(strip: Strip, title: str) -> Picture:
-    """Draw a strip: what the host did, what the GPUs did, and why they were idle."""
-    inner = _WIDTH - _LEFT - _MARGIN
+def timeline(still: Still, title: str) -> Picture:
+    """Draw a window of time: what the host did, what the GPUs did, and why they were idle."""
+    view, inner = still.view, _WIDTH - _LEFT - _MARGIN
     top = 2 * _LINE
-    bottom = float(top + strip.tops[-1])
+    bottom = float(top + view.height)
     parts = [f'<text x="{_MARGIN}" y="18" font-weight="bold">{escape(title)}</text>']
-    for place, text in strip.ticks:
+    for place, text in still.ticks:
         x = _LEFT + place * inner / 100
         parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}" stroke="#d5dbe1"/>')
         parts.append(f'<text x="{x + 3:.1f}" y="{top + 10}" fill="#57606a">{escape(text)}</text>')
-    for lane, below in zip(strip.lanes, strip.tops, strict=False):
+    for track, below in zip(view.tracks, view.tops, strict=False):
         at = top + below
         parts.append(
-            f'<text x="{_LEFT - 6}" y="{at + lane.height / 2 + 4:.1f}" text-anchor="end">{escape(lane.name)}</text>'
+            f'<text x="{_LEFT - 6}" y="{at + track.height / 2 + 4:.1f}" text-anchor="end">{escape(track.name)}</text>'
         )
-        parts += [_bar(bar, (_LEFT, at, inner, lane.height), named=lane.kind != "idle") for bar in lane.bars]
-    legend, y = _legend([(look, looks.LEGEND[look]) for look in strip.looks], bottom + _LINE)
-    if strip.cut:
-        parts.append(f'<text x="{_MARGIN}" y="{y + 6}" fill="#57606a">Drawn: {escape("; ".join(strip.cut))}</text>')
+        parts += [_bar(bar, (_LEFT, at, inner, track.height), named=track.kind != "idle") for bar in still.bars(track)]
+    legend, y = _legend([(style, styles.LEGEND[style]) for style in view.styles], bottom + _LINE)
+    if view.cut:
+        parts.append(f'<text x="{_MARGIN}" y="{y + 6}" fill="#57606a">Drawn: {escape("; ".join(view.cut))}</text>')
         y += _LINE
     return _picture([*parts, *legend], y)
 
@@ -81,35 +81,35 @@ def stacks(found: Sequence[Stack], title: str) -> Picture:
         if stack.title:
             parts.append(f'<text x="{_MARGIN}" y="{y}">{escape(stack.title)}</text>')
         parts += [_bar(bar, (_MARGIN, y + 8, inner, 34), named=False) for bar in stack.parts]
-        legend, y = _legend([(bar.look, f"{bar.label} {bar.figure}") for bar in stack.parts], y + 64)
+        legend, y = _legend([(bar.style, f"{bar.label} {bar.figure}") for bar in stack.parts], y + 64)
         parts += legend
         y += _LINE
     return _picture(parts, y - _LINE)
 
 
-def _bar(bar: Bar, lane: tuple[float, float, float, float], *, named: bool) -> str:
-    """Draw a piece of a lane, of which are given left, top, width and height."""
-    left, y, inner, height = lane
+def _bar(bar: Bar, track: tuple[float, float, float, float], *, named: bool) -> str:
+    """Draw an event on a track, of which are given left, top, width and height."""
+    left, y, inner, height = track
     x, width = left + bar.left * inner / 100, max(bar.width * inner / 100, 0.4)
-    fill = colors().get(bar.look, colors()["unknown"])
+    fill = colors().get(bar.style, colors()["unknown"])
     place = f'x="{x:.2f}" y="{y}" width="{width:.2f}" height="{height}"'
     rect = f'<rect {place} fill="{fill}"><title>{escape(bar.tip)}</title></rect>'
     letters = int((width - 8) / _CHARACTER)
     if not named or letters < 4:
         return rect
     label = bar.label if len(bar.label) <= letters else bar.label[: letters - 1] + "…"
-    ink = "#fff" if bar.look in _DARK else "#1b1f24"
+    ink = "#fff" if bar.style in _DARK else "#1b1f24"
     return f'{rect}<text x="{x + 4:.1f}" y="{y + height / 2 + 4:.1f}" fill="{ink}">{escape(label)}</text>'
 
 
 def _legend(entries: Iterable[tuple[str, str]], y: float) -> tuple[list[str], float]:
-    """Draw what the looks mean, in as many lines as it takes; return them, and where what follows may begin."""
+    """Draw what the styles mean, in as many lines as it takes; return them, and where what follows may begin."""
     parts, x = [], float(_MARGIN)
-    for look, text in entries:
+    for style, text in entries:
         width = 16 + len(text) * _CHARACTER + 18
         if x + width > _WIDTH - _MARGIN and x > _MARGIN:
             x, y = float(_MARGIN), y + _LINE
-        fill = colors().get(look, colors()["unknown"])
+        fill = colors().get(style, colors()["unknown"])
         parts.append(f'<rect x="{x:.1f}" y="{y - 10}" width="11" height="11" rx="2" fill="{fill}"/>')
         parts.append(f'<text x="{x + 16:.1f}" y="{y}">{escape(text)}</text>')
         x += width

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.page import looks
-from nsys_insight.page.asking import ask, ask_each
+from nsys_insight.page.queries import ask, ask_each
 from nsys_insight.text.cells import printable
 from nsys_insight.text.kernel_names import fit_all, readable_all
-from nsys_insight.text.quantities import value
+from nsys_insight.text.units import value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from nsys_insight.packs.step_options import StepOptions
-    from nsys_insight.page.lanes import Window
+    from nsys_insight.page.windows import Window
     from nsys_insight.session.answer import Answer
     from nsys_insight.session.session import Session
 
-# So many kernels have a card; shapes, callers and rows of other reports in one; bins of durations; columns of steps.
+# At most: cards; shapes, callers and rows of other reports in a card; bins of durations; columns of steps.
 MOST, ROWS, BINS, COLUMNS = 60, 5, 24, 120
 _NAME, _WHOLE = 72, 1_000
 _BOUND = ("grid", "block", "bound", "confidence", "evidence", "reason")
@@ -75,7 +74,6 @@ def cards(trace: Session, steps: StepOptions, window: Window, answers: Mapping[s
             "key": row.name,
             "name": printable(short[clear[row.name]]),
             "whole": printable(row.name)[:_WHOLE],
-            "look": looks.of_work(row.family or ""),
             "facts": _facts(row),
             "least": row.min_ns,
             "most": row.max_ns,
@@ -103,13 +101,13 @@ def _by_name(rows: Sequence[Any]) -> defaultdict[int, list[Any]]:
 
 
 def _facts(row: Any) -> list[list[str]]:
-    told = [
+    facts = [
         ("family", row.family), ("provenance", row.provenance), ("calls", f"{row.calls:,}"),
         ("total", f"{value('a_ns', row.total_ns)}, {value('a_pct', row.share_pct)} of kernel time"),
         ("mean", value("a_ns", row.avg_ns)), ("median", value("a_ns", row.med_ns)),
         ("shortest, longest", f"{value('a_ns', row.min_ns)}, {value('a_ns', row.max_ns)}"),
     ]  # fmt: skip
-    return [[label, text] for label, text in told if text]
+    return [[label, text] for label, text in facts if text]
 
 
 def _shape(row: Any) -> list[str]:

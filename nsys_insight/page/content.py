@@ -1,4 +1,4 @@
-"""What the page contains: which reports, in which order, and the figures at its head."""
+"""What the page contains: which reports, in which order, the figures at its head, and what Nsight Compute measured."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from nsys_insight.packs import command_line
 from nsys_insight.packs.built_in import built_in
 from nsys_insight.packs.topics import by_topic
 from nsys_insight.page.ranks import ranks
-from nsys_insight.session.answer import of_rows
+from nsys_insight.session.answer import Column, of_rows
 from nsys_insight.text.cells import printable
-from nsys_insight.text.quantities import value
+from nsys_insight.text.units import label, value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from nsys_insight.diagnose.diagnosis import Diagnosis
+    from nsys_insight.ncu.report import Priority
     from nsys_insight.packs.pack import Pack
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.packs.topics import Topic
@@ -29,6 +31,24 @@ if TYPE_CHECKING:
 
 # GPUs that are named at the head.
 _GPUS = 4
+NCU_READING = (
+    "Sorted by what may save the most time of the trace. A saving is ncu's own estimate, or at most the "
+    "kernel's distance to its ceiling; savings of one kernel overlap."
+)
+NCU_COLUMNS = (
+    Column("finding", "VARCHAR", "What was found"),
+    Column("name", "VARCHAR", "The kernel"),
+    Column("severity", "VARCHAR", "critical, warning, info"),
+    Column(
+        "saving_ns",
+        "DOUBLE",
+        "What may be saved: in the trace if the kernel is in it, else in the launches that ncu profiled",
+    ),
+    Column("saving_pct", "DOUBLE", "The same as a share of the kernel's time"),
+    Column("evidence", "VARCHAR", "The metrics that prove it"),
+    Column("action", "VARCHAR", "What to do"),
+    Column("basis", "VARCHAR", "Source of the saving"),
+)
 
 
 @dataclass(frozen=True)
@@ -114,8 +134,8 @@ def gather(
     packs = [pack for packs in by_topic().values() for pack in packs if pack.page]
     options = {pack.name: sizes or {} if pack.name == "roofline" else steps.taken_by(pack) for pack in packs}
     diagnosis = diagnose(trace, steps, Then([(pack, options[pack.name]) for pack in packs], rows))
-    said = diagnosis.run
-    run = ranks(trace, steps, said.sentence, said.notes) if said else None
+    run = diagnosis.run
+    pictures = ranks(trace, steps, run.sentence, run.notes) if run else None
     trace = one_of(trace, diagnosis)
     trace.ahead((pack, options[pack.name]) for pack in packs if pack.name not in diagnosis.answers)
     reports = {pack.name: _report(trace, pack, options[pack.name], diagnosis.answers.get(pack.name)) for pack in packs}
@@ -129,12 +149,12 @@ def gather(
         figures=_figures(reports["per-token"]) or _figures_of_trace(reports["info"]),
         reports=reports,
         measured=_measured(trace, reports["headroom"]),
-        ranks=run,
+        ranks=pictures,
     )
 
 
 def head(info: Report) -> tuple[list[str], list[Figure]]:
-    """What is said of a trace before any diagnosis: how it was captured, and the figures of the whole."""
+    """What is known of a trace before any diagnosis: how it was captured, and the figures of the whole."""
     return _facts(info), _figures_of_trace(info)
 
 
@@ -164,9 +184,7 @@ def _report(trace: Session, pack: Pack, options: dict[str, Any], known: Answer |
 def _measured(trace: Session, headroom: Report) -> Answer | None:
     if trace.ncu is None:
         return None
-    from nsys_insight.page.measured import findings
-
-    found = findings(trace.ncu, headroom.answer.dicts())
+    found = ncu_findings(trace.ncu, headroom.answer.dicts())
     return found if found.row_count else None
 
 
@@ -174,14 +192,16 @@ def _facts(info: Report) -> list[str]:
     """Where and how the trace was captured; never more of the environment than the report `info` says."""
     rows = info.answer.dicts()
     gpus = [row["detail"] for row in rows if row["metric"] == "gpu_busy_pct"]
-    said = {row["metric"]: row for row in rows if row["section"] == "capture"}
+    capture = {row["metric"]: row for row in rows if row["section"] == "capture"}
     facts = gpus[:_GPUS] + ([f"and {len(gpus) - _GPUS} more GPUs"] if len(gpus) > _GPUS else [])
-    if "command" in said:
-        facts.append(f"command: {said['command']['detail']}")
-    if "capture_ns" in said:
-        facts.append(f"captured: {value('capture_ns', said['capture_ns']['value'])}, {said['capture_ns']['detail']}")
-    if "nsys_version" in said:
-        facts.append(f"nsys {said['nsys_version']['detail']}")
+    if "command" in capture:
+        facts.append(f"command: {capture['command']['detail']}")
+    if "capture_ns" in capture:
+        facts.append(
+            f"captured: {value('capture_ns', capture['capture_ns']['value'])}, {capture['capture_ns']['detail']}"
+        )
+    if "nsys_version" in capture:
+        facts.append(f"nsys {capture['nsys_version']['detail']}")
     return [printable(fact) for fact in facts if fact]
 
 
@@ -210,3 +230,22 @@ def _figures_of_trace(info: Report) -> list[Figure]:
     known = {row["metric"]: row["value"] for row in info.answer.dicts() if row["value"] is not None}
     wanted = (("wall_ns", "wall"), ("gpu_busy_pct", "GPU busy"), ("kernels", "kernels"), ("api_calls", "CUDA calls"))
     return [Figure(value(metric, known[metric]), label) for metric, label in wanted if metric in known]
+
+
+def ncu_findings(store: Path, headroom: list[dict[str, Any]]) -> Answer:
+    """Judge the kernels of a file that `ncu import` wrote; `headroom` are the rows of the report of that name."""
+    from nsys_insight.ncu.data import NcuData
+    from nsys_insight.ncu.report import Context, build
+
+    with NcuData(store) as measured:
+        rows = [_ncu_row(one) for one in build(measured, store.name, Context(headroom)).priorities]
+    return of_rows(NCU_COLUMNS, rows, report="ncu report", title="What the Nsight Compute metrics show")
+
+
+def _ncu_row(one: Priority) -> tuple[Any, ...]:
+    finding = one.finding
+    evidence = ", ".join(f"{label(column)} {value(column, given)}" for column, given in finding.evidence.items())
+    return (
+        finding.title, one.kernel.row["kernel"], finding.severity, one.saving_ns, one.saving_pct,
+        evidence, finding.action, one.basis,
+    )  # fmt: skip

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.page import looks, pictures
-from nsys_insight.page.content import sentences
-from nsys_insight.page.measured import READING
+from nsys_insight.page import pictures, queries, styles
+from nsys_insight.page.content import NCU_READING, sentences
 from nsys_insight.page.tables import table
 from nsys_insight.text.cells import printable
 from nsys_insight.version import __version__
@@ -18,9 +18,14 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from nsys_insight.diagnose.diagnosis import Diagnosis
-    from nsys_insight.diagnose.result import Finding
+    from nsys_insight.diagnose.findings import Finding
+    from nsys_insight.packs.step_options import StepOptions
+    from nsys_insight.page.cards import Card
     from nsys_insight.page.content import Content, Report
-    from nsys_insight.page.drawn import Drawn
+    from nsys_insight.page.flame import Flame
+    from nsys_insight.page.layer import Layer
+    from nsys_insight.page.timeline import Timeline
+    from nsys_insight.session.session import Session
 
 # Rows of a table; the command below it gives all.
 ROWS = 100
@@ -33,7 +38,75 @@ _SCRIPTS = (
 )  # fmt: skip
 
 
-def page(content: Content, drawn: Drawn, limit: int | None = ROWS) -> str:
+@dataclass(frozen=True)
+class Drawings:
+    """The pictures that ask the trace themselves: timeline, layer, CPU work, NVTX ranges, cards of kernels.
+
+    They are None where there is nothing to draw.
+    """
+
+    line: Timeline | None = None
+    layer: Layer | None = None
+    flame: Flame | None = None
+    icicle: Flame | None = None
+    cards: dict[int, Card] = field(default_factory=dict)
+
+    def data(self, command: str) -> dict[str, Any]:
+        """What the page's script draws: timelines, and the cards, to which events lead by their places.
+
+        Args:
+            command: What to type for a page of a piece of the run.
+        """
+        places = {name: place for place, name in enumerate(self.cards)}
+        lines = []
+        if self.line:
+            leads = [places.get(name, -1) for name in self.line.kernels]
+            lines.append(self.line.data | {"command": command, "cards": leads})
+        return {"lines": lines, "cards": [_without_key(card) for card in self.cards.values()]}
+
+
+def first_queries() -> list[str]:
+    """The queries that the drawings begin with, whatever is in the trace."""
+    from nsys_insight.page.cards import MOST
+    from nsys_insight.page.flame import RANGES
+    from nsys_insight.page.timeline import BUCKETS
+
+    return queries.bound({
+        "step": {},
+        "run": {},
+        "run_steps": {},
+        "run_busy": {"pieces": BUCKETS},
+        "layer_candidates": {},
+        "nested_ranges": RANGES,
+        "card_kernels": {"most": MOST},
+        "card_chains": {},
+    })  # fmt: skip
+
+
+def draw(trace: Session, steps: StepOptions, content: Content) -> Drawings:
+    """Draw them for one trace, with what its reports answered."""
+    from nsys_insight.packs.built_in import built_in
+    from nsys_insight.page.cards import cards
+    from nsys_insight.page.flame import flame, icicle
+    from nsys_insight.page.layer import layer
+    from nsys_insight.page.timeline import GAPS, timeline
+
+    work = built_in()["cpu-work"]
+    by_stack = {"group_by": "stack"} | steps.taken_by(work)
+    is_sampled = not content.reports["cpu-work"].is_empty
+    trace.ahead([(work, by_stack)] if is_sampled else [], first_queries(), steps)
+    answers = {name: entry.answer for name, entry in content.reports.items() if not entry.is_empty}
+    line = timeline(trace, steps, answers["gaps"].dicts(GAPS) if "gaps" in answers else ())
+    return Drawings(
+        line,
+        layer(trace, steps),
+        flame(trace.answer(work, **by_stack)) if is_sampled else None,
+        icicle(trace, steps),
+        cards(trace, steps, line.first, answers) if line else {},
+    )
+
+
+def page(content: Content, drawings: Drawings, limit: int | None = ROWS) -> str:
     """Write the page, with at most `limit` rows in a table, or all."""
     from markupsafe import Markup
 
@@ -41,12 +114,12 @@ def page(content: Content, drawn: Drawn, limit: int | None = ROWS) -> str:
     answers = {name: entry.answer for name, entry in reports.items() if not entry.is_empty}
     return rendered(
         "page.html.j2",
-        drawn.data(content.piece),
+        drawings.data(content.piece),
         content=content,
         file=printable(content.file),
         diagnosis=diagnosis_parts(content.diagnosis, content),
-        drawn=drawn,
-        cards={card["key"]: place for place, card in enumerate(drawn.cards.values())},
+        drawings=drawings,
+        cards={card["key"]: place for place, card in enumerate(drawings.cards.values())},
         budget=pictures.budget(answers["classify"]) if "classify" in answers else [],
         idle=pictures.idle(answers["idle"]) if "idle" in answers else [],
         top=pictures.top(answers["top"]) if "top" in answers else [],
@@ -56,7 +129,7 @@ def page(content: Content, drawn: Drawn, limit: int | None = ROWS) -> str:
         topics=[
             {
                 **topic._asdict(),
-                "reports": [_shown(entry, limit) for entry in found if not entry.is_empty],
+                "reports": [_report(entry, limit) for entry in found if not entry.is_empty],
                 "empty": [entry for entry in found if entry.is_empty],
             }
             for topic, found in content.topics.items()
@@ -79,7 +152,7 @@ def rendered(template: str, data: dict[str, Any], **values: Any) -> str:
             script=Markup(script),  # noqa: S704 - our own files
             style_hash=_hash(style),
             script_hash=_hash(script),
-            legend=looks.LEGEND,
+            legend=styles.LEGEND,
             data=Markup(_json(data)),  # noqa: S704 - what could end the element is escaped
             **values,
         )
@@ -90,11 +163,8 @@ def environment() -> Environment:
     """Make what fills in the templates; whatever is put into them is escaped."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    from nsys_insight.page.compiled import Compiled
-
     return Environment(
         loader=FileSystemLoader(_PAGE),
-        bytecode_cache=Compiled(_PAGE),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -109,7 +179,7 @@ def diagnosis_parts(found: Diagnosis, content: Content | None = None) -> dict[st
     return {
         "verdict": found.verdict,
         "lines": [printable(line) for line in diagnosis_text.costs(found)],
-        "standing": printable(diagnosis_text.standing(found)),
+        "standing": printable(diagnosis_text.status_sentence(found)),
         "findings": [
             {
                 **_printable(finding),
@@ -130,7 +200,7 @@ def _printable(finding: Finding) -> dict[str, Any]:
 def _measured(content: Content, limit: int | None) -> dict[str, Any] | None:
     if content.measured is None:
         return None
-    return {"table": table(content.measured, limit), "reading": READING, "command": "nsys-insight ncu report"}
+    return {"table": table(content.measured, limit), "reading": NCU_READING, "command": "nsys-insight ncu report"}
 
 
 def _link(command: str, content: Content) -> str:
@@ -139,7 +209,7 @@ def _link(command: str, content: Content) -> str:
     return report if report in content.reports and not content.reports[report].is_empty else ""
 
 
-def _shown(entry: Report, limit: int | None) -> dict[str, Any]:
+def _report(entry: Report, limit: int | None) -> dict[str, Any]:
     return {
         "pack": entry.pack,
         "reading": sentences(entry.pack.reading, 2),
@@ -169,3 +239,7 @@ def _json(data: dict[str, Any]) -> str:
 def _hash(text: str) -> str:
     """What the page's security policy knows a style or script by, so that no other one runs."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _without_key(card: Card) -> Card:
+    return {part: given for part, given in card.items() if part != "key"}

@@ -6,11 +6,11 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.page import looks
-from nsys_insight.page.asking import ask
+from nsys_insight.page import styles
+from nsys_insight.page.queries import ask
 from nsys_insight.text.cells import printable
 from nsys_insight.text.kernel_names import fit, readable
-from nsys_insight.text.quantities import value
+from nsys_insight.text.units import value
 
 if TYPE_CHECKING:
     from nsys_insight.packs.step_options import StepOptions
@@ -25,7 +25,7 @@ class LayerKernel:
     """One operation: `height` is its duration in % of the longest."""
 
     word: str
-    look: str
+    style: str
     height: float
     tip: str
 
@@ -76,7 +76,7 @@ def layer(trace: Session, steps: StepOptions) -> Layer | None:
     kernels = [
         LayerKernel(
             words.get(row.name_id) or row.family,
-            looks.of_work(row.family if row.kind == "kernel" else row.kind),
+            styles.of_work(row.family if row.kind == "kernel" else row.kind),
             100 * (row.end_ns - row.start_ns) / longest if longest else 0,
             f"{printable(fit(readable(row.name), 72))}\n{value('a_ns', row.end_ns - row.start_ns)}\n{row.family}",
         )

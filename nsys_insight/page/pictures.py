@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.page import looks
+from nsys_insight.page import styles
 from nsys_insight.text.cells import printable
 from nsys_insight.text.kernel_names import fit_all, readable_all
-from nsys_insight.text.quantities import value
+from nsys_insight.text.units import value
 
 if TYPE_CHECKING:
     from nsys_insight.session.answer import Answer
@@ -21,14 +21,14 @@ BARS = 160
 
 @dataclass(frozen=True)
 class Bar:
-    """A piece of a picture: from `left` on `width` % of it; `look` gives its colour, `tip` is what is said of it.
+    """A piece of a picture: from `left` on `width` % of it; `style` gives its colour, `tip` is its tooltip.
 
     `name` is that of a kernel, as the trace has it.
     """
 
     left: float
     width: float
-    look: str
+    style: str
     label: str
     tip: str
     figure: str = ""
@@ -74,12 +74,12 @@ def idle(answer: Answer) -> list[Stack]:
     for gpu, causes in gpus.items():
         parts = []
         for cause, rows in causes.items():
-            made_of = "\n".join(
+            hosts = "\n".join(
                 f"{row['host']}: {value('time_ns', row['time_ns'])}, {value('wall_pct', row['wall_pct'])}"
                 for row in rows
                 if row["host"]
             )
-            parts.append((cause, sum(row["time_ns"] for row in rows), sum(row["wall_pct"] for row in rows), made_of))
+            parts.append((cause, sum(row["time_ns"] for row in rows), sum(row["wall_pct"] for row in rows), hosts))
         stacks.append(_stack(f"GPU {gpu}" if len(gpus) > 1 else "", parts))
     return stacks
 
@@ -99,7 +99,7 @@ def _stack(title: str, parts: list[tuple[str, float, float, str]]) -> Stack:
     for name, time_ns, pct, more in parts:
         figure = f"{value('time_ns', time_ns)} · {value('wall_pct', pct)}"
         tip = f"{name}: {value('time_ns', time_ns)}, {value('wall_pct', pct)} of the wall time"
-        bars.append(Bar(left, pct, looks.of_part(name), name, f"{tip}\n{more}".strip(), figure))
+        bars.append(Bar(left, pct, styles.of_part(name), name, f"{tip}\n{more}".strip(), figure))
         left += pct
     return Stack(title, bars)
 
@@ -114,7 +114,7 @@ def top(answer: Answer) -> list[Bar]:
         Bar(
             0,
             100 * row["total_ns"] / longest,
-            looks.of_work(row["family"]),
+            styles.of_work(row["family"]),
             printable(short[names[row["name"]]]),
             f"{row['family']}, {row['provenance']}: {row['calls']:,} calls of {value('avg_ns', row['avg_ns'])}",
             f"{value('total_ns', row['total_ns'])} · {value('kernel_time_pct', row['kernel_time_pct'])}",

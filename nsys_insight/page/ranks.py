@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.page.asking import ask
 from nsys_insight.page.pictures import BARS, Bar
+from nsys_insight.page.queries import ask
+from nsys_insight.page.windows import LEAST_PCT, Window
 from nsys_insight.text.cells import printable
-from nsys_insight.text.quantities import value
+from nsys_insight.text.units import value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,13 +19,11 @@ if TYPE_CHECKING:
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.session import Session
 
-# So many ranks are drawn: those that are late, then the first ones.
+# The most ranks that are drawn: those that are late, then the first ones.
 RANKS = 64
-LANES, SKEWS = 16, 10
+ROWS, SKEWS = 16, 10
 # How dark a cell is: the share of the step that the rank waits, in so many shades.
 _SHADES = 5
-# The narrowest that is drawn by itself, in % of the width: what is closer together is drawn as one.
-_LEAST = 0.06
 
 
 @dataclass(frozen=True)
@@ -33,12 +32,12 @@ class Cell:
 
     left: float
     width: float
-    look: str
+    style: str
     tip: str
 
 
 @dataclass(frozen=True)
-class Lane:
+class Row:
     """One rank's line of a picture; `late` is how often it is late."""
 
     rank: int
@@ -48,23 +47,23 @@ class Lane:
 
 @dataclass(frozen=True)
 class Ranks:
-    """The pictures: `said` is the headline, `notes` must be known beside it, and `cut` says what is not drawn."""
+    """The pictures, with a sentence about the run and notes that belong to it; `cut` says what is not drawn."""
 
-    said: str
+    headline: str
     notes: Sequence[str]
     unit: str
-    grid: list[Lane]
+    grid: list[Row]
     per_column: int
     first: int
     last: int
     skews: list[Bar]
     step: int
     wall: str
-    lanes: list[Lane]
+    rows: list[Row]
     cut: list[str]
 
 
-def ranks(trace: Session, steps: StepOptions, said: str, notes: Sequence[str]) -> Ranks | None:
+def ranks(trace: Session, steps: StepOptions, headline: str, notes: Sequence[str]) -> Ranks | None:
     """Draw a run; None where no steps of it are known."""
     rows = ask(trace, "rank_steps", steps)
     if not rows:
@@ -79,17 +78,17 @@ def ranks(trace: Session, steps: StepOptions, said: str, notes: Sequence[str]) -
     per_column = -(-len(numbers) // BARS)
     step = _worst(rows)
     of_step = {row.rank: row for row in rows if row.step == step}
-    shown = sorted(sorted(chosen, key=lambda rank: (of_step[rank].late_ns == 0, -late[rank], rank))[:LANES])
+    shown = sorted(sorted(chosen, key=lambda rank: (of_step[rank].late_ns == 0, -late[rank], rank))[:ROWS])
     if len(shown) < len(late):
         cut.append(f"{len(shown)} of {len(late)} ranks in step {step}")
     by_rank = {rank: {row.step: row for row in rows if row.rank == rank} for rank in chosen}
     most = max(row.late_ns for row in rows)
     longest = max(row.wall_ns for row in of_step.values())
     return Ranks(
-        printable(said), [printable(note) for note in notes], run.unit,
-        [Lane(rank, late[rank], _cells(by_rank[rank], numbers, per_column, run.unit, most)) for rank in chosen],
+        printable(headline), [printable(note) for note in notes], run.unit,
+        [Row(rank, late[rank], _cells(by_rank[rank], numbers, per_column, run.unit, most)) for rank in chosen],
         per_column, numbers[0], numbers[-1], _skews(trace, steps), step, value("a_ns", longest),
-        _lanes(trace, steps, step, shown, longest, late), cut,
+        _rows(trace, steps, step, shown, longest, late), cut,
     )  # fmt: skip
 
 
@@ -113,14 +112,14 @@ def _cells(of: dict[int, Any], numbers: Sequence[int], per_column: int, unit: st
         late_ns = max(row.late_ns for row in found)
         share = waiting / wall if wall else 0.0
         is_most = 2 * late_ns >= most
-        look = ("late" if is_most else "late-little") if late_ns else f"wait{min(int(share * _SHADES + 0.5), _SHADES)}"
+        style = ("late" if is_most else "late-little") if late_ns else f"wait{min(int(share * _SHADES + 0.5), _SHADES)}"
         name = f"{unit} {group[0]}" + (f" to {group[-1]}" if len(group) > 1 else "")
         late = f"\nlate by {value('a_ns', late_ns)}" if late_ns else ""
         tip = (
             f"rank {found[0].rank}, {name}: {value('a_ns', wall / len(found))}{late}\n"
             f"waits {value('a_ns', waiting / len(found))}, works {value('a_ns', busy / len(found))}"
         )
-        cells.append(Cell(at * width, width, look, tip))
+        cells.append(Cell(at * width, width, style, tip))
     return cells
 
 
@@ -142,13 +141,13 @@ def _skews(trace: Session, steps: StepOptions) -> list[Bar]:
     return bars
 
 
-def _lanes(  # noqa: PLR0913, PLR0917 - a step, and what is known of it
+def _rows(  # noqa: PLR0913, PLR0917 - a step, and what is known of it
     trace: Session, steps: StepOptions, step: int, shown: Sequence[int], longest: int, late: dict[int, int]
-) -> list[Lane]:
+) -> list[Row]:
     """Draw what each rank did in one step: its work, and over it the collectives and messages, waiting first."""
     work = ask(trace, "rank_work" if len(trace.labels) == 1 else "rank_work_of_traces", steps, step=step)
     waits = ask(trace, "rank_waits", steps, step=step)
-    lanes = []
+    rows = []
     for rank in shown:
         pieces = [(row.start_ns, row.end_ns, "busy", "work") for row in work if row.rank == rank]
         bars = [_bar(*one, longest) for one in _together(pieces, longest)]
@@ -160,24 +159,22 @@ def _lanes(  # noqa: PLR0913, PLR0917 - a step, and what is known of it
                 bars.append(_bar(row.start_ns, until, "blocked", f"waits in {name}", longest))
             if row.end_ns > until:
                 bars.append(_bar(until, row.end_ns, "comm", name, longest))
-        lanes.append(Lane(rank, late[rank], bars))
-    return lanes
+        rows.append(Row(rank, late[rank], bars))
+    return rows
 
 
 def _together(pieces: Iterable[tuple[int, int, str, str]], longest: int) -> list[tuple[int, int, str, str]]:
     """Draw as one what is too close together to be seen apart."""
-    least, found = longest * _LEAST / 100, list[tuple[int, int, str, str]]()
+    least, found = longest * LEAST_PCT / 100, list[tuple[int, int, str, str]]()
     for _, group in groupby(sorted(pieces), key=lambda piece: piece[2]):
-        for start, end, look, name in group:
+        for start, end, style, name in group:
             if found and start - found[-1][1] < least:
-                found[-1] = (found[-1][0], max(found[-1][1], end), look, name)
+                found[-1] = (found[-1][0], max(found[-1][1], end), style, name)
             else:
-                found.append((start, end, look, name))
+                found.append((start, end, style, name))
     return found
 
 
-def _bar(start: int, end: int, look: str, name: str, longest: int) -> Bar:
-    first, last = max(start, 0), min(end, longest)
-    left = min(100 * first / longest, 100 - _LEAST)
-    width = max(100 * (last - first) / longest, _LEAST)
-    return Bar(left, width, look, name, printable(f"{name}\n{value('a_ns', end - start)}, at {value('a_ns', start)}"))
+def _bar(start: int, end: int, style: str, name: str, longest: int) -> Bar:
+    tip = printable(f"{name}\n{value('a_ns', end - start)}, at {value('a_ns', start)}")
+    return Bar(*Window(0, longest).placed(start, end), style, name, tip)

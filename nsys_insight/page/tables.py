@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nsys_insight.render.human import fields_of
-from nsys_insight.render.plain import plain
+from nsys_insight.render.fields import fields_of
+from nsys_insight.render.json_ import plain
 from nsys_insight.text.cells import printable
 from nsys_insight.text.kernel_names import fit_all
 
@@ -38,7 +38,7 @@ class Cell(NamedTuple):
     """
 
     text: str
-    look: str
+    style: str
     detail: bool
     raw: str | None = None
     whole: str = ""
@@ -72,23 +72,23 @@ def table(answer: Answer, limit: int | None) -> Table:
             shares = [_share(raw) if heading.name == barred else None for raw in values]
             columns.append(
                 [
-                    Cell(text, _look(heading, text), heading.detail, _number(raw), share=share)
+                    Cell(text, _style(heading, text), heading.detail, _number(raw), share=share)
                     for text, raw, share in zip(field.cells, values, shares, strict=True)
                 ]
             )
         else:
-            columns.append([Cell(text, _look(heading, text), heading.detail) for text in field.cells])
+            columns.append([Cell(text, _style(heading, text), heading.detail) for text in field.cells])
     return Table(headings, [list(row) for row in zip(*columns, strict=True)], answer.row_count)
 
 
-def _look(heading: Heading, text: str) -> str:
+def _style(heading: Heading, text: str) -> str:
     return "right" if heading.right else "long" if len(text) > _LINE else ""
 
 
 def _name(heading: Heading, short: str, raw: Any) -> Cell:
     whole = "" if raw is None else printable(str(raw))
     kept = whole[:_KEPT] + ("…" if len(whole) > _KEPT else "") if whole not in (short, "") else ""
-    return Cell(short, _look(heading, short), heading.detail, whole=kept)
+    return Cell(short, _style(heading, short), heading.detail, whole=kept)
 
 
 def _number(raw: Any) -> str:

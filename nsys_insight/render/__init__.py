@@ -81,9 +81,7 @@ def write(  # noqa: PLR0913 - the one entry to all formats; what follows the sta
                         limit=limit, width=width, color=color, full_names=full_names, wide=wide, csv_safe=csv_safe,
                     )  # fmt: skip
         elif fmt == "parquet":
-            from nsys_insight.render import parquet
-
-            parquet.write(answer, to, limit)
+            _write_parquet(answer, to, limit)
         elif fmt == "table":
             from nsys_insight.render import table
 
@@ -97,10 +95,28 @@ def write(  # noqa: PLR0913 - the one entry to all formats; what follows the sta
 
             csv_.write(answer, to, limit, safe=csv_safe)
         else:
-            from nsys_insight.render import json_, jsonl
+            from nsys_insight.render import json_
 
-            {"json": json_, "jsonl": jsonl}[fmt].write(answer, to, limit)
+            {"json": json_.write, "jsonl": json_.write_lines}[fmt](answer, to, limit)
     except OSError as error:
         if not isinstance(to, Path):
             raise
         raise cannot_write(to, error) from None
+
+
+def _write_parquet(answer: Answer, to: TextIO, limit: int | None) -> None:
+    """Write the bytes of a Parquet file, which DuckDB makes in constant memory, to a stream that is no terminal.
+
+    Raises:
+        UsageError: if the stream is a terminal.
+    """
+    if to.isatty():
+        raise UsageError("Parquet is binary and cannot be shown in a terminal", "add -o answer.parquet")
+    import shutil
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "answer.parquet"
+        answer.write_parquet(path, limit)
+        with path.open("rb") as file:
+            shutil.copyfileobj(file, to.buffer)

@@ -7,7 +7,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, TextIO
 
-from nsys_insight.render.plain import plain
+from nsys_insight.render.json_ import plain
 
 if TYPE_CHECKING:
     from nsys_insight.session.answer import Answer

@@ -1,11 +1,12 @@
-"""JSON: the whole answer as one object, which says what its columns mean."""
+"""JSON: the whole answer as one object with what its columns mean, or a line per row; `plain` makes a value JSON."""
 
 from __future__ import annotations
 
 import json
+import math
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TextIO
 
-from nsys_insight.render.plain import plain
 from nsys_insight.text.units import unit_of
 
 if TYPE_CHECKING:
@@ -13,12 +14,35 @@ if TYPE_CHECKING:
     from nsys_insight.session.answer import Answer
 
 SCHEMA = "nsys-insight/1"
+_PLAIN = frozenset({bool, int, str, type(None)})
+
+
+def plain(value: Any) -> Any:  # noqa: PLR0911 - one for each kind of value
+    """Turn a value of any SQL type into None, bool, int, float, str, list or dict, neither scaled nor rounded.
+
+    NaN and infinity become None.
+    """
+    if type(value) in _PLAIN:
+        return value
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case Decimal():
+            return int(value) if value == value.to_integral_value() else float(value)
+        case bytes() | bytearray():
+            return value.hex()
+        case dict():
+            return {str(key): plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [plain(item) for item in value]
+        case _:
+            return str(value)
 
 
 def error(what: InsightError) -> dict[str, Any]:
     """An error as an object: what kind it is (by which exit code), the sentence, and what to type next."""
-    said = {"kind": what.kind, "exit_code": int(what.exit_code), "message": what.message, "hint": what.hint or None}
-    return {"schema": SCHEMA, "error": said}
+    fields = {"kind": what.kind, "exit_code": int(what.exit_code), "message": what.message, "hint": what.hint or None}
+    return {"schema": SCHEMA, "error": fields}
 
 
 def write(answer: Answer, stream: TextIO, limit: int | None) -> None:
@@ -45,3 +69,12 @@ def write(answer: Answer, stream: TextIO, limit: int | None) -> None:
         stream.writelines(("," if at else "") + "\n    " + text for at, text in enumerate(objects))
         stream.write("\n  ]")
     stream.write("\n}\n")
+
+
+def write_lines(answer: Answer, stream: TextIO, limit: int | None) -> None:
+    """Write JSON lines, one object per row, fetching the rows in pieces."""
+    names = [column.name for column in answer.columns]
+    for batch in answer.batches(limit=limit):
+        stream.writelines(
+            json.dumps(dict(zip(names, map(plain, row), strict=True)), allow_nan=False) + "\n" for row in batch
+        )

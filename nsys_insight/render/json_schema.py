@@ -61,7 +61,7 @@ def one_of(title: str, *schemas: dict[str, Any]) -> dict[str, Any]:
 
 def error() -> dict[str, Any]:
     """Describe the object that says on stderr what went wrong, where JSON was asked for."""
-    said = {
+    fields = {
         "kind": {
             "enum": list(_KINDS),
             "description": "What went wrong: the query, the command line, the trace, a tool",
@@ -72,7 +72,7 @@ def error() -> dict[str, Any]:
     }
     return {
         "$schema": DIALECT, "title": "An error, as the last line of stderr",
-        **object_of({"schema": {"const": SCHEMA}, "error": object_of(said)}),
+        **object_of({"schema": {"const": SCHEMA}, "error": object_of(fields)}),
     }  # fmt: skip
 
 
@@ -105,7 +105,7 @@ def _answer(  # noqa: PLR0913 - the parts of an answer that differ
 
 
 def object_of(properties: dict[str, Any], required: Iterable[str] | None = None) -> dict[str, Any]:
-    """An object of these properties and no others; all of them are required unless told."""
+    """An object of these properties and no others; all of them are required unless others are named."""
     return {
         "type": "object",
         "properties": properties,

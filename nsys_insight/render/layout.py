@@ -10,7 +10,7 @@ from nsys_insight.text.cells import width_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from nsys_insight.render.human import Field
+    from nsys_insight.render.fields import Field
 
 GAP = 2
 INDENT = 4

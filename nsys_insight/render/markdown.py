@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, TextIO
 
-from nsys_insight.render.human import fields_of, footer, known
+from nsys_insight.render.fields import fields_of, footer, known
 from nsys_insight.text.cells import printable
 from nsys_insight.text.units import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from nsys_insight.render.human import Field
+    from nsys_insight.render.fields import Field
     from nsys_insight.session.answer import Answer
 
 _MARKUP = re.compile(r"([\\`*_<>\[\]&~#|])")

@@ -124,9 +124,10 @@ def plot(found: list[Point], width: int = 78, height: int = 20) -> str:
         text, at = f"{10.0**power:g}", left + round(axes.x(10.0**power) * (width - left - 1))
         at = min(at, width - len(text))
         scale[at : at + len(text)] = text
-    told = max(width - (64 if _cache_roofs(found) else 44), 20)
+    name_width = max(width - (64 if _cache_roofs(found) else 44), 20)
     legend = [
-        f"  {mark}  {fit(point.name, told)}: {_numbers(point)}" for mark, point in zip(_MARKS, found, strict=False)
+        f"  {mark}  {fit(point.name, name_width)}: {_numbers(point)}"
+        for mark, point in zip(_MARKS, found, strict=False)
     ]
     return "\n".join(
         [
@@ -200,9 +201,9 @@ def svg(found: list[Point], width: int = 900, height: int = 560) -> str:
             parts.append(
                 f'<line x1="{x}" y1="{y}" x2="{at}" y2="{height_of}" stroke="{color}" stroke-dasharray="1 3"/>'
             )
-            told = escape(f"{point.name} at {level}: {1e12 * point.rate / attained:,.3g} flop/byte")
+            tip = escape(f"{point.name} at {level}: {1e12 * point.rate / attained:,.3g} flop/byte")
             parts.append(
-                f'<circle cx="{at}" cy="{height_of}" r="3" fill="white" stroke="{color}"><title>{told}</title></circle>'
+                f'<circle cx="{at}" cy="{height_of}" r="3" fill="white" stroke="{color}"><title>{tip}</title></circle>'
             )
         parts.append(f'<circle cx="{x}" cy="{y}" r="5" fill="{color}"><title>{escape(text)}</title></circle>')
         parts.append(f'<circle cx="{left}" cy="{below - 4}" r="5" fill="{color}"/>')

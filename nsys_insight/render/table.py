@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO
 
-from nsys_insight.render.human import by_place, fields_of, footer, known, shares
+from nsys_insight.render.fields import by_place, fields_of, footer, known, shares
 from nsys_insight.render.layout import GAP, Line, Slot, fitting, lay_out
 from nsys_insight.text import severity
 from nsys_insight.text.cells import printable, width_of, wrap
@@ -15,7 +15,7 @@ from nsys_insight.text.units import UNKNOWN
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from nsys_insight.render.human import Field
+    from nsys_insight.render.fields import Field
     from nsys_insight.session.answer import Answer
 
 _NAMED = 6  # hidden columns that are listed; all are in the report's help
@@ -46,13 +46,13 @@ def lines(
         )
         also = f"columns hidden (terminal too narrow): {named}; --wide shows them"
         end += [[(line, "dim")] for line in _paragraph(also, width)]
-    if said := shares(fields):
-        end += [[(line, "dim")] for line in _paragraph(said, width)]
+    if wholes := shares(fields):
+        end += [[(line, "dim")] for line in _paragraph(wholes, width)]
     subject = next((field for field in fields if not field.right), None)
     header = [segments for line in layout for segments in _header(line)]
     widest = max(line.width for line in layout)
     rule: Segments = [("─" * (widest if width is None else min(widest, width)), "dim")]
-    blocks = [(line, [_shown(slot) for slot in line.slots]) for line in layout]
+    blocks = [(line, [_lines_of_cells(slot) for slot in line.slots]) for line in layout]
     rows: list[Segments] = []
     for at in range(len(fields[0].cells)):
         if rows and len(layout) > 1 and subject is None:
@@ -134,7 +134,7 @@ def _stripped(segments: Segments) -> Segments:
     return [*segments[:-1], (segments[-1][0].rstrip(), segments[-1][1])] if segments else []
 
 
-def _shown(slot: Slot) -> list[list[str]]:
+def _lines_of_cells(slot: Slot) -> list[list[str]]:
     """Return the lines that each cell of a column takes in its slot."""
     field = slot.field
     if not field.flexible:

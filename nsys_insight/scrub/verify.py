@@ -12,7 +12,7 @@ from nsys_insight import progress
 from nsys_insight.errors import InsightError
 from nsys_insight.ingest.sqlite_file import uri
 from nsys_insight.packs.built_in import built_in
-from nsys_insight.render.plain import plain
+from nsys_insight.render.json_ import plain
 from nsys_insight.scrub.rewrite import addresses_in
 from nsys_insight.session.answer import Column, of_rows
 from nsys_insight.sql.quoting import identifier

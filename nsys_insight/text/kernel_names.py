@@ -92,11 +92,11 @@ def fit_all(texts: Iterable[str], width: int) -> dict[str, str]:
     fitted = {text: fit(text, width) for text in texts}
     for alike in _groups(fitted).values():
         if len(alike) > 1:
-            fitted |= _told_apart(alike, width)
+            fitted |= _distinguish(alike, width)
     return fitted
 
 
-def _told_apart(alike: list[str], width: int) -> dict[str, str]:
+def _distinguish(alike: list[str], width: int) -> dict[str, str]:
     """Cut texts so that their functors' types or, if those are the same, the first place where they differ is seen."""
     fitted = {text: _keep_end(text.partition("<")[0], _typed(functor_of(text)), width) for text in alike if "<" in text}
     if len(set(fitted.values())) < len(alike):
@@ -104,7 +104,7 @@ def _told_apart(alike: list[str], width: int) -> dict[str, str]:
         fitted = {text: _keep_from(text, begin, width) for text in alike}
     for still in _groups(fitted).values():
         if 1 < len(still) < len(alike):
-            fitted |= _told_apart(still, width)
+            fitted |= _distinguish(still, width)
     return fitted
 
 

@@ -1,4 +1,8 @@
-"""Units: which one a column has, how its numbers are shown to people, and how durations are read from flags."""
+"""Units: which one a column has, how numbers are written for people, and how durations and sizes are read from flags.
+
+All numbers with a unit that Python writes are written here: columns of a table in one unit (`scale_for`), single values
+(`value`), and times in sentences (`time_text`, the rule of the SQL macro of that name).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import UsageError
 
@@ -74,6 +78,11 @@ def label_of(name: str) -> str:
     return name.replace("_", " ").strip() or name
 
 
+def label(column: str) -> str:
+    """Write a column's name as words, without what kind of number it is: `stall_wait_pct` is "stall wait"."""
+    return label_of(column).removesuffix(" ratio").removesuffix(" count")
+
+
 def whole_of(name: str) -> str:
     """Say of what a share is whose name says it (`kernel_time_pct`: of kernel time); "" for others."""
     found = [words for whole, words in _WHOLES.items() if f"_{name}".endswith(f"_{whole}_pct")]
@@ -137,6 +146,42 @@ def scale_for(name: str, values: Iterable[Number | None]) -> Scale:
     else:
         decimals = min(3, max(1, 2 - math.floor(math.log10(typical / divisor))))
     return Scale(shown, divisor, decimals, thousands=not is_id(name))
+
+
+def value(column: str, given: Any) -> str:
+    """Write a single value of a column with its unit: 2.50 µs, 87.8 %, 4.23 TB/s, 1,024."""
+    if given is None:
+        return UNKNOWN
+    if not isinstance(given, int | float):
+        return str(given)
+    if unit_of(column) in ("count", "") and given == int(given):
+        return f"{int(given):,}"
+    if unit_of(column) in ("ratio", ""):
+        return f"{given:,.3g}" if abs(given) < 1e3 else f"{given:,.0f}"
+    scale = scale_for(column, [given])
+    text = scale.text(given)
+    return f"{text} {scale.unit}" if scale.unit else text
+
+
+def value_or_unknown(column: str, given: Any) -> str:
+    """Write a single value with its unit, or the word "unknown"."""
+    return "unknown" if given is None else value(column, given)
+
+
+def values(column: str, given: Iterable[Number | None]) -> list[str]:
+    """Write values that are compared with each other: in one unit, each with it."""
+    numbers = list(given)
+    scale = scale_for(column, numbers)
+    texts = [scale.text(number) for number in numbers]
+    return [f"{text} {scale.unit}" if scale.unit and text != UNKNOWN else text for text in texts]
+
+
+def time_text(ns: float) -> str:
+    """Write a time in a sentence with three significant digits: 2.24 ms, 2.5 µs, 1,500 s."""
+    for unit, size in (("ns", 1.0), ("µs", 1e3), ("ms", 1e6)):
+        if abs(ns) < 999.5 * size:
+            return f"{ns / size:.3g} {unit}"
+    return f"{ns / 1e9:.3g} s" if abs(ns) < 999.5e9 else f"{ns / 1e9:,.0f} s"
 
 
 def spread_too_wide(name: str, values: Iterable[Number | None], scale: Scale) -> bool:

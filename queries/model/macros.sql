@@ -214,7 +214,7 @@ CREATE MACRO shape_id_of(
     dynamic_shared, local
 );
 
--- A time in a sentence, in the unit that leaves three digits: 2.24 ms.
+-- A time in a sentence, in the unit that leaves three digits: 2.24 ms. text/units.py (time_text) follows the same rule.
 CREATE MACRO time_text(ns) AS CASE
     WHEN ns IS NULL THEN NULL
     WHEN abs(ns) < 999.5 THEN format('{:.3g} ns', ns::DOUBLE)

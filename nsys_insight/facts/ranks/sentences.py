@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.facts.ranks.matching import apart
 from nsys_insight.facts.ranks.pipeline import bubble
-from nsys_insight.text.quantities import value
+from nsys_insight.text.units import value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

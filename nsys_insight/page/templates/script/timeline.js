@@ -34,9 +34,8 @@ class Timeline {
     this.home = given.view ?? given.first;
     this.view = [...(given.view ?? given.first)];
     this.zero = given.first[0];
-    let top = 22;
-    for (const lane of this.lanes) { lane.top = top; top += lane.height + 4; }
-    this.height = top;
+    this.height = Number(this.svg.getAttribute("height"));
+    this.top = this.lanes[0]?.top ?? 0;
     this.waiting = false;
     new ResizeObserver(() => this.later()).observe(this.canvas);
   }
@@ -115,7 +114,7 @@ class Timeline {
       before = to;
       if (right <= left) continue;
       const x = this.percent(left), width = `${((right - left) / this.span * 100).toFixed(4)}%`;
-      const hole = make("svg", { x, width, y: 22, height: this.height - 22, class: "hole" });
+      const hole = make("svg", { x, width, y: this.top, height: this.height - this.top, class: "hole" });
       hole.append(make("rect", { width: "100%", height: "100%" }));
       if ((right - left) / this.span * this.width > 150) hole.append(make("text", { x: "50%", y: "50%", "text-anchor": "middle" }, "not in this page"));
       made.append(hole);

@@ -1,4 +1,4 @@
-"""The ranks of a run in a diagnosis: what is said of them, and the rank whose time is looked at for all."""
+"""The ranks of a run in a diagnosis: which rank delays the others, and what of its waiting is not its own."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import replace
 from os.path import commonprefix
 from typing import TYPE_CHECKING, NamedTuple
 
-from nsys_insight.diagnose.result import RunOfRanks
+from nsys_insight.diagnose.findings import RunOfRanks
 from nsys_insight.paths import query
 
 if TYPE_CHECKING:
-    from nsys_insight.diagnose.result import Finding
+    from nsys_insight.diagnose.findings import Finding
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.session import Session
 
@@ -20,14 +20,14 @@ _FEW = 2  # traces that a command names one by one
 WAITING = "waiting for other ranks"
 
 
-class Chosen(NamedTuple):
-    """What is said of a run, and the session of the rank that stands for it."""
+class DelayingRank(NamedTuple):
+    """What is known of a run, and the session of the rank that delays the others."""
 
     run: RunOfRanks
     session: Session
 
 
-def of(trace: Session, steps: StepOptions) -> Chosen | None:
+def delaying_rank(trace: Session, steps: StepOptions) -> DelayingRank | None:
     """Look for the ranks of a run; None if there are none, or they share no collectives."""
     if len(trace.paths) == 1:
         # What kernels are called is looked at first, as it stands: most programs have none of NCCL.
@@ -45,10 +45,10 @@ def of(trace: Session, steps: StepOptions) -> Chosen | None:
     )  # fmt: skip
     path = trace.path if len(trace.paths) == 1 else trace.paths[trace.labels.index(row["trace"])]
     scope = {part: row[part] for part in ("process", "device") if row[part] is not None}
-    return Chosen(run, trace.only(path, **scope))
+    return DelayingRank(run, trace.only(path, **scope))
 
 
-def named(trace: Session) -> list[str]:
+def trace_arguments(trace: Session) -> list[str]:
     """Name the traces of a run as a person types them: by a pattern, where that fits just these."""
     paths = list(dict.fromkeys(trace.paths))
     first, *others = (path.name for path in paths)
@@ -60,7 +60,7 @@ def named(trace: Session) -> list[str]:
     return [str(path) for path in paths]
 
 
-def told_apart(finding: Finding, run: RunOfRanks) -> Finding:
+def without_waiting(finding: Finding, run: RunOfRanks) -> Finding:
     """Leave of exposed communication what is transfer: only that can be hidden behind work."""
     if finding.name != "exposed-communication":
         return finding
@@ -78,6 +78,6 @@ def told_apart(finding: Finding, run: RunOfRanks) -> Finding:
     )
 
 
-def verdict_of(verdict: str, run: RunOfRanks) -> str:
+def verdict_of_run(verdict: str, run: RunOfRanks) -> str:
     """Call by its name what looks like communication and is mostly waiting."""
     return verdict.replace("communication-bound", WAITING) if run.waiting_share > 0.5 else verdict

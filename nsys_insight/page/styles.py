@@ -1,7 +1,7 @@
-"""What things look like: one word each, which the page's style gives a colour. Also what the legends say.
+"""The styles of what pictures show, one word each, to which page.css gives a color; and the texts of the legend.
 
-Work of the GPU has cool colours, causes of idle time warm ones. They are told apart without red and green, and every
-picture says the same in words.
+Work of the GPU has cool colors, causes of idle time warm ones. They can be distinguished without red and green, and
+every picture says the same in words.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ LEGEND = {
 
 
 def of_work(family: str) -> str:
-    """The look of what runs on a GPU, by a kernel's family or the kind of another operation."""
+    """The style of what runs on a GPU, by a kernel's family or the kind of another operation."""
     return _FAMILIES.get(family, "kernel")
 
 
 def of_call(group: str) -> str:
-    """The look of a CUDA call, by its group."""
+    """The style of a CUDA call, by its group."""
     return _CALLS.get(group, "call")
 
 
 def of_part(part: str) -> str:
-    """The look of a part of the wall: a cause of idle time, or a part of the budget."""
+    """The style of a part of the wall: a cause of idle time, or a part of the budget."""
     return _PARTS.get(part, part)

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from nsys_insight.render.plain import plain
+from nsys_insight.render.json_ import plain
 from nsys_insight.text import units
 from nsys_insight.text.cells import printable, width_of
 from nsys_insight.text.kernel_names import readable_all
-from nsys_insight.text.quantities import value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -96,7 +95,7 @@ def fields_of(answer: Answer, rows: Sequence[Sequence[Any]], *, full_names: bool
             numbers = [plain(cell) for cell in cells]
             scale = scales[units.group_of(column.name)]
             if units.spread_too_wide(column.name, numbers, scale):
-                fields.append(Field(label, "", "value", [value(column.name, number) for number in numbers]))
+                fields.append(Field(label, "", "value", [units.value(column.name, number) for number in numbers]))
             else:
                 fields.append(Field(label, scale.unit, "number", [scale.text(number) for number in numbers]))
         elif column.name == METRIC:
@@ -160,11 +159,8 @@ def _with_units(metrics: list[str], columns: list[Sequence[Any]]) -> list[list[s
     """Write the values of each row in the unit of its metric, so that they can be compared along the row."""
     texts: list[list[str]] = [[] for _ in columns]
     for metric, *row in zip(metrics, *columns, strict=True):
-        numbers = [plain(cell) for cell in row]
-        scale = units.scale_for(metric, numbers)
-        for cells, number in zip(texts, numbers, strict=True):
-            text = scale.text(number)
-            cells.append(text if text == units.UNKNOWN or not scale.unit else f"{text} {scale.unit}")
+        for cells, text in zip(texts, units.values(metric, [plain(cell) for cell in row]), strict=True):
+            cells.append(text)
     return texts
 
 

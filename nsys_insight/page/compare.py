@@ -41,7 +41,7 @@ def page(before: Session, after: Session, steps: StepOptions, limit: int | None 
         {"lines": _on_one_scale(lines)},
         files=names,
         command=printable(command),
-        said=printable(decision_sentence(found)),
+        decision=printable(decision_sentence(found)),
         notes=[printable(note) for note in answer(found).notes],
         drawn=[{"picture": line, "file": name} for line, name in zip(lines, names, strict=True) if line],
         tables=[{"title": printable(one.title), "table": table(one, limit)} for one in tables(found)],
@@ -59,8 +59,9 @@ def _runs(sides: Sequence[Session], steps: StepOptions) -> list[Run]:
 
 def _on_one_scale(lines: Sequence[Timeline | None]) -> list[dict[str, Any]]:
     """Let both begin with as long a piece, so that what is longer looks so, and move together."""
-    shown = [line.data for line in lines if line]
-    longest = max((data["first"][1] - data["first"][0] for data in shown), default=0)
+    timelines = [line.data for line in lines if line]
+    longest = max((data["first"][1] - data["first"][0] for data in timelines), default=0)
     return [
-        data | {"view": [data["first"][0], data["first"][0] + longest], "together": len(shown) > 1} for data in shown
+        data | {"view": [data["first"][0], data["first"][0] + longest], "together": len(timelines) > 1}
+        for data in timelines
     ]
