@@ -18,7 +18,7 @@ from nsys_insight.cli import skill
 from nsys_insight.cli.mcp_traces import Traces
 from nsys_insight.cli.registry import COMMANDS
 from nsys_insight.errors import UsageError
-from nsys_insight.packs.built_in import built_in
+from nsys_insight.packs.library import built_in
 from nsys_insight.paths import package_folder
 
 REPOSITORY = Path(__file__).parents[1]

@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from nsys_insight.cli import examples, made, registry
-from nsys_insight.packs.built_in import built_in
+from nsys_insight.packs.library import built_in
 
 WRITTEN = {
     **{name: tuple(shlex.split(each) for each in given) for name, given in examples.EXAMPLES.items()},

@@ -25,7 +25,7 @@ from nsys_insight.kernel_code.reading import Limits
 from nsys_insight.ncu import diff, plan, report, roofline, to_json
 from nsys_insight.ncu import write as ncu_text
 from nsys_insight.ncu.measured import Measured
-from nsys_insight.packs.built_in import built_in
+from nsys_insight.packs.library import built_in
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.render import write
 

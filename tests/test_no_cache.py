@@ -14,7 +14,7 @@ from contextlib import closing
 import pytest
 
 from nsys_insight.cli.registry import COMMANDS
-from nsys_insight.packs.built_in import built_in
+from nsys_insight.packs.library import built_in
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for nsys is a shell script")
 

@@ -17,7 +17,7 @@ from synthetic import Trace as Synthetic
 import nsys_insight
 from nsys_insight.errors import UsageError
 from nsys_insight.notebook import methods, style
-from nsys_insight.packs.built_in import built_in
+from nsys_insight.packs.library import built_in
 from nsys_insight.session.session import Session
 from nsys_insight.trace import Trace
 

@@ -11,7 +11,7 @@ import pytest
 
 import nsys_insight
 from nsys_insight.cli import packs, registry
-from nsys_insight.packs import built_in, user_packs
+from nsys_insight.packs import library
 from nsys_insight.session import pack_check
 
 REPOSITORY = Path(__file__).parents[1]
@@ -21,9 +21,9 @@ CHURN = str(REPOSITORY / "sample_traces" / "churn.sqlite")
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("NSYS_INSIGHT_PACK_DIR", str(tmp_path))
-    user_packs.user_packs.cache_clear()
+    library.user_packs.cache_clear()
     yield tmp_path
-    user_packs.user_packs.cache_clear()
+    library.user_packs.cache_clear()
 
 
 def run(*arguments):
@@ -80,7 +80,7 @@ def test_what_is_listed_of_a_command_leads_to_it(name):
     assert name in told.stdout.partition("\n\n")[0]  # the line of its usage
 
 
-@pytest.mark.parametrize("pack", built_in.built_in().values(), ids=built_in.built_in().keys())
+@pytest.mark.parametrize("pack", library.built_in().values(), ids=library.built_in().keys())
 def test_nothing_is_wrong_with_ours(pack):
     assert pack_check.problems(pack.path) == []
 

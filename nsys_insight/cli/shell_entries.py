@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import Flags, checked_format, scope_command
-from nsys_insight.cli.made import made, report_command
+from nsys_insight.cli.registry import current, made, report_command
 from nsys_insight.cli.run import Host, explain, hosted, show
 from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.ingest.scope import words
@@ -30,7 +30,6 @@ from nsys_insight.text.cells import wrap
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.answer import Answer
     from nsys_insight.trace import Trace
 
@@ -91,7 +90,7 @@ class Shell:
 
     def do_run(self, rest: str) -> None:
         """REPORT [FLAGS]: answer a report with the flags of its command: .run top --steady; .run top --help."""
-        name, *typed = _words(rest) or [""]
+        name, *typed = current(_words(rest)) or [""]
         command = report_command(library.pack_of(name))
         self._started = time.perf_counter()
         with hosted(Host(self._narrowed, self._show_asked)):
@@ -133,7 +132,7 @@ class Shell:
         given: dict[str, Any] = flags.scope.given
         self._become(self.whole.scope(**given))
 
-    def _narrowed(self, flags: Flags, steps: StepOptions) -> Trace:
+    def _narrowed(self, flags: Flags) -> Trace:
         """The trace in the scope of an entry's flags, for its answer and those who save it."""
         if self.of_entry is not None:
             self.of_entry.close()
@@ -141,7 +140,7 @@ class Shell:
         given: dict[str, Any] = flags.scope.given
         if not given:
             return self.trace
-        self.of_entry = self.trace.scope(steps=steps, **given)
+        self.of_entry = self.trace.scope(steps=flags.steps, **given)
         return self.of_entry
 
     def do_help(self, _: str) -> None:

@@ -60,7 +60,7 @@ def first_asked() -> list[str]:
 
 def draw(trace: Session, steps: StepOptions, content: Content) -> Drawn:
     """Draw all pictures of one trace, with what its reports answered."""
-    from nsys_insight.packs.built_in import built_in
+    from nsys_insight.packs.library import built_in
     from nsys_insight.page.cards import cards
     from nsys_insight.page.flame import flame
     from nsys_insight.page.icicle import icicle
@@ -68,7 +68,7 @@ def draw(trace: Session, steps: StepOptions, content: Content) -> Drawn:
     from nsys_insight.page.timeline import GAPS, timeline
 
     work = built_in()["cpu-work"]
-    by_stack = {"group_by": "stack"} | steps.taken_by(work)
+    by_stack = {"group_by": "stack"}
     is_sampled = not content.reports["cpu-work"].is_empty
     trace.ahead([(work, by_stack)] if is_sampled else [], first_asked(), steps)
     answers = {name: entry.answer for name, entry in content.reports.items() if not entry.is_empty}
@@ -76,7 +76,7 @@ def draw(trace: Session, steps: StepOptions, content: Content) -> Drawn:
     return Drawn(
         line,
         layer(trace, steps),
-        flame(trace.answer(work, **by_stack)) if is_sampled else None,
+        flame(trace.answer(work, steps=steps, **by_stack)) if is_sampled else None,
         icicle(trace, steps),
         cards(trace, steps, line.first, answers) if line else {},
     )

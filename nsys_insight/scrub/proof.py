@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight import progress
 from nsys_insight.errors import InsightError
-from nsys_insight.packs.built_in import built_in
+from nsys_insight.packs.library import built_in
 from nsys_insight.render.plain import plain
 
 if TYPE_CHECKING:
