@@ -6,19 +6,23 @@ import shlex
 
 import pytest
 
-from nsys_insight.cli import examples, made, registry
+from nsys_insight.cli import registry
+from nsys_insight.cli.commands import listed
 from nsys_insight.packs.library import built_in
 
-WRITTEN = {
-    **{name: tuple(shlex.split(each) for each in given) for name, given in examples.EXAMPLES.items()},
-    **{pack.name: tuple(shlex.split(each) for each in examples.examples_of(pack)) for pack in built_in().values()},
+OURS = {name: one for name, one in listed().items() if one.group}
+EXAMPLES = {
+    **{name: one.examples for name, one in OURS.items()},
+    **{f"{name} {inner}": given for name, one in OURS.items() for inner, given in one.inner.items()},
+    **{pack.name: registry.examples_of(pack) for pack in built_in().values()},
 }
+WRITTEN = {name: tuple(shlex.split(each) for each in given) for name, given in EXAMPLES.items()}
 WITHOUT_MORE = {"demo", "baseline rm"}  # there is nothing to say of them in two ways
 
 
 def commands():
     """Give every command by its path, those in groups too."""
-    names = [*registry.COMMANDS, *built_in()]
+    names = [*OURS, *built_in()]
     for name in names:
         command = registry._command(name)
         yield name, command
@@ -61,7 +65,7 @@ def texts_of(command):
 def test_rich_takes_nothing_for_markup(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "4000")
     monkeypatch.setenv("TERMINAL_WIDTH", "4000")
-    monkeypatch.setattr(made, "unmarked", lambda text: text)
+    monkeypatch.setattr(registry, "unmarked", lambda text: text)
     written = {path: texts_of(command) for path, command in commands()}
     for path, command in COMMANDS.items():
         command.get_help(command.make_context(path, [], resilient_parsing=True))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import nsys_insight
-from nsys_insight.cli import packs, registry
+from nsys_insight.cli.commands import packs
 from nsys_insight.packs import library
 from nsys_insight.session import pack_check
 
@@ -73,7 +73,7 @@ def test_a_wrong_pack_is_told_of_and_disturbs_nobody(folder):
     assert run("top", CHURN, "-n", "1").stderr.startswith("note: 1 of 4 rows")
 
 
-@pytest.mark.parametrize("name", sorted(registry.COMMANDS))
+@pytest.mark.parametrize("name", sorted(library.command_files()))
 def test_what_is_listed_of_a_command_leads_to_it(name):
     told = run(name, "--help")
     assert told.returncode == 0, told.stderr

@@ -70,7 +70,7 @@ def make(  # noqa: PLR0913 - what can be asked for
 ) -> Plan:
     """Plan the profiling of the hottest kernels, or of those whose name contains one of `kernels`.
 
-    `bound` leaves the kernels of one class, as `classify --kernels` tells them. `nvtx` names a push/pop range to stay
+    `bound` leaves the kernels of one class, as `classify-kernels` tells them. `nvtx` names a push/pop range to stay
     in; None takes the trace's own steps where it has some, an empty text none.
 
     Raises:
@@ -278,7 +278,7 @@ def _nothing(trace: Session, kernels: tuple[str, ...], bound: str | None) -> Usa
             "name one that you can profile with ncu's --replay-mode application: --kernel NAME",
         )
     if bound is not None:
-        return UsageError(f"no such kernel's class is {bound}", "nsys-insight classify --kernels lists them")
+        return UsageError(f"no such kernel's class is {bound}", "nsys-insight classify-kernels lists them")
     return UsageError(f"no kernel's name contains {' or '.join(map(repr, kernels))}", f"there are: {', '.join(names)}")
 
 
