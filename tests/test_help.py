@@ -80,3 +80,21 @@ def test_titles_of_the_users_own_packs_are_shown_as_they_are_written():
     assert registry._listed("mine", "Kernels [max] by [bold]time[/bold]", "Your reports").short_help == (
         r"Kernels \[max] by \[bold]time\[/bold]"
     )
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("classify --kernels x.sqlite --margin 10", "classify-kernels x.sqlite --margin 10"),
+        ("per-token x.sqlite --by-phase", "per-phase x.sqlite"),
+        ("fusion x.sqlite --explain-candidate 2 -n 1", "fusion-candidate x.sqlite --candidate 2 -n 1"),
+        ("fusion --explain-candidate=2 x.sqlite", "fusion-candidate --candidate 2 x.sqlite"),
+    ],
+)
+def test_a_flag_that_became_a_command_is_told(typed, meant, capsys):
+    name, *words = registry.current(typed.split())
+    assert [name, *words] == meant.split()
+    assert f"is now {name}" in capsys.readouterr().err
+    parsed(COMMANDS[name], name, words)
+    assert registry.current(meant.split()) == meant.split()
+    assert capsys.readouterr().err == ""
