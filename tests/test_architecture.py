@@ -112,11 +112,11 @@ def test_no_query_is_ordered_by_digits_in_its_name(folder):
 
 
 def test_what_is_read_of_a_command_is_what_its_module_declares():
-    assert commands.listed().keys() == command_files().keys()
-    for name, listed in commands.listed().items():
-        command = commands.command_of(name)
+    assert commands.help_entries().keys() == command_files().keys()
+    for name, entry in commands.help_entries().items():
+        command = commands.load_command(name)
         assert command is not None
-        assert {**vars(command), **vars(listed)} == vars(command)
+        assert {**vars(command), **vars(entry)} == vars(command)
 
 
 def test_views_that_others_are_made_of_are_described_only_to_who_asks_for_all():

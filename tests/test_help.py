@@ -7,10 +7,10 @@ import shlex
 import pytest
 
 from nsys_insight.cli import registry
-from nsys_insight.cli.commands import listed
+from nsys_insight.cli.commands import help_entries
 from nsys_insight.packs.library import built_in
 
-OURS = {name: one for name, one in listed().items() if one.group}
+OURS = {name: one for name, one in help_entries().items() if one.group}
 EXAMPLES = {
     **{name: one.examples for name, one in OURS.items()},
     **{f"{name} {inner}": given for name, one in OURS.items() for inner, given in one.inner.items()},
@@ -65,7 +65,7 @@ def texts_of(command):
 def test_rich_takes_nothing_for_markup(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "4000")
     monkeypatch.setenv("TERMINAL_WIDTH", "4000")
-    monkeypatch.setattr(registry, "unmarked", lambda text: text)
+    monkeypatch.setattr(registry, "escape_markup", lambda text: text)
     written = {path: texts_of(command) for path, command in commands()}
     for path, command in COMMANDS.items():
         command.get_help(command.make_context(path, [], resilient_parsing=True))
@@ -77,7 +77,7 @@ def test_rich_takes_nothing_for_markup(monkeypatch, capsys):
 
 
 def test_titles_of_the_users_own_packs_are_shown_as_they_are_written():
-    assert registry._listed("mine", "Kernels [max] by [bold]time[/bold]", "Your reports").short_help == (
+    assert registry._help_line("mine", "Kernels [max] by [bold]time[/bold]", "Your reports").short_help == (
         r"Kernels \[max] by \[bold]time\[/bold]"
     )
 
@@ -92,9 +92,9 @@ def test_titles_of_the_users_own_packs_are_shown_as_they_are_written():
     ],
 )
 def test_a_flag_that_became_a_command_is_told(typed, meant, capsys):
-    name, *words = registry.current(typed.split())
+    name, *words = registry.replace_old_flags(typed.split())
     assert [name, *words] == meant.split()
     assert f"is now {name}" in capsys.readouterr().err
     parsed(COMMANDS[name], name, words)
-    assert registry.current(meant.split()) == meant.split()
+    assert registry.replace_old_flags(meant.split()) == meant.split()
     assert capsys.readouterr().err == ""

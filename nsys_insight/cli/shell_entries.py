@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import Flags, checked_format, scope_command
-from nsys_insight.cli.registry import current, made, report_command
+from nsys_insight.cli.registry import click_command, replace_old_flags, report_command
 from nsys_insight.cli.run import Host, explain, hosted, show
 from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.ingest.scope import words
@@ -90,14 +90,14 @@ class Shell:
 
     def do_run(self, rest: str) -> None:
         """REPORT [FLAGS]: answer a report with the flags of its command: .run top --steady; .run top --help."""
-        name, *typed = current(_words(rest)) or [""]
+        name, *typed = replace_old_flags(_words(rest)) or [""]
         command = report_command(library.pack_of(name))
         self._started = time.perf_counter()
         with hosted(Host(self._narrowed, self._show_asked)):
             _typed(command, f".run {name}", typed)
 
     def do_explain(self, rest: str) -> None:
-        """PACK or SQL: print the SQL and the views it is made of."""
+        """PACK or SQL: print the SQL and the views it is click_command of."""
         if rest.replace("_", "-") in library.known():
             pack = library.pack_of(rest)
             values = {name: param.default for name, param in pack.params.items()}
@@ -238,7 +238,7 @@ def _words(text: str) -> list[str]:
 
 def scope_flags(look_at: Callable[[Flags], None]) -> Any:
     """The command behind ``.scope``: its flags are those of a report's scope."""
-    return made("scope", scope_command(look_at, "Select a part of the trace; none selects all of it."), {})
+    return click_command("scope", scope_command(look_at, "Select a part of the trace; none selects all of it."), {})
 
 
 def _typed(command: Any, name: str, words: list[str]) -> None:

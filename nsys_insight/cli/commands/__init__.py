@@ -30,11 +30,11 @@ GROUPS = {
     "share": "How do I share it? (export, sharing, agents)",
 }
 _DECLARATION = re.compile(r"^\w+ = (Command\((?:[^\n]*|\n.*?^)\))$", re.MULTILINE | re.DOTALL)
-_LISTED = ("group", "place", "help", "examples", "inner")
+_FIELDS = ("group", "place", "help", "examples", "inner")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listed:
+class HelpEntry:
     """What the help says of a command.
 
     Attributes:
@@ -54,7 +54,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Command(Listed):
+class Command(HelpEntry):
     """A command.
 
     Attributes:
@@ -69,18 +69,18 @@ class Command(Listed):
 
 
 @cache
-def listed() -> dict[str, Listed]:
+def help_entries() -> dict[str, HelpEntry]:
     """What the help says of each command, in the order of their places."""
-    found: dict[str, Listed] = {}
+    found: dict[str, HelpEntry] = {}
     for path in sorted(set(command_files().values())):
         for declaration in _DECLARATION.findall(path.read_text(encoding="utf-8")):
             call: Any = ast.parse(declaration, mode="eval").body
-            words = {each.arg: ast.literal_eval(each.value) for each in call.keywords if each.arg in _LISTED}
-            found[ast.literal_eval(call.args[0])] = Listed(**words)
+            words = {each.arg: ast.literal_eval(each.value) for each in call.keywords if each.arg in _FIELDS}
+            found[ast.literal_eval(call.args[0])] = HelpEntry(**words)
     return dict(sorted(found.items(), key=lambda item: item[1].place))
 
 
-def command_of(name: str) -> Command | None:
+def load_command(name: str) -> Command | None:
     """Import the command of this name; None if there is none."""
     if name not in command_files():
         return None
