@@ -254,7 +254,7 @@ def huge(bench: Bench, trace: Path, tenth: Path) -> None:
 
 
 def every_report(bench: Bench, traces: dict[str, Path]) -> None:
-    from nsys_insight.packs.built_in import built_in
+    from nsys_insight.packs.library import built_in
 
     print(f"\n| report | {' | '.join(f'{name} | memory' for name in traces)} |")
     print("|---|" + "---|---|" * len(traces))

@@ -69,7 +69,7 @@ def run_blocks(text: str, columns: int = 132) -> str:
 
 def reports_page() -> str:
     """Return the page of all reports with their questions, from the headers in queries/reports."""
-    from nsys_insight.packs.topics import by_topic
+    from nsys_insight.packs.library import by_topic
 
     lines = ["# Reports", "", "Generated from `queries/reports`.", "", "| command | question |", "|---|---|"]
     for topic, packs in by_topic().items():
@@ -81,7 +81,7 @@ def reports_page() -> str:
 def skill_reports() -> str:
     """Return the list of reports that the Agent Skill refers to, from the headers in queries/reports."""
     from nsys_insight.packs import step_options
-    from nsys_insight.packs.topics import by_topic
+    from nsys_insight.packs.library import by_topic
 
     of_steps = ", ".join(f"`{param.flag}`" for param in step_options.PARAMS.values())
     lines = [
@@ -221,7 +221,7 @@ def sql_of_ours() -> Iterator[tuple[str, str]]:
     from nsys_insight.diagnose.findings import finding_rules
     from nsys_insight.model.fact_tables import fact_tables
     from nsys_insight.model.views import definitions
-    from nsys_insight.packs.built_in import built_in
+    from nsys_insight.packs.library import built_in
     from nsys_insight.sql.headers import split
 
     yield from ((f"view {view.name}", view.create) for view in definitions().values())

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
     from mkdocs.structure.pages import Page
 
+    from nsys_insight.packs.library import Topic
     from nsys_insight.packs.pack import Pack
-    from nsys_insight.packs.topics import Topic
 
 ROOT = Path(__file__).resolve().parent.parent
 # Documents of the repository's root, as the site calls them.
@@ -46,7 +46,7 @@ _COLUMNS = 100  # as wide as a page
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """List the reports by topic in the navigation."""
-    from nsys_insight.packs.topics import by_topic
+    from nsys_insight.packs.library import by_topic
 
     topics = [{topic.title: [f"reports/{pack.name}.md" for pack in packs]} for topic, packs in by_topic().items()]
     config.nav = [
@@ -58,7 +58,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are not files in docs."""
-    from nsys_insight.packs.topics import by_topic
+    from nsys_insight.packs.library import by_topic
 
     console = partial(runpy.run_path(str(ROOT / "docs" / "generate.py"))["console"], columns=_COLUMNS)
     for path, name in _ROOT_PAGES.items():

@@ -90,7 +90,7 @@ class Reports:
         launch-bound: see graph-candidates; fuse kernels. host-bound: see gaps and host. sync-bound: see
         syncs and host. allocation-bound: see mallocs. copy-bound: pin memory, copy asynchronously on
         another stream, see copies. communication-bound: overlap it, see streams. GPU-bound: the host keeps
-        up, so look at the kernels: top and classify --kernels. recoverable_ns is an upper bound, because
+        up, so look at the kernels: top and classify-kernels. recoverable_ns is an upper bound, because
         another cause may take the place of the one removed: change one thing and profile again. All figures
         are of the profiled run, in which launches take about a third longer than without the profiler.
         classify-steps gives the verdict of each step.
@@ -490,13 +490,13 @@ class Reports:
         threads launch them, if they are in different parts of a step by NVTX (forward, backward), if there
         is CPU work of more than 100 µs between them, or if Inductor, cuDNN or cuBLAS made them.
 
-        Start with the chosen ones, from the top; see one with --explain-candidate N. launches_saved matters
-        where the host is late (idle: starved), kernel time where the GPU is busy: a CUDA graph saves the
-        launches of all kernels at once, and fusing still pays after that. A saved_low_ns below 0 is the
-        extra cost of the fused kernel if Python launches it and nothing else is saved: use an operation of
-        the library instead. Savings are of the profiled run: without the profiler a launch-bound step takes
-        about three quarters of the time, on some machines a third, and its savings shrink with it. Profile
-        again after a change.
+        Start with the chosen ones, from the top; see the kernels of one with fusion-candidate --candidate
+        N. launches_saved matters where the host is late (idle: starved), kernel time where the GPU is busy:
+        a CUDA graph saves the launches of all kernels at once, and fusing still pays after that. A
+        saved_low_ns below 0 is the extra cost of the fused kernel if Python launches it and nothing else is
+        saved: use an operation of the library instead. Savings are of the profiled run: without the
+        profiler a launch-bound step takes about three quarters of the time, on some machines a third, and
+        its savings shrink with it. Profile again after a change.
 
         Args:
             step_method: How to find steps
@@ -1402,7 +1402,7 @@ class Reports:
         The budget of per-token for each phase separately, as means over its steps: what they contain, where
         their time goes, and why the GPU was idle. The steps are those of the report phases, which says how
         phases are found. gpu_busy_ns + gpu_idle_ns is wall_ns, and the idle_ rows add up to gpu_idle_ns.
-        per-token --by-phase gives the same table; for other phases, or for each batch size, see phases.
+        For other phases, or for each batch size, see phases.
 
         Prefill works on many tokens at once, so the GPU should be its limit; decode is bound by memory or
         by launches. This table and diff show a change that helps one and slows the other. More launch calls

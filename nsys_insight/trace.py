@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from nsys_insight.notebook.html import HtmlAnswer, HtmlDiagnosis
     from nsys_insight.notebook.picture import Picture
     from nsys_insight.packs.pack import Pack
+    from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.reports import Reports
 else:
     Reports = object  # a stub: the methods are made from the reports' headers when they are asked for
@@ -42,7 +43,7 @@ class Trace(Session, Reports):
             self._options["note"](text)
         return answer.frame()
 
-    def answer(self, report: str | Pack, **params: Any) -> HtmlAnswer:
+    def answer(self, report: str | Pack, *, steps: StepOptions | None = None, **params: Any) -> HtmlAnswer:
         """Answer a report, with its notes and what its columns mean; notebooks show it as a table.
 
         Raises:
@@ -50,7 +51,7 @@ class Trace(Session, Reports):
         """
         from nsys_insight.notebook import html
 
-        return html.answer(super().answer(report, **params))
+        return html.answer(super().answer(report, steps=steps, **params))
 
     def query(self, query: str) -> HtmlAnswer:
         """Answer an SQL query over the model's views; notebooks show it as a table."""

@@ -14,11 +14,11 @@ import pytest
 from typer.testing import CliRunner
 
 import nsys_insight
-from nsys_insight.cli import skill
-from nsys_insight.cli.mcp_traces import Traces
-from nsys_insight.cli.registry import COMMANDS
+from nsys_insight.cli.commands import agents as skill
+from nsys_insight.cli.commands import help_entries, load_command
+from nsys_insight.cli.trace_argument import Traces
 from nsys_insight.errors import UsageError
-from nsys_insight.packs.built_in import built_in
+from nsys_insight.packs.library import built_in
 from nsys_insight.paths import package_folder
 
 REPOSITORY = Path(__file__).parents[1]
@@ -65,7 +65,7 @@ class TestSkill:
         named |= set(
             re.findall(r"`([a-z][a-z-]+)", text_of("SKILL.md").partition("## Which")[2].partition("## Rules")[0])
         )
-        assert named - {*built_in(), *COMMANDS} == set()
+        assert named - {*built_in(), *help_entries()} == set()
         assert {"diagnose", "diff", "top", "sql"} <= named
 
     def test_its_sql_runs_on_views_that_exist(self, opened):
@@ -211,4 +211,4 @@ def test_a_client_of_the_protocol_gets_the_answers_of_the_command_line_and_no_fi
 
 def test_a_server_needs_to_know_what_may_be_asked():
     with pytest.raises(UsageError, match="name a trace or a folder"):
-        COMMANDS["mcp"].make()()
+        load_command("mcp").make()()

@@ -16,7 +16,7 @@ from nsys_insight.facts import kinds
 from nsys_insight.ingest import ways
 from nsys_insight.model import views
 from nsys_insight.model.fact_tables import fact_tables
-from nsys_insight.packs.built_in import built_in
+from nsys_insight.packs.library import built_in
 from nsys_insight.paths import queries_folder
 from nsys_insight.session import ahead, connection
 from nsys_insight.session.ahead import Question

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import nsys_insight
-from nsys_insight.cli import registry
+from nsys_insight.cli import commands
 from nsys_insight.model.views import documented
-from nsys_insight.packs import user_packs
+from nsys_insight.packs.library import command_files
 from nsys_insight.session.schema import described
 
 PACKAGE = Path(nsys_insight.__file__).parent
@@ -111,8 +111,12 @@ def test_no_query_is_ordered_by_digits_in_its_name(folder):
     assert not [path for path in (QUERIES / folder).rglob("*") if re.search(digit, path.name)]
 
 
-def test_packs_know_the_names_of_the_commands_without_the_command_line():
-    assert registry.COMMANDS.keys() == user_packs.COMMANDS
+def test_what_is_read_of_a_command_is_what_its_module_declares():
+    assert commands.help_entries().keys() == command_files().keys()
+    for name, entry in commands.help_entries().items():
+        command = commands.load_command(name)
+        assert command is not None
+        assert {**vars(command), **vars(entry)} == vars(command)
 
 
 def test_views_that_others_are_made_of_are_described_only_to_who_asks_for_all():

@@ -14,7 +14,7 @@ from synthetic import Trace
 
 import nsys_insight
 from nsys_insight.model import views
-from nsys_insight.packs.built_in import built_in
+from nsys_insight.packs.library import built_in
 from tests.conftest import REPOSITORY
 
 APP, TORCH, PYTHON = "/home/user/app", "/usr/lib/libtorch_cuda.so", "/usr/bin/python3.11"

@@ -433,8 +433,9 @@ def test_classify_is_about_the_steady_state_or_about_kernels(folder, demo_trace)
     kernels = run("classify", "--kernels", demo_trace, "--format", "json")
     assert kernels.returncode == 0
     assert json.loads(kernels.stdout)["report"] == "classify-kernels"
+    assert kernels.stderr.startswith("note: classify --kernels is now classify-kernels")
 
 
 def test_classify_refuses_a_flag_of_the_other_question(folder, demo_trace):
     complains(run("classify", demo_trace, "--margin", "10"), 2)
-    complains(run("classify", "--kernels", demo_trace, "--kernel-gap", "1us"), 2)
+    complains(run("classify-kernels", demo_trace, "--kernel-gap", "1us"), 2)

@@ -25,7 +25,7 @@ from nsys_insight.diagnose.diagnosis import ranked
 from nsys_insight.diagnose.findings import Finding, finding_rules, reports_of
 from nsys_insight.diagnose.text import markdown
 from nsys_insight.model import views
-from nsys_insight.packs import built_in, library, step_options
+from nsys_insight.packs import library, step_options
 from nsys_insight.sql import names, parameters
 
 SAMPLES = ("churn", "decode_eager", "decode_fresh", "decode_graph_node", "decode_graph_whole")
@@ -420,7 +420,7 @@ def test_a_finding_is_silent_where_there_is_nothing_to_find(name, diagnosed):
 def test_a_finding_reads_views_and_reports_and_shows_one_that_it_reads(name):
     rule = RULES[name]
     reports = reports_of(rule.sql)
-    assert set(reports) <= set(built_in.built_in())
+    assert set(reports) <= set(library.built_in())
     tables = {table for table in names.tables_read(rule.statement()) if not table.endswith("_report")}
     assert tables <= {*views.documented(), "scope"}
     assert parameters.parameters(f"{rule.sql};{rule.when}") - {"per", "tokens", "shown_pct"} == set(rule.params)

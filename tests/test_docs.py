@@ -51,7 +51,7 @@ def test_python_in_the_readme_runs(monkeypatch):
 
 
 def test_the_page_of_reports_is_what_their_headers_say():
-    from nsys_insight.packs.built_in import built_in
+    from nsys_insight.packs.library import built_in
 
     page = (REPOSITORY / "docs" / "reports.md").read_text(encoding="utf-8")
     assert page == GENERATE["reports_page"]()
@@ -59,13 +59,13 @@ def test_the_page_of_reports_is_what_their_headers_say():
 
 
 def test_every_command_that_the_readme_names_is_there():
-    from nsys_insight.cli.registry import COMMANDS as OTHERS
-    from nsys_insight.packs.built_in import built_in
+    from nsys_insight.cli.commands import help_entries
+    from nsys_insight.packs.library import built_in
 
     table = README.partition("## What it answers")[2].partition("\n\n[All")[0]
     named = {name.partition(" ")[0] for name in re.findall(r"`([^`]+)`", table)}
     assert len(named) > 20
-    assert named <= set(OTHERS) | set(built_in())
+    assert named <= set(help_entries()) | set(built_in())
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ import pytest
 
 import nsys_insight
 from nsys_insight.diagnose.diagnosis import diagnose
-from nsys_insight.packs.built_in import built_in
+from nsys_insight.packs.library import built_in
 from nsys_insight.packs.step_options import checked
 
 REPOSITORY = Path(__file__).parents[1]

@@ -6,19 +6,23 @@ import shlex
 
 import pytest
 
-from nsys_insight.cli import examples, made, registry
-from nsys_insight.packs.built_in import built_in
+from nsys_insight.cli import registry
+from nsys_insight.cli.commands import help_entries
+from nsys_insight.packs.library import built_in
 
-WRITTEN = {
-    **{name: tuple(shlex.split(each) for each in given) for name, given in examples.EXAMPLES.items()},
-    **{pack.name: tuple(shlex.split(each) for each in examples.examples_of(pack)) for pack in built_in().values()},
+OURS = {name: one for name, one in help_entries().items() if one.group}
+EXAMPLES = {
+    **{name: one.examples for name, one in OURS.items()},
+    **{f"{name} {inner}": given for name, one in OURS.items() for inner, given in one.inner.items()},
+    **{pack.name: registry.examples_of(pack) for pack in built_in().values()},
 }
+WRITTEN = {name: tuple(shlex.split(each) for each in given) for name, given in EXAMPLES.items()}
 WITHOUT_MORE = {"demo", "baseline rm"}  # there is nothing to say of them in two ways
 
 
 def commands():
     """Give every command by its path, those in groups too."""
-    names = [*registry.COMMANDS, *built_in()]
+    names = [*OURS, *built_in()]
     for name in names:
         command = registry._command(name)
         yield name, command
@@ -61,7 +65,7 @@ def texts_of(command):
 def test_rich_takes_nothing_for_markup(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "4000")
     monkeypatch.setenv("TERMINAL_WIDTH", "4000")
-    monkeypatch.setattr(made, "unmarked", lambda text: text)
+    monkeypatch.setattr(registry, "escape_markup", lambda text: text)
     written = {path: texts_of(command) for path, command in commands()}
     for path, command in COMMANDS.items():
         command.get_help(command.make_context(path, [], resilient_parsing=True))
@@ -73,6 +77,24 @@ def test_rich_takes_nothing_for_markup(monkeypatch, capsys):
 
 
 def test_titles_of_the_users_own_packs_are_shown_as_they_are_written():
-    assert registry._listed("mine", "Kernels [max] by [bold]time[/bold]", "Your reports").short_help == (
+    assert registry._help_line("mine", "Kernels [max] by [bold]time[/bold]", "Your reports").short_help == (
         r"Kernels \[max] by \[bold]time\[/bold]"
     )
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("classify --kernels x.sqlite --margin 10", "classify-kernels x.sqlite --margin 10"),
+        ("per-token x.sqlite --by-phase", "per-phase x.sqlite"),
+        ("fusion x.sqlite --explain-candidate 2 -n 1", "fusion-candidate x.sqlite --candidate 2 -n 1"),
+        ("fusion --explain-candidate=2 x.sqlite", "fusion-candidate --candidate 2 x.sqlite"),
+    ],
+)
+def test_a_flag_that_became_a_command_is_told(typed, meant, capsys):
+    name, *words = registry.replace_old_flags(typed.split())
+    assert [name, *words] == meant.split()
+    assert f"is now {name}" in capsys.readouterr().err
+    parsed(COMMANDS[name], name, words)
+    assert registry.replace_old_flags(meant.split()) == meant.split()
+    assert capsys.readouterr().err == ""

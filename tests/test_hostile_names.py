@@ -20,7 +20,7 @@ import nsys_insight
 from nsys_insight.convert.convert import convert
 from nsys_insight.diagnose import text as diagnosis_text
 from nsys_insight.ncu import plan
-from nsys_insight.packs.built_in import built_in
+from nsys_insight.packs.library import built_in
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.page import content, html, markdown
 from nsys_insight.page.markdown import DATA

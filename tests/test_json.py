@@ -24,7 +24,7 @@ from nsys_insight.kernel_code import ptxas, sass
 from nsys_insight.kernel_code.reading import Limits
 from nsys_insight.ncu import diff, plan, report, report_formats, roofline
 from nsys_insight.ncu.data import NcuData
-from nsys_insight.packs.built_in import built_in
+from nsys_insight.packs.library import built_in
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.render import write
 

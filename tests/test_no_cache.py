@@ -13,8 +13,8 @@ from contextlib import closing
 
 import pytest
 
-from nsys_insight.cli.registry import COMMANDS
-from nsys_insight.packs.built_in import built_in
+from nsys_insight.cli.commands import help_entries, load_command
+from nsys_insight.packs.library import built_in
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for nsys is a shell script")
 
@@ -100,7 +100,7 @@ def in_wal_mode(trace):
 
 def commands(trace, out, *, every):
     """Every command that can be told not to use the cache, as it is typed; of the reports a few or, by --all, all."""
-    names = {*(built_in() if every else FEW), *COMMANDS} - WITHOUT_THE_FLAG
+    names = {*(built_in() if every else FEW), *help_entries()} - WITHOUT_THE_FLAG
     typed = [
         [name, str(trace), *(word.format(trace=trace, out=out) for word in MORE.get(name, [])), "--no-cache"]
         for name in sorted(names)
@@ -137,7 +137,7 @@ def test_nothing_is_left(trace, tmp_path, request):
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_THE_FLAG))
 def test_the_other_commands_do_not_promise_it(name):
-    made = COMMANDS[name].make()
+    made = load_command(name).make()
     functions = [command.callback for command in getattr(made, "registered_commands", [])] or [made]
     flagged = [function.__name__ for function in functions if "cache" in inspect.signature(function).parameters]
     assert flagged == (["command"] if name == "baseline" else [])

@@ -18,7 +18,7 @@ import nsys_insight
 from nsys_insight.errors import UsageError
 from nsys_insight.notebook import html as page_html
 from nsys_insight.notebook import methods
-from nsys_insight.packs.built_in import built_in
+from nsys_insight.packs.library import built_in
 from nsys_insight.session.session import Session
 from nsys_insight.trace import Trace
 

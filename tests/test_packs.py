@@ -17,11 +17,11 @@ import nsys_insight
 from nsys_insight.cli import flags
 from nsys_insight.ingest import extension
 from nsys_insight.model import views
-from nsys_insight.packs import built_in
+from nsys_insight.packs import library
 from nsys_insight.sql import names, parameters
 from nsys_insight.text import units
 
-PACKS = built_in.built_in()
+PACKS = library.built_in()
 TYPES = {"BIGINT", "INTEGER", "DOUBLE", "VARCHAR", "BOOLEAN"}
 EXAMPLES = {int: 3, float: 0.5, str: "norm"}
 # The first three have all of the flags.

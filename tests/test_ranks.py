@@ -471,7 +471,7 @@ def test_the_environment_is_asked_for_the_rank_and_nothing_else(tmp_path):
 
 @pytest.mark.parametrize("form", ["text", "blob"])
 def test_a_scrubbed_rank_says_the_same(tmp_path, form, monkeypatch):
-    from nsys_insight.packs.built_in import built_in
+    from nsys_insight.packs.library import built_in
     from nsys_insight.scrub import verify
     from nsys_insight.scrub.scrub import scrub
 

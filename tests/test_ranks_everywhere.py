@@ -9,7 +9,7 @@ from synthetic import Trace
 import nsys_insight
 from nsys_insight.errors import UsageError
 from nsys_insight.packs import added
-from nsys_insight.packs.built_in import built_in
+from nsys_insight.packs.library import built_in
 
 ADDED = {name: pack for name, pack in built_in().items() if pack.ranks}
 COUNT = 3

@@ -31,7 +31,7 @@ import nsys_insight
 from nsys_insight import outputs
 from nsys_insight.diagnose.text import headline
 from nsys_insight.errors import UsageError
-from nsys_insight.packs import built_in, topics
+from nsys_insight.packs import library
 from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.page import (
     cards,
@@ -163,9 +163,9 @@ def pages(opened, gathered):
 
 class TestContent:
     def test_every_report_is_in_it_once(self):
-        named = [pack.name for packs in topics.by_topic().values() for pack in packs if pack.page]
+        named = [pack.name for packs in library.by_topic().values() for pack in packs if pack.page]
         assert len(named) == len(set(named))
-        assert set(named) | ELSEWHERE == set(built_in.built_in())
+        assert set(named) | ELSEWHERE == set(library.built_in())
 
     def test_the_numbers_are_those_of_the_reports(self, opened, gathered):
         for name, entry in gathered("churn").reports.items():
@@ -199,13 +199,13 @@ class TestContent:
                 return answer(report, **params)
 
             monkeypatch.setattr(trace, "answer", failing)
-            entry = content._report(trace, built_in.built_in()["streams"], {}, None)
+            entry = content._report(trace, library.built_in()["streams"], {}, None)
         assert (entry.is_empty, entry.answer.empty) == (True, "no")
 
     def test_the_first_sentences_of_a_reading(self):
         assert content.sentences("One: a b. Two. Three.", 2) == "One: a b. Two."
         assert content.sentences("Only one.", 2) == "Only one."
-        for pack in built_in.built_in().values():
+        for pack in library.built_in().values():
             assert pack.reading.startswith(content.sentences(pack.reading, 2))
 
 
@@ -648,7 +648,7 @@ class TestMarkdown:
             if token.type == "heading_open" and token.tag == "h2"
         ]
         # What is about several ranks is none of one's.
-        assert headings[1:] == [topic.title for name, topic in topics.topics().items() if name != "ranks"]
+        assert headings[1:] == [topic.title for name, topic in library.topics().items() if name != "ranks"]
 
     def test_bars_add_up(self, pages):
         block = pages("churn", "markdown").partition("```text\n")[2].partition("```")[0]
@@ -663,7 +663,7 @@ class TestAgent:
         assert len(pages(name, "agent")) < 14_000  # about 3.5 characters a token
 
     def test_its_columns_exist(self):
-        shown = [pack for pack in built_in.built_in().values() if pack.agent]
+        shown = [pack for pack in library.built_in().values() if pack.agent]
         assert len(shown) > 5
         for pack in shown:
             assert set(pack.agent.columns) <= set(pack.columns), pack.name
@@ -673,7 +673,7 @@ class TestAgent:
         assert len(commands) > 5
         for command in commands:
             report, path, *_ = shlex.split(command)
-            assert report in built_in.built_in()
+            assert report in library.built_in()
             assert Path(path) == sample("churn")
 
     def test_the_diagnosis_comes_first(self, gathered, pages):

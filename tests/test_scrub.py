@@ -17,7 +17,7 @@ from sweeps import sweep
 
 import nsys_insight
 from nsys_insight.errors import QueryError, TraceError, UsageError
-from nsys_insight.packs.built_in import built_in
+from nsys_insight.packs.library import built_in
 from nsys_insight.scrub import scrub as scrubbing
 from nsys_insight.scrub import verify
 from nsys_insight.scrub.rewrite import Rewriter

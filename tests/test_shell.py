@@ -10,8 +10,8 @@ import pytest
 from prompt_toolkit.document import Document
 
 import nsys_insight
+from nsys_insight.cli.commands.shell import entries
 from nsys_insight.cli.prompt import Suggestions
-from nsys_insight.cli.shell import entries
 from nsys_insight.cli.shell_entries import Shell, commands, is_complete
 from nsys_insight.errors import UsageError
 
@@ -91,7 +91,7 @@ def test_run_takes_what_the_command_takes(shell, capsys, tmp_path):
     shell.execute(f".run steps --limit 2 -o {tmp_path / 'steps.csv'}")
     assert len((tmp_path / "steps.csv").read_text().splitlines()) == 3
     shell.execute(".run classify --help")
-    assert "--kernels" in capsys.readouterr().out
+    assert "--ranks" in capsys.readouterr().out
     shell.execute(".scope --step 3")
     assert capsys.readouterr().out == "--step 3\n"
     shell.execute(".run steps --format csv --columns step")

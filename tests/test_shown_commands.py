@@ -23,8 +23,8 @@ PAGES = [
 # What stands for something else: `nsys-insight REPORT TRACE`, `nsys-insight …`.
 PLACEHOLDERS = re.compile(r"…|\.\.\.|^nsys-insight (?:\[|[A-Z]{2})")
 
-# The report that CONTRIBUTING.md has its reader write.
-EXAMPLE = "short-kernels"
+# The report and the command that CONTRIBUTING.md has its reader write.
+EXAMPLES = ("short-kernels", "hello")
 
 
 def shown(text):
@@ -57,7 +57,7 @@ def root():
 def wrong(root, words):
     """Say what is not there of a command; values may stand for others, such as N and FILE."""
     if not words or words[0] in (
-        EXAMPLE,
+        *EXAMPLES,
         "help",
         "-V",
         "--version",

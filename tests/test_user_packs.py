@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import nsys_insight
-from nsys_insight.cli import packs, registry
-from nsys_insight.packs import built_in, user_packs
+from nsys_insight.cli.commands import packs
+from nsys_insight.packs import library
 from nsys_insight.session import pack_check
 
 REPOSITORY = Path(__file__).parents[1]
@@ -21,9 +21,9 @@ CHURN = str(REPOSITORY / "sample_traces" / "churn.sqlite")
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("NSYS_INSIGHT_PACK_DIR", str(tmp_path))
-    user_packs.user_packs.cache_clear()
+    library.user_packs.cache_clear()
     yield tmp_path
-    user_packs.user_packs.cache_clear()
+    library.user_packs.cache_clear()
 
 
 def run(*arguments):
@@ -73,14 +73,14 @@ def test_a_wrong_pack_is_told_of_and_disturbs_nobody(folder):
     assert run("top", CHURN, "-n", "1").stderr.startswith("note: 1 of 4 rows")
 
 
-@pytest.mark.parametrize("name", sorted(registry.COMMANDS))
+@pytest.mark.parametrize("name", sorted(library.command_files()))
 def test_what_is_listed_of_a_command_leads_to_it(name):
     told = run(name, "--help")
     assert told.returncode == 0, told.stderr
     assert name in told.stdout.partition("\n\n")[0]  # the line of its usage
 
 
-@pytest.mark.parametrize("pack", built_in.built_in().values(), ids=built_in.built_in().keys())
+@pytest.mark.parametrize("pack", library.built_in().values(), ids=library.built_in().keys())
 def test_nothing_is_wrong_with_ours(pack):
     assert pack_check.problems(pack.path) == []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,14 +12,13 @@ import typer
 from nsys_insight.cli import completion
 from nsys_insight.errors import UsageError
 from nsys_insight.ingest.scope import Scope
-from nsys_insight.packs import step_options
+from nsys_insight.packs.step_options import AUTO, PARAMS, StepOptions, checked
 from nsys_insight.render import FORMATS, format_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from nsys_insight.packs.params import Param
-    from nsys_insight.packs.step_options import StepOptions
+    from nsys_insight.packs.pack import Param
 
 DEFAULT_LIMIT = 20
 _MOST_ROWS = 10**15
@@ -53,7 +52,7 @@ FormatOption = Annotated[
 
 @dataclass(frozen=True)
 class Flags:
-    """The flags that every report has, as they were typed."""
+    """The flags that every report has, as they were typed; and what they say about steps, checked."""
 
     scope_nvtx: str | None = None
     scope_phase: str | None = None
@@ -78,6 +77,7 @@ class Flags:
     threads: int | None = None
     timeout: str | None = None
     ncu: Path | None = None
+    steps: StepOptions = AUTO
 
     @property
     def scope(self) -> Scope:
@@ -157,6 +157,7 @@ def with_flags(
         run: The function; what the user typed of the flags that every report has comes as one `Flags`.
         text: Its help.
         own: Its own flags. They take their short names from those of every report: the ``-f`` of ``sql`` is a file.
+            Those of `step_flags` are passed as `Flags.steps`.
         argument: Its argument, if that is not the trace.
         without: Fields of `Flags` that it does not have.
     """
@@ -171,6 +172,8 @@ def with_flags(
 
     def command(**given: Any) -> None:
         flags = Flags(**{parameter.name: given.pop(parameter.name) for parameter in shared})
+        if PARAMS.keys() <= given.keys():
+            flags = replace(flags, steps=checked({name: given.pop(name) for name in PARAMS}))
         run(given.pop(first.name), flags, **given)
 
     command.__signature__ = inspect.Signature([first, *own, *shared])  # type: ignore[attr-defined]
@@ -236,16 +239,7 @@ def scope_command(run: Callable[[Flags], None], text: str) -> Callable[..., None
 
 def step_flags() -> list[inspect.Parameter]:
     """The flags that say what steps are."""
-    return [flag_of(param) for param in step_options.PARAMS.values()]
-
-
-def taken_steps(given: dict[str, Any]) -> StepOptions:
-    """Take what the user says about steps out of what a command was given.
-
-    Raises:
-        UsageError: An option is impossible, or two contradict each other.
-    """
-    return step_options.checked({name: given.pop(name) for name in step_options.PARAMS})
+    return [flag_of(param) for param in PARAMS.values()]
 
 
 def _time(text: str | None) -> int | None:

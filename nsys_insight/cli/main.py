@@ -11,12 +11,12 @@ from typing import Annotated, cast
 
 import typer
 
-from nsys_insight.cli import ending, streams, terminal
+from nsys_insight.cli import ending, terminal
+from nsys_insight.cli.commands import HELP
 from nsys_insight.cli.progress_line import progress_line
 from nsys_insight.cli.registry import Commands
-from nsys_insight.cli.settings import HELP
 from nsys_insight.errors import Exit, InsightError, UsageError
-from nsys_insight.packs.user_packs import use_folder
+from nsys_insight.packs.library import use_folder
 from nsys_insight.paths import expanded
 from nsys_insight.version import __version__
 
@@ -51,7 +51,7 @@ def _root(
     ] = None,
 ) -> None:
     if context.invoked_subcommand is None:
-        from nsys_insight.cli.diagnose import greet
+        from nsys_insight.cli.commands.diagnose import greet
 
         if not greet():
             print(context.get_help())
@@ -73,7 +73,7 @@ def _take_pack_folder(arguments: list[str]) -> None:
 
 def main() -> None:
     """Run the command line, and turn what went wrong into one sentence, a hint and an exit code."""
-    streams.open_closed()
+    terminal.open_closed()
     for stream in (sys.stdout, sys.stderr):
         # Tables have lines and µ in them, also in a pipe whose locale says ASCII.
         if isinstance(stream, io.TextIOWrapper):
@@ -125,7 +125,7 @@ def _said_of(error: Exception) -> InsightError | None:
     if isinstance(error, OSError):
         if error.filename is not None:
             return InsightError(f"{error.filename}: {error.strerror or error}", f"ls -ld {error.filename}; df")
-        streams.forget_stdout()
+        terminal.forget_stdout()
         return InsightError(f"the answer cannot be written: {error.strerror or error}", "make room for it")
     # Typer's own complaints about the command line; their class is not public.
     if getattr(error, "exit_code", None) != Exit.USAGE or not hasattr(error, "format_message"):

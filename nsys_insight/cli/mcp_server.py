@@ -16,13 +16,13 @@ from mcp.server import MCPServer
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field
 
-from nsys_insight.cli.mcp_traces import Traces
+from nsys_insight.cli.trace_argument import Traces
 from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.ingest.scope import Scope
 from nsys_insight.model.views import documented
 from nsys_insight.packs import library, step_options
+from nsys_insight.packs.library import by_topic
 from nsys_insight.packs.step_options import AUTO
-from nsys_insight.packs.topics import by_topic
 from nsys_insight.render import json_
 from nsys_insight.version import __version__
 

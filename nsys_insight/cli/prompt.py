@@ -12,7 +12,7 @@ from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
 from nsys_insight.cli.flags import LOADING
-from nsys_insight.cli.made import report_command
+from nsys_insight.cli.registry import report_command
 from nsys_insight.cli.shell_entries import Shell, commands, is_complete, scope_flags
 from nsys_insight.ingest import cache_folder
 from nsys_insight.model import views

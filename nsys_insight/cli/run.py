@@ -16,7 +16,8 @@ from nsys_insight.cli.progress_line import progress_line
 from nsys_insight.errors import UsageError
 from nsys_insight.ingest import cache_folder
 from nsys_insight.ingest.facts_folder import failed_of
-from nsys_insight.packs import added, step_options
+from nsys_insight.packs import added
+from nsys_insight.packs.step_options import params_of
 from nsys_insight.render import HUMAN_FORMATS, write
 from nsys_insight.session.session import is_of_run
 from nsys_insight.sql.names import mentioned, tables_read
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from nsys_insight.packs.pack import Pack
-    from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.answer import Answer
     from nsys_insight.session.running_answer import RunningAnswer
     from nsys_insight.trace import Trace
@@ -45,7 +45,7 @@ class Host:
         show: Shows an answer; `fmt` is the format that was asked for, None where none was.
     """
 
-    trace: Callable[[Flags, StepOptions], Trace]
+    trace: Callable[[Flags], Trace]
     show: Callable[[Answer, str | None, Flags], None]
 
 
@@ -64,18 +64,17 @@ def hosted(host: Host | None) -> Iterator[None]:
 
 def pack_command(pack: Pack) -> Callable[..., None]:
     """Make the command of a pack."""
-    of_steps = step_options.params_of(pack.names)
 
     def run(traces: list[Path] | None, flags: Flags, **params: Any) -> None:
         answer_pack(pack, traces, flags, params)
 
     of_ranks = [] if is_of_run(pack) else [added.PARAM]
-    own = map(flag_of, [*pack.params.values(), *of_steps.values(), *of_ranks])
+    own = map(flag_of, [*pack.params.values(), *params_of(pack.sql).values(), *of_ranks])
     return with_flags(run, help_of(pack), *own, argument=traces_argument())
 
 
 def answer_pack(pack: Pack, traces: Sequence[Path] | None, flags: Flags, params: dict[str, Any]) -> None:
-    """Answer a pack, and show the answer; or print what would be asked. `params` are its own and those about steps.
+    """Answer a pack, and show the answer; or print what would be asked.
 
     Raises:
         InsightError: Any of that went wrong.
@@ -85,9 +84,10 @@ def answer_pack(pack: Pack, traces: Sequence[Path] | None, flags: Flags, params:
         explain(statement, f"{pack.name}: {pack.title}", values)
         return
     fmt = flags.format
-    steps = step_options.checked({name: params.get(name) for name in step_options.params_of(pack.names)})
-    with open_traces(traces or [], flags, steps, folders=is_of_run(pack)) as opened:
-        show(opened.answer(pack, **params), fmt, flags)
+    with open_traces(traces or [], flags, folders=is_of_run(pack)) as opened:
+        # A parameter of a user's report may be called steps, too.
+        steps: dict[str, Any] = vars(flags.steps) if "steps" in pack.params else {"steps": flags.steps}
+        show(opened.answer(pack, **params, **(steps if params_of(pack.names) else {})), fmt, flags)
 
 
 def help_of(pack: Pack) -> str:
@@ -96,12 +96,8 @@ def help_of(pack: Pack) -> str:
     return f"{pack.title}.\n\n{pack.description}\n\nReading: {pack.reading}\n\nColumns:\n\n{columns}"
 
 
-def open_traces(
-    traces: Sequence[Path], flags: Flags, steps: StepOptions = step_options.AUTO, *, folders: bool = False
-) -> Trace:
+def open_traces(traces: Sequence[Path], flags: Flags, *, folders: bool = False) -> Trace:
     """Open the traces that the user means, in the scope that the flags give; a single one is remembered in this folder.
-
-    Steps that the scope chooses are found as `steps` says.
 
     With `folders`, a folder stands for all traces in it; else it stands for the only one, unless it is a fleet's.
     """
@@ -110,7 +106,7 @@ def open_traces(
     if host := _host.get():
         if traces or any(getattr(flags, name) is not None for name in LOADING):
             raise UsageError("the trace is open already", "omit its name, and the options for opening it")
-        return cast("Trace", nullcontext(host.trace(flags, steps)))
+        return cast("Trace", nullcontext(host.trace(flags)))
     scope, timeout_s = flags.scope, flags.timeout_s
     fleets = {trace: failed for trace in traces if (failed := failed_of(trace)) is not None}
     if len(traces) > 1 or (traces and (folders or fleets or is_pattern(traces[0]))):
@@ -121,7 +117,7 @@ def open_traces(
     opened = open_trace(
         *paths,
         scope=scope,
-        steps=steps,
+        steps=flags.steps,
         memory=flags.memory,
         threads=flags.threads,
         timeout_s=timeout_s,
@@ -209,6 +205,31 @@ def show(
         terminal.note(text)
     if limit and limit < answer.row_count:
         terminal.note(f"{limit} of {answer.row_count:,} rows shown; --limit 0 shows all")
+
+
+def picture_of(output: Path | None) -> str | None:
+    """The suffix of a file that is to be a picture."""
+    from nsys_insight.render import roofline
+
+    suffix = output.suffix.lower() if output else ""
+    return suffix if suffix in roofline.PICTURES else None
+
+
+def draw(answer: Answer, output: Path | None, limit: int | None) -> None:
+    """Draw an answer, and say its notes.
+
+    Raises:
+        UsageError: There is nothing to draw, or the file cannot be written.
+    """
+    from nsys_insight.render import roofline
+
+    drawn = roofline.draw(answer, picture_of(output), limit=limit, width=terminal.width())
+    if output is None:
+        print(drawn)
+    else:
+        outputs.save(output, drawn)
+    for text in answer.notes:
+        terminal.note(text)
 
 
 def explain(statement: str, title: str, values: dict[str, Any]) -> None:

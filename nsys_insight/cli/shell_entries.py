@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import Flags, checked_format, scope_command
-from nsys_insight.cli.made import made, report_command
+from nsys_insight.cli.registry import click_command, replace_old_flags, report_command
 from nsys_insight.cli.run import Host, explain, hosted, show
 from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.ingest.scope import words
@@ -30,7 +30,6 @@ from nsys_insight.text.cells import wrap
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.answer import Answer
     from nsys_insight.trace import Trace
 
@@ -91,14 +90,14 @@ class Shell:
 
     def do_run(self, rest: str) -> None:
         """REPORT [FLAGS]: answer a report with the flags of its command: .run top --steady; .run top --help."""
-        name, *typed = _words(rest) or [""]
+        name, *typed = replace_old_flags(_words(rest)) or [""]
         command = report_command(library.pack_of(name))
         self._started = time.perf_counter()
         with hosted(Host(self._narrowed, self._show_asked)):
             _typed(command, f".run {name}", typed)
 
     def do_explain(self, rest: str) -> None:
-        """PACK or SQL: print the SQL and the views it is made of."""
+        """PACK or SQL: print the SQL and the views it is click_command of."""
         if rest.replace("_", "-") in library.known():
             pack = library.pack_of(rest)
             values = {name: param.default for name, param in pack.params.items()}
@@ -133,7 +132,7 @@ class Shell:
         given: dict[str, Any] = flags.scope.given
         self._become(self.whole.scope(**given))
 
-    def _narrowed(self, flags: Flags, steps: StepOptions) -> Trace:
+    def _narrowed(self, flags: Flags) -> Trace:
         """The trace in the scope of an entry's flags, for its answer and those who save it."""
         if self.of_entry is not None:
             self.of_entry.close()
@@ -141,7 +140,7 @@ class Shell:
         given: dict[str, Any] = flags.scope.given
         if not given:
             return self.trace
-        self.of_entry = self.trace.scope(steps=steps, **given)
+        self.of_entry = self.trace.scope(steps=flags.steps, **given)
         return self.of_entry
 
     def do_help(self, _: str) -> None:
@@ -239,7 +238,7 @@ def _words(text: str) -> list[str]:
 
 def scope_flags(look_at: Callable[[Flags], None]) -> Any:
     """The command behind ``.scope``: its flags are those of a report's scope."""
-    return made("scope", scope_command(look_at, "Select a part of the trace; none selects all of it."), {})
+    return click_command("scope", scope_command(look_at, "Select a part of the trace; none selects all of it."), {})
 
 
 def _typed(command: Any, name: str, words: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""What the commands say beside their data: notes and errors; and what the terminal can show."""
+"""What the commands say next to their data: notes and errors; the standard streams, and what the terminal can show."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 # A pipe has no width. Whole kernel names would push the numbers out of sight (--full-names does that).
 PIPE_WIDTH = 160
+_STREAMS = ("stdin", "stdout", "stderr")
 
 
 def note(text: str) -> None:
@@ -51,6 +52,22 @@ def width() -> int:
     import shutil
 
     return shutil.get_terminal_size((PIPE_WIDTH, 24)).columns
+
+
+def open_closed() -> None:
+    """Let streams that are closed be empty: else the next file that is opened would be in their place."""
+    for number, name in enumerate(_STREAMS):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
+
+
+def forget_stdout() -> None:
+    """Throw away what is still to be written, which Python would try at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _plain(text: str) -> str:

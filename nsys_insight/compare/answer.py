@@ -10,8 +10,9 @@ from nsys_insight.compare.comparison import WORTHWHILE_PCT
 from nsys_insight.compare.noise import runs_needed
 from nsys_insight.compare.runs import PEAK_MEMORY
 from nsys_insight.session.answer import Answer, Column, of_rows
+from nsys_insight.text import units as text_units
 from nsys_insight.text.kernel_names import fit, readable
-from nsys_insight.text.units import UNKNOWN, label_of, scale_for
+from nsys_insight.text.units import label_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -255,8 +256,7 @@ def _in_ns(column: Column, part: str) -> Column:
 
 def quantity(metric: str, *values: float | None) -> list[str]:
     """Write values of a metric in one unit, each with it."""
-    scale = scale_for(metric, values)
-    return [f"{scale.text(value)} {scale.unit}".rstrip() if value is not None else UNKNOWN for value in values]
+    return text_units.values(metric, values)
 
 
 def decision_sentence(comparison: Comparison) -> str:

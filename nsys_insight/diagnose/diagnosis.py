@@ -184,12 +184,12 @@ def _notes(trace: Session, answers: dict[str, Answer], *, nothing: bool) -> tupl
 def _answers(trace: Session, reports: set[str], steps: StepOptions, then: Then = NO_MORE) -> dict[str, Answer]:
     """Answer the reports, all on one connection: a file that is hard to read may take another one on the way."""
     packs = {report: library.pack_of(report) for report in sorted(reports)}
-    needed = [(pack, steps.taken_by(pack)) for pack in packs.values()]
+    needed: list[tuple[Pack, Mapping[str, Any]]] = [(pack, {}) for pack in packs.values()]
     trace.ahead([*needed, *(asked for asked in then.reports if asked[0].name not in packs)], then.rows, steps)
     answers: dict[str, Answer] = {}
     while missing := packs.keys() - answers.keys():
         for report in sorted(missing):
-            answers[report] = trace.answer(packs[report], **steps.taken_by(packs[report]))
+            answers[report] = trace.answer(packs[report], steps=steps)
             answers = {name: one for name, one in answers.items() if one.connection is answers[report].connection}
     return answers
 

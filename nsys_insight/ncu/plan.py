@@ -294,7 +294,7 @@ def _nothing(trace: Session, kernels: tuple[str, ...], bound: str | None) -> Usa
             "name one that you can profile with ncu's --replay-mode application: --kernel NAME",
         )
     if bound is not None:
-        return UsageError(f"no such kernel's class is {bound}", "nsys-insight classify --kernels lists them")
+        return UsageError(f"no such kernel's class is {bound}", "nsys-insight classify-kernels lists them")
     return UsageError(f"no kernel's name contains {' or '.join(map(repr, kernels))}", f"there are: {', '.join(names)}")
 
 

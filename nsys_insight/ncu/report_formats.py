@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from nsys_insight.ncu.report import dimensions
 from nsys_insight.ncu.strategies import step_pct
 from nsys_insight.render import markdown, table
-from nsys_insight.render.json_ import SCHEMA
-from nsys_insight.render.json_ import plain
+from nsys_insight.render.json_ import SCHEMA, plain
 from nsys_insight.session.answer import Answer, Column, of_rows
 from nsys_insight.text.cells import printable, wrap
 from nsys_insight.text.kernel_names import fit, readable

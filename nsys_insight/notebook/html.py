@@ -68,7 +68,7 @@ def trace(opened: Session) -> str:
         InsightError: The trace cannot be read any more.
     """
     from nsys_insight.packs import command_line
-    from nsys_insight.packs.built_in import built_in
+    from nsys_insight.packs.library import built_in
     from nsys_insight.page.content import Report, head
     from nsys_insight.page.html import environment
     from nsys_insight.text.cells import printable

@@ -7,13 +7,12 @@ import textwrap
 from typing import TYPE_CHECKING, Any, Literal
 
 from nsys_insight.packs import step_options
-from nsys_insight.packs.built_in import built_in
+from nsys_insight.packs.library import built_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nsys_insight.packs.pack import Pack
-    from nsys_insight.packs.params import Param
+    from nsys_insight.packs.pack import Pack, Param
 
 _HEAD = '''"""The reports as methods of `Trace`, for editors and type checkers.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.packs.params import Param
+from nsys_insight.packs.pack import Param
 from nsys_insight.sql.quoting import identifier
 
 if TYPE_CHECKING:

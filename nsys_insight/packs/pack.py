@@ -1,13 +1,15 @@
-"""Packs: one question, one `.sql` file, whose opening comment says in TOML what it asks and answers."""
+"""Packs: one question, one `.sql` file, whose opening comment says in TOML what it asks and answers.
+
+A parameter of a pack is a flag on the command line, a keyword in Python, and `$name` in its SQL.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight.errors import UsageError
-from nsys_insight.packs import callers
-from nsys_insight.packs.params import Param, declared
 from nsys_insight.paths import queries_folder
 from nsys_insight.sql.headers import chosen, flow, split
 from nsys_insight.sql.names import Names, mentioned, mentioned_by_ours
@@ -18,6 +20,93 @@ if TYPE_CHECKING:
 
 HINT = "nsys-insight packs new NAME writes a pack to start from"
 _BEFORE_RANKS = 2
+TYPES: dict[str, type] = {"integer": int, "number": float, "text": str, "boolean": bool}
+
+# Reports whose parameter group_by has these choices get --stack and a note on callers.
+_BY_CALLER = frozenset({"caller", "stack"})
+_MEANING = (
+    "the caller (the innermost Python frame, else the operator, else the program's own function),"
+    " or the caller with the frames around it"
+)
+# Asked for nothing but these choices: what tells callers takes time to find.
+_NOTE = """
+FROM (
+    SELECT NULL AS sentence WHERE false
+    UNION ALL
+    SELECT sentence FROM {} WHERE $group_by IN ('caller', 'stack')
+) WHERE EXISTS (FROM answer)"""
+# The view that has the note for a report on the callers of some calls, by the view that it has them from.
+_OF_SOME = {"_few_callers": "_few_caller_sentence", "_gap_callers": "_gap_caller_sentence"}
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter of a pack: `$name` in its SQL, a flag on the command line, a keyword in Python.
+
+    Its type follows from its default; without a default, `type` says it and the value is NULL until given.
+    `pattern` is what a text must match as a whole.
+    """
+
+    name: str
+    kind: type
+    default: Any
+    help: str
+    choices: tuple[str, ...] = ()
+    least: float | None = None
+    pattern: str = ""
+
+    @property
+    def flag(self) -> str:
+        """The flag on the command line; one that takes units does not carry them: ``--min-gap 5us``."""
+        return "--" + self.name.removesuffix("_ns").removesuffix("_bytes_per_s").replace("_", "-")
+
+    @property
+    def has_unit(self) -> bool:
+        """Whether the value is written with its unit: a duration, a size, a bandwidth."""
+        return self.kind is int and self.name.endswith(("_ns", "_bytes", "_bytes_per_s"))
+
+    def value(self, given: object) -> Any:
+        """Check a value that was given for this parameter, and convert it to its type.
+
+        Raises:
+            UsageError: The value is not one of the choices, or not of the type.
+        """
+        if self.has_unit:
+            from nsys_insight.text.units import parse_bytes, parse_duration
+
+            given = (parse_duration if self.name.endswith("_ns") else parse_bytes)(str(given), flag=self.flag)
+        if self.pattern and not re.fullmatch(self.pattern, str(given)):
+            raise UsageError(f"{self.flag} cannot be {given!r}", self.help)
+        if self.choices and given not in self.choices:
+            raise UsageError(f"{self.flag} cannot be {given!r}", f"choose one of: {', '.join(self.choices)}")
+        try:
+            value = self.kind(given)
+        except (TypeError, ValueError):
+            raise UsageError(
+                f"{self.flag} takes a value of type {self.kind.__name__}, not {given!r}", self.help
+            ) from None
+        if self.least is not None and value < self.least:
+            raise UsageError(f"{self.flag} cannot be {value}", f"it is {self.least} or more: {self.help}")
+        return value
+
+
+def declared(name: str, entry: dict[str, Any]) -> Param:
+    """The parameter that a header declares: ``[params.name]``.
+
+    Raises:
+        KeyError: It has neither default nor type, or no help.
+    """
+    default = entry.get("default")
+    kind = TYPES[entry["type"]] if default is None else type(default)
+    return Param(
+        name=name,
+        kind=kind,
+        default=default,
+        help=flow(entry["help"]),
+        choices=tuple(entry.get("choices", ())),
+        least=entry.get("least"),
+        pattern=entry.get("pattern", ""),
+    )
 
 
 class AgentTable(NamedTuple):
@@ -32,7 +121,7 @@ class Pack:
     """One report. The name is the file's name; everything else is in the file.
 
     Attributes:
-        topic: What it is about, as `packs.topics` has it: its group in the help, the README and the page; "" of a
+        topic: What it is about, as `topics.toml` has it: its group in the help, the README and the page; "" of a
             user's own.
         place: Where it stands in its topic.
         question: The question that it answers, for the README.
@@ -126,7 +215,7 @@ def parse(path: Path) -> Pack:
     try:
         facts = tomllib.loads(header)
         params = {name: declared(name, entry) for name, entry in facts.get("params", {}).items()}
-        params, notes = callers.completed(params, facts.get("notes", {}), sql)
+        params, notes = _with_callers(params, facts.get("notes", {}), sql)
         return Pack(
             name=path.stem,
             path=path,
@@ -154,3 +243,16 @@ def parse(path: Path) -> Pack:
         raise UsageError(f"the header of {path.name} lacks {error}", HINT) from None
     except (tomllib.TOMLDecodeError, AttributeError, TypeError) as error:
         raise UsageError(f"the header of {path.name} is not valid: {error}", HINT) from None
+
+
+_STACK = Param("stack", int, 5, "With --group-by stack: number of frames, from the caller outwards", least=1)
+
+
+def _with_callers(params: dict[str, Param], notes: dict[str, str], sql: str) -> tuple[dict[str, Param], dict[str, str]]:
+    """Add the flag --stack, what its choices mean, and a note to a report that groups by caller."""
+    group_by = params.get("group_by")
+    if not group_by or not set(group_by.choices) >= _BY_CALLER:
+        return params, notes
+    explained = replace(group_by, help=f"{group_by.help}, {_MEANING}")
+    view = next((sentence for callers, sentence in _OF_SOME.items() if callers in sql), "_caller_sentence")
+    return {**params, "group_by": explained, "stack": _STACK}, {"callers": _NOTE.format(view), **notes}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import UsageError
 from nsys_insight.model import views
-from nsys_insight.packs.params import Param
+from nsys_insight.packs.pack import Param
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nsys_insight.diagnose.diagnosis import Then, diagnose
 from nsys_insight.errors import InsightError
 from nsys_insight.packs import command_line
-from nsys_insight.packs.built_in import built_in
-from nsys_insight.packs.topics import by_topic
+from nsys_insight.packs.library import built_in, by_topic
 from nsys_insight.page.ranks import ranks
 from nsys_insight.session.answer import Column, of_rows
 from nsys_insight.text.cells import printable
@@ -22,9 +21,9 @@ if TYPE_CHECKING:
 
     from nsys_insight.diagnose.diagnosis import Diagnosis
     from nsys_insight.ncu.report import Priority
+    from nsys_insight.packs.library import Topic
     from nsys_insight.packs.pack import Pack
     from nsys_insight.packs.step_options import StepOptions
-    from nsys_insight.packs.topics import Topic
     from nsys_insight.page.ranks import Ranks
     from nsys_insight.session.answer import Answer
     from nsys_insight.session.session import Session
@@ -132,13 +131,17 @@ def gather(
         InsightError: Steps cannot be found as the options say, or the trace cannot be read.
     """
     packs = [pack for packs in by_topic().values() for pack in packs if pack.page]
-    options = {pack.name: sizes or {} if pack.name == "roofline" else steps.taken_by(pack) for pack in packs}
+    options: dict[str, dict[str, Any]] = {pack.name: {} for pack in packs} | {"roofline": sizes or {}}
     diagnosis = diagnose(trace, steps, Then([(pack, options[pack.name]) for pack in packs], rows))
     run = diagnosis.run
     pictures = ranks(trace, steps, run.sentence, run.notes) if run else None
     trace = one_of(trace, diagnosis)
-    trace.ahead((pack, options[pack.name]) for pack in packs if pack.name not in diagnosis.answers)
-    reports = {pack.name: _report(trace, pack, options[pack.name], diagnosis.answers.get(pack.name)) for pack in packs}
+    missing = [pack for pack in packs if pack.name not in diagnosis.answers]
+    trace.ahead(((pack, options[pack.name]) for pack in missing), steps=steps)
+    answers = diagnosis.answers
+    reports = {
+        pack.name: _report(trace, pack, {"steps": steps} | options[pack.name], answers.get(pack.name)) for pack in packs
+    }
     return Content(
         path=str(trace.path),
         file=trace.path.name,

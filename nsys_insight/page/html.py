@@ -85,14 +85,14 @@ def first_queries() -> list[str]:
 
 def draw(trace: Session, steps: StepOptions, content: Content) -> Drawings:
     """Draw them for one trace, with what its reports answered."""
-    from nsys_insight.packs.built_in import built_in
+    from nsys_insight.packs.library import built_in
     from nsys_insight.page.cards import cards
     from nsys_insight.page.flame import flame, icicle
     from nsys_insight.page.layer import layer
     from nsys_insight.page.timeline import GAPS, timeline
 
     work = built_in()["cpu-work"]
-    by_stack = {"group_by": "stack"} | steps.taken_by(work)
+    by_stack = {"group_by": "stack"}
     is_sampled = not content.reports["cpu-work"].is_empty
     trace.ahead([(work, by_stack)] if is_sampled else [], first_queries(), steps)
     answers = {name: entry.answer for name, entry in content.reports.items() if not entry.is_empty}
@@ -100,7 +100,7 @@ def draw(trace: Session, steps: StepOptions, content: Content) -> Drawings:
     return Drawings(
         line,
         layer(trace, steps),
-        flame(trace.answer(work, **by_stack)) if is_sampled else None,
+        flame(trace.answer(work, steps=steps, **by_stack)) if is_sampled else None,
         icicle(trace, steps),
         cards(trace, steps, line.first, answers) if line else {},
     )

@@ -11,7 +11,7 @@ from nsys_insight.text.units import unit_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from nsys_insight.packs.params import Param
+    from nsys_insight.packs.pack import Param
     from nsys_insight.session.answer import Column
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nsys_insight import progress
 from nsys_insight.errors import InsightError
 from nsys_insight.ingest.sqlite_file import uri
-from nsys_insight.packs.built_in import built_in
+from nsys_insight.packs.library import built_in
 from nsys_insight.render.json_ import plain
 from nsys_insight.scrub.rewrite import addresses_in
 from nsys_insight.session.answer import Column, of_rows

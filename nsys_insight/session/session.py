@@ -170,11 +170,11 @@ class Session:
         """What the traces are called, or the parts of one."""
         return self._connection.labels
 
-    def answer(self, report: str | Pack, **params: Any) -> Answer:
+    def answer(self, report: str | Pack, *, steps: StepOptions | None = None, **params: Any) -> Answer:
         """Answer a report, with its notes and what its columns mean.
 
         Of several traces a report about ranks is answered once; another one for each, with a column `trace` in front.
-        Reports about steps also take the options of `packs.step_options.StepOptions`. With ``ranks="each"`` the
+        Reports about steps take `steps`, or its options by name (`packs.step_options`). With ``ranks="each"`` the
         processes of one trace that run NCCL are answered as several traces are; with ``ranks="sum"`` all ranks are
         added up, as they are anyway where the traces are known to be those of a run (`packs.added`).
 
@@ -182,14 +182,16 @@ class Session:
             UsageError: There is no such report, or a parameter is wrong.
         """
         pack = library.pack_of(report) if isinstance(report, str) else report
+        if steps is not None and "steps" in pack.params:  # a parameter of a user's report may have this name
+            params["steps"], steps = steps, None
         ranks = params.pop(added.PARAM.name, None)
         if ranks is not None and not is_of_run(pack):
             ranks = added.PARAM.value(ranks)
             if ranks == "sum" and not pack.ranks:
                 raise UsageError(f"{pack.name} cannot be summed over ranks", "a row for each: --ranks each")
             if len(self.labels) == 1:
-                return self.by_rank().answer(pack, ranks=ranks, **params)
-        asked = self._asked(pack, params)
+                return self.by_rank().answer(pack, steps=steps, ranks=ranks, **params)
+        asked = self._asked(pack, params, steps)
         self._say_which_ncu(asked.question.query)
         ours = pack.is_ours
         with progress.at(f"answering {pack.name}"):
@@ -225,33 +227,38 @@ class Session:
 
         Args:
             reports: Reports of ours, with their parameters.
-            rows: Queries that `rows` or `dicts` will be given, with the same `steps`.
-            steps: How steps are found for these.
+            rows: Queries that `rows` or `dicts` will be given.
+            steps: How steps are found for all of them.
         """
         if self._options["threads"] == 1:
             return
         asked = (Question(query, (), FactOptions(steps), for_rows=True) for query in rows)
-        self._connection.ahead(chain(self._questions(reports), asked))
+        self._connection.ahead(chain(self._questions(reports, steps), asked))
 
-    def _questions(self, reports: Iterable[tuple[Pack, Mapping[str, Any]]]) -> Iterator[Question]:
+    def _questions(self, reports: Iterable[tuple[Pack, Mapping[str, Any]]], steps: StepOptions) -> Iterator[Question]:
         for pack, params in reports:
             with suppress(InsightError):
-                yield self._asked(pack, dict(params)).question
+                yield self._asked(pack, dict(params), steps).question
 
-    def _asked(self, pack: Pack, params: dict[str, Any]) -> _Asked:
-        """Put a report into a question."""
-        given = {name: params.pop(name) for name in step_options.params_of(pack.names) if name in params}
+    def _asked(self, pack: Pack, params: dict[str, Any], steps: StepOptions | None) -> _Asked:
+        """Put a report into a question; options about steps that are given by name are checked here."""
+        takes = step_options.params_of(pack.names)
+        if steps is None:
+            given = {name: params.pop(name) for name in takes if name in params}
+            steps = step_options.checked(given)
+        else:
+            given = vars(steps) if takes else {}
+            params = {name: value for name, value in steps.given.items() if name in pack.params} | params
         statement, values = pack.statement(params)
-        options = FactOptions(self._checked(given), values.get("min_gap_ns"))
+        options = FactOptions(self._settled(steps) if takes else AUTO, values.get("min_gap_ns"))
         notes = pack.notes | ({SCOPE_NOTE: _OF_SCOPE} if self._scope.ranges is not None else {})
         if pack.topic and not is_of_run(pack):
             notes |= {UNRECORDED_NOTE: _OF_KERNELS if pack.topic == "kernels" else _UNRECORDED}
         queries = tuple(bind(chosen(note, values), values) for note in notes.values())
         return _Asked(Question(statement, queries, options), list(notes), values | given)
 
-    def _checked(self, given: Mapping[str, Any]) -> StepOptions:
-        """Read options about steps; those of a scope of steps are found already."""
-        options = step_options.checked(given)
+    def _settled(self, options: StepOptions) -> StepOptions:
+        """Refuse to find the steps again that the scope was chosen from."""
         if self._scope.is_of_steps_alone and options not in (AUTO, self._options["steps"]):
             raise UsageError(
                 f"the steps of this scope ({self._scope.words}) are found already",

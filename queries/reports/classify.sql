@@ -3,7 +3,7 @@ title = "What bounds the steady state"
 topic = "steps"
 place = 2
 question = "What bounds a step: launches, syncs, copies, allocations, communication, or the GPU?"
-examples = ["", "--kernels --device 0"]
+examples = ["", "--steady --device 0"]
 main = ["part", "time_ns", "wall_pct", "recoverable_ns", "verdict", "evidence"]
 details = ["see"]
 description = """
@@ -22,8 +22,8 @@ it is spent in the queue, launch latency included; GPU-bound: --queue-pct or mor
 reading = """
 launch-bound: see graph-candidates; fuse kernels. host-bound: see gaps and host. sync-bound: see syncs and host.
 allocation-bound: see mallocs. copy-bound: pin memory, copy asynchronously on another stream, see copies.
-communication-bound: overlap it, see streams. GPU-bound: the host keeps up, so look at the kernels: top and classify
---kernels. recoverable_ns is an upper bound, because another cause may take the place of the one removed: change one thing
+communication-bound: overlap it, see streams. GPU-bound: the host keeps up, so look at the kernels: top and
+classify-kernels. recoverable_ns is an upper bound, because another cause may take the place of the one removed: change one thing
 and profile again. All figures are of the profiled run, in which launches take about a third longer than without the
 profiler. classify-steps gives the verdict of each step."""
 empty = "Nothing that ran on a GPU is recorded in this scope; if the program did use one, capture with: nsys profile -t cuda"

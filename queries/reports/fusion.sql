@@ -3,7 +3,7 @@ title = "Which chains of kernels to fuse, and what it would save"
 topic = "kernels"
 place = 2
 question = "Which chains of kernels are worth fusing, and what would that save?"
-examples = ["", "--explain-candidate 1"]
+examples = ["", "--steady --limit 5"]
 main = ["candidate", "pattern", "saved_low_ns", "saved_high_ns", "saved_pct", "per_step", "kernel_count", "verdict", "complexity", "chosen", "chain"]
 description = """
 Finds chains of kernels that repeat in order in the typical step (the mean of up to 32 steady steps with the same sequence of
@@ -20,9 +20,9 @@ longest one of the chain. Savings of candidates that share kernels do not add up
 joined if different host threads launch them, if they are in different parts of a step by NVTX (forward, backward), if there
 is CPU work of more than 100 µs between them, or if Inductor, cuDNN or cuBLAS made them."""
 reading = """
-Start with the chosen ones, from the top; see one with --explain-candidate N. launches_saved matters where the host is late
-(idle: starved), kernel time where the GPU is busy: a CUDA graph saves the launches of all kernels at once, and fusing still
-pays after that. A saved_low_ns below 0 is the extra cost of the fused kernel if Python launches it and nothing else is
+Start with the chosen ones, from the top; see the kernels of one with fusion-candidate --candidate N. launches_saved matters
+where the host is late (idle: starved), kernel time where the GPU is busy: a CUDA graph saves the launches of all kernels at
+once, and fusing still pays after that. A saved_low_ns below 0 is the extra cost of the fused kernel if Python launches it and nothing else is
 saved: use an operation of the library instead. Savings are of the profiled run: without the profiler a launch-bound step
 takes about three quarters of the time, on some machines a third, and its savings shrink with it. Profile again after a
 change."""

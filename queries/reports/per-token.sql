@@ -3,7 +3,7 @@ title = "Cost per token or step"
 topic = "steps"
 place = 1
 question = "What does one token (or training step) cost: launches, kernels, busy time, idle time, syncs, copies?"
-examples = ["", "--by-phase"]
+examples = ["", "--tokens 128"]
 aliases = ["per-step"]
 main = ["metric", "per_token", "wall_pct", "median", "p5", "p95", "stddev"]
 description = """
@@ -59,7 +59,7 @@ SELECT 'prefill, not in these figures: ' || CASE count(*) WHEN 1 THEN '' ELSE co
     || ', ' || time_text(avg(gpu_busy_ns)) || ' of it busy' || coalesce(', ' || round(avg(kernels))::BIGINT || ' kernels', '')
 FROM steps WHERE phase = 'prefill' HAVING count(*) > 0"""
 phases = """
-SELECT 'ranges name ' || string_agg(step_phase, ', ' ORDER BY step_phase) || ': --by-phase gives a column for each, --phase NAME one of them alone'
+SELECT 'ranges name ' || string_agg(step_phase, ', ' ORDER BY step_phase) || ': per-phase gives a column for each, --phase NAME one of them alone'
 FROM (SELECT DISTINCT step_phase FROM _phase_ranges WHERE phase IN ('prefill', 'decode', 'mixed') AND NOT EXISTS (FROM scope WHERE nvtx IS NOT NULL))
 HAVING count(*) > 1"""
 tokens = """

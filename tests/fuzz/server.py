@@ -19,7 +19,8 @@ import jinja2  # noqa: F401
 import numpy as np  # noqa: F401
 
 from nsys_insight.__main__ import main
-from nsys_insight.cli import compare, diagnose, page, run, sql  # noqa: F401
+from nsys_insight.cli import run  # noqa: F401
+from nsys_insight.cli.commands import compare, diagnose, report, sql  # noqa: F401
 
 LIMIT_S = 20.0
 

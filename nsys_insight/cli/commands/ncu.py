@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nsys_insight import outputs
-from nsys_insight.cli import drawing, terminal
+from nsys_insight.cli import terminal
+from nsys_insight.cli.commands import Command
+from nsys_insight.cli.commands.ncu_profile import analyze, code_of, plan
 from nsys_insight.cli.flags import Flags, FormatOption, checked_format
-from nsys_insight.cli.ncu_analyze import analyze
-from nsys_insight.cli.ncu_code import code_of
-from nsys_insight.cli.ncu_plan import plan
-from nsys_insight.cli.run import open_trace, show
+from nsys_insight.cli.run import draw, open_trace, picture_of, show
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.ingest.ncu import store
 from nsys_insight.render import FORMATS, format_for
@@ -213,7 +212,7 @@ def roofline(  # noqa: PLR0913 - flags
     from nsys_insight.ncu.data import NcuData
 
     outputs.check(output, [*files, *([against] if against else [])])
-    picture = drawing.picture_of(output)
+    picture = picture_of(output)
     fmt = checked_format(fmt or (format_for(output) if output and not picture else "table"))
     with NcuData(store_of(files, None)) as measured:
         baseline = _baseline(measured, against, against_kernel)
@@ -221,7 +220,7 @@ def roofline(  # noqa: PLR0913 - flags
     if not (plot or picture):
         show(made, fmt, Flags(output=output, limit=limit))
         return
-    drawing.show(made, output, limit)
+    draw(made, output, limit)
 
 
 def _baseline(measured: NcuData, against: Path | None, kernel: str | None) -> dict[str, Any] | None:
@@ -268,3 +267,21 @@ def _headroom(trace: Path, data: Path, tokens: int | None) -> tuple[list[dict[st
             raise TraceError(f"{trace} has none of the kernels that ncu profiled", "is it a trace of the same program?")
         wall = opened.dicts("SELECT sum(duration_ns)::BIGINT AS duration_ns FROM wall")
         return answer.dicts(), wall[0]["duration_ns"]
+
+
+NCU = Command(
+    "ncu",
+    lambda: app,
+    group="kernels",
+    place=160,
+    help="Which launch to profile, what ncu measured, and what to change",
+    examples=("ncu plan trace.nsys-rep --top 2", "ncu report kernels.ncu-rep --trace trace.nsys-rep"),
+    inner={
+        "plan": ("ncu plan trace.nsys-rep --top 2", "ncu plan trace.nsys-rep --kernel softmax --command-only"),
+        "analyze": ("ncu analyze trace.nsys-rep -- python3 decode.py", "ncu analyze trace.nsys-rep --kernel softmax"),
+        "import": ("ncu import kernels.ncu-rep", "ncu import raw.csv details.csv -o decode.ncu.duckdb"),
+        "report": ("ncu report kernels.ncu-rep", "ncu report kernels.ncu-rep --trace trace.nsys-rep -o ncu.md"),
+        "diff": ("ncu diff before.ncu-rep after.ncu-rep", "ncu diff before.csv after.csv --kernel softmax"),
+        "roofline": ("ncu roofline kernels.ncu-rep", "ncu roofline kernels.ncu-rep -o roofline.svg"),
+    },
+)

@@ -1,36 +1,18 @@
-"""The commands ``classify``, ``roofline`` and ``fusion``: packs about kernels, with a flag of their own."""
+"""Reports with flags that no header declares: `roofline` can be drawn, `occupancy` and `peaks` need no trace."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.cli import drawing
+from nsys_insight.cli.commands import Command
 from nsys_insight.cli.flags import Flags, flag, flag_of, traces_argument, with_flags
-from nsys_insight.cli.run import answer_pack, help_of, open_traces, show
+from nsys_insight.cli.run import answer_pack, draw, help_of, open_traces, picture_of, show
 from nsys_insight.errors import UsageError
-from nsys_insight.packs import library, step_options
+from nsys_insight.packs import library
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-
-def classify_command() -> Callable[..., None]:
-    """Make the command ``classify``: what bounds the steady state, or each kernel."""
-    whole, each = library.pack_of("classify"), library.pack_of("classify-kernels")
-    mine = {**whole.params, **step_options.params_of(whole.sql)}
-
-    def run(traces: list[Path] | None, flags: Flags, *, kernels: bool, **params: Any) -> None:
-        others = mine if kernels else each.params
-        for param in others.values():
-            if params.pop(param.name) != (str(param.default) if param.has_unit else param.default):
-                said = "without" if kernels else "with"
-                raise UsageError(f"{param.flag} is for classify {said} --kernels", "nsys-insight classify --help")
-        answer_pack(each if kernels else whole, traces, flags, params)
-
-    own = flag("kernels", bool, "--kernels", help="Say what bounds each kernel, as classify-kernels does.")
-    flags = map(flag_of, [*mine.values(), *each.params.values()])
-    return with_flags(run, help_of(whole), own, *flags, argument=traces_argument())
 
 
 def roofline_command() -> Callable[..., None]:
@@ -38,11 +20,11 @@ def roofline_command() -> Callable[..., None]:
     pack = library.pack_of("roofline")
 
     def run(traces: list[Path] | None, flags: Flags, *, plot: bool, **params: Any) -> None:
-        if flags.explain or not (plot or drawing.picture_of(flags.output)):
+        if flags.explain or not (plot or picture_of(flags.output)):
             answer_pack(pack, traces, flags, params)
             return
         with open_traces(traces or [], flags) as opened:
-            drawing.show(opened.answer(pack, **params), flags.output, flags.limit)
+            draw(opened.answer(pack, **params), flags.output, flags.limit)
 
     own = flag("plot", bool, "--plot", help="Draw with characters; -o x.svg and -o x.png are pictures.")
     return with_flags(run, help_of(pack), own, *map(flag_of, pack.params.values()), argument=traces_argument())
@@ -102,22 +84,7 @@ def peaks_command() -> Callable[..., None]:
     return with_flags(run, help_of(pack), own, *map(flag_of, pack.params.values()), argument=traces_argument())
 
 
-def fusion_command() -> Callable[..., None]:
-    """Make the command ``fusion``, which answers the pack fusion-candidate where one candidate is asked for."""
-    pack, one = library.pack_of("fusion"), library.pack_of("fusion-candidate")
-
-    def run(traces: list[Path] | None, flags: Flags, *, explain_candidate: int | None, **params: Any) -> None:
-        if explain_candidate is None:
-            answer_pack(pack, traces, flags, params)
-        else:
-            answer_pack(one, traces, flags, {"candidate": explain_candidate, **params})
-
-    own = flag(
-        "explain_candidate",
-        int | None,
-        "--explain-candidate",
-        min=1,
-        help="Show one candidate: its kernels, and how its saving is calculated.",
-    )
-    flags = map(flag_of, [*pack.params.values(), *step_options.params_of(pack.names).values()])
-    return with_flags(run, help_of(pack), own, *flags, argument=traces_argument())
+# Listed as the reports that they are.
+ROOFLINE = Command("roofline", roofline_command)
+OCCUPANCY = Command("occupancy", occupancy_command)
+PEAKS = Command("peaks", peaks_command)

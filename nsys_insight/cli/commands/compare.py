@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+from typer.core import TyperCommand
 
 from nsys_insight import outputs, progress
 from nsys_insight.cli import completion, terminal
-from nsys_insight.cli.flags import Flags, argument, flag, step_flags, taken_steps, with_flags
+from nsys_insight.cli.commands import Command
+from nsys_insight.cli.flags import Flags, argument, flag, step_flags, with_flags
 from nsys_insight.cli.run import open_traces, show
 from nsys_insight.errors import Exit, UsageError
 from nsys_insight.render import HUMAN_FORMATS
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 
     from nsys_insight.compare.direction import Better
     from nsys_insight.compare.runs import Run
-    from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.answer import Answer
     from nsys_insight.session.session import Session
 
@@ -67,14 +68,13 @@ def diff_command() -> Callable[..., None]:
         after: list[Path] | None,
         higher: list[str] | None,
         lower: list[str] | None,
-        **given: Any,
     ) -> None:
         from nsys_insight.compare.answer import answer, tables
         from nsys_insight.compare.comparison import compare
 
         sides = _sides([path for path in (trace, other) if path], before or [], after or [])
-        steps, fmt = taken_steps(given), flags.format
-        runs = measured(sides, flags, steps)
+        fmt = flags.format
+        runs = measured(sides, flags)
         told: dict[str, Better] = {**dict.fromkeys(higher or (), "higher"), **dict.fromkeys(lower or (), "lower")}
         with progress.at("comparing"):
             found = compare(*([run.preferring(told) for run in side] for side in runs))
@@ -122,12 +122,12 @@ def check_command() -> Callable[..., None]:
         junit: Path | None,
         sarif: Path | None,
         markdown: Path | None,
-        **given: Any,
+        **bounds: Any,
     ) -> None:
         from nsys_insight.compare import baselines, ci_reports
         from nsys_insight.compare.budgets import Budget, checked, from_toml
 
-        budgets = [Budget.parsed(bound, text) for bound in ("max", "min") for text in given.pop(bound) or []]
+        budgets = [Budget.parsed(bound, text) for bound in ("max", "min") for text in bounds[bound] or []]
         if budget:
             outputs.check(flags.output, [budget])
             budgets += from_toml(budget)
@@ -136,14 +136,14 @@ def check_command() -> Callable[..., None]:
                 "there is no budget to check",
                 "nsys-insight check TRACE --max launches_per_token=15, or --budget FILE, or --baseline NAME",
             )
-        steps, fmt = taken_steps(given), flags.format
+        fmt = flags.format
         if baseline and not baseline.exists() and not baseline.suffix:
             baseline = baselines.meant(str(baseline)).path
         for path in (junit, sarif, markdown):
             outputs.check(path, [one for one in (trace, budget, baseline) if one])
-        ((run_now,),) = measured([[trace]], flags, steps)
-        saved = measured([[baseline]], flags, steps)[0][0] if baseline else None
-        said = _of_other_work(trace, flags, steps, baseline, baselines.params_of(param or [])) if baseline else []
+        ((run_now,),) = measured([[trace]], flags)
+        saved = measured([[baseline]], flags)[0][0] if baseline else None
+        said = _of_other_work(trace, flags, baseline, baselines.params_of(param or [])) if baseline else []
         found = checked(run_now, budgets, saved, tolerance, said)
         if junit:
             outputs.save(junit, ci_reports.junit(found.answer))
@@ -181,7 +181,7 @@ def check_command() -> Callable[..., None]:
     )
 
 
-def measured(sides: Sequence[Sequence[Path | None]], flags: Flags, steps: StepOptions) -> list[list[Run]]:
+def measured(sides: Sequence[Sequence[Path | None]], flags: Flags) -> list[list[Run]]:
     """Measure all runs per step; or, where one has no steps or the steps are other work, all of them as wholes."""
     from nsys_insight.compare.benchmark_formats import run_of_file, run_of_json
     from nsys_insight.compare.comparison import different_work
@@ -196,12 +196,12 @@ def measured(sides: Sequence[Sequence[Path | None]], flags: Flags, steps: StepOp
             if path and path.suffix.lower() in _PRINTED:
                 return run_of_file(path)
             if not path or path.suffix.lower() != ".json":
-                return opened.enter_context(open_traces([path] if path else [], flags, steps))
+                return opened.enter_context(open_traces([path] if path else [], flags))
             content = _json(path)
             return from_json(content, path) if is_run(content) else run_of_json(content, path)
 
         sources = [[source(path) for path in side] for side in sides]
-        per_step = [[run if isinstance(run, Run) else measure(run, steps) for run in side] for side in sources]
+        per_step = [[run if isinstance(run, Run) else measure(run, flags.steps) for run in side] for side in sources]
         found = [[run for run in side if run and run.unit != "trace"] for side in per_step]
         other = different_work(*found) if found == per_step and len(found) == 2 else None
         if found == per_step and (not other or any(isinstance(run, Run) for side in sources for run in side)):
@@ -221,9 +221,7 @@ def _saved(path: Path | None) -> Path | None:
     return found.path if found else path
 
 
-def _of_other_work(
-    trace: Path | None, flags: Flags, steps: StepOptions, baseline: Path, params: dict[str, str]
-) -> list[str]:
+def _of_other_work(trace: Path | None, flags: Flags, baseline: Path, params: dict[str, str]) -> list[str]:
     """Say where a trace is of another machine or workload than a baseline that says of which it is."""
     from nsys_insight.compare import baselines
 
@@ -233,7 +231,7 @@ def _of_other_work(
     about = baselines.read(saved).about
     if not about.machine and not about.params:
         return []
-    with open_traces([trace] if trace else [], flags, steps) as opened:
+    with open_traces([trace] if trace else [], flags) as opened:
         return baselines.unlike(about, baselines.machine(opened), params)
 
 
@@ -278,3 +276,47 @@ def _write(whole: Answer, tables: Sequence[Answer], fmt: str, flags: Flags) -> N
     sys.stdout.flush()
     for text in whole.notes if fmt != "markdown" else ():
         terminal.note(text)
+
+
+class _SidesCommand(TyperCommand):
+    """A command whose --before and --after take all that follows, up to the next flag."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Write `--before a b` as `--before a --before b`, which is what the parser knows."""
+        spelled: list[str] = []
+        side = ""
+        for at, word in enumerate(args):
+            if word in ("--before", "--after"):
+                side = word
+                if at + 1 == len(args) or args[at + 1].startswith("-"):
+                    spelled.append(word)
+            elif word.startswith("-"):
+                side = ""
+                spelled.append(word)
+            else:
+                spelled += [side, word] if side else [word]
+        return super().parse_args(ctx, spelled)
+
+
+DIFF = Command(
+    "diff",
+    diff_command,
+    group="compare",
+    place=40,
+    help="What a change affected, and whether to keep it",
+    examples=("diff before.nsys-rep after.nsys-rep", "diff --before a1.sqlite a2.sqlite --after b1.sqlite b2.sqlite"),
+    settings={"cls": _SidesCommand},
+)
+
+
+CHECK = Command(
+    "check",
+    check_command,
+    group="compare",
+    place=50,
+    help="Hold a run to a budget or a baseline; exit 1 if it is broken",
+    examples=(
+        "check trace.nsys-rep --max wall=2.5ms --min gpu_busy_pct=90",
+        "check trace.nsys-rep --baseline main --junit check.xml",
+    ),
+)

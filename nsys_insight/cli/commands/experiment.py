@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nsys_insight.cli import terminal
-from nsys_insight.cli.bench import (
+from nsys_insight.cli.commands import Command
+from nsys_insight.cli.commands.bench import (
     AtolOption,
     BudgetOption,
     HigherOption,
@@ -221,7 +222,7 @@ def _seen(before: Try | None, trace: Path | None, ncu: list[Path] | None) -> dic
                 seen["trace_diff"], worse = evidence.of_traces(old, session)
                 effects += worse
         if ncu:
-            from nsys_insight.cli.ncu import store_of
+            from nsys_insight.cli.commands.ncu import store_of
             from nsys_insight.ncu.data import NcuData
 
             seen["ncu"] = "\n".join(map(str, ncu))
@@ -275,3 +276,26 @@ def _answer(found: Log, tries: list[Try], title: str, *, told: bool) -> Answer:
         "tries": [asdict(one) for one in tries],
     }
     return of_rows(columns(), rows, report="experiment", title=title, notes=tuple(notes), summary=summary)
+
+
+EXPERIMENT = Command(
+    "experiment",
+    lambda: app,
+    group="compare",
+    place=80,
+    help="Change one thing at a time: test, measure, decide by rule, and keep a log",
+    examples=("experiment start --bench 'python3 decode.py'", "experiment try 'fused the norms' --because fusion"),
+    inner={
+        "start": (
+            "experiment start --bench 'python3 decode.py'",
+            "experiment start --bench ./decode --test 'pytest -q' --goal 'decode under 2 ms'",
+        ),
+        "try": (
+            "experiment try 'fused the norms'",
+            "experiment try 'fused the norms' --because fusion --trace after.nsys-rep",
+        ),
+        "keep": ("experiment keep", "experiment keep --folder tuning"),
+        "revert": ("experiment revert", "experiment revert --folder tuning"),
+        "log": ("experiment log", "experiment log --format markdown"),
+    },
+)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_insight.cli import terminal
+from nsys_insight.cli.commands import Command
 from nsys_insight.cli.flags import Flags, argument, with_flags
 from nsys_insight.cli.progress_line import progress_line
 from nsys_insight.cli.run import open_traces
@@ -89,3 +90,13 @@ def entries(lines: Iterable[str]) -> Iterator[str]:
             entry = ""
     if entry.strip():
         yield entry
+
+
+SHELL = Command(
+    "shell",
+    shell_command,
+    group="ask",
+    place=110,
+    help="An SQL prompt with history, completion and the reports",
+    examples=("shell trace.nsys-rep", "shell trace.nsys-rep --nvtx decode_step"),
+)

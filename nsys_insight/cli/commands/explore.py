@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from nsys_insight.cli import terminal
+from nsys_insight.cli.commands import Command
 from nsys_insight.cli.flags import TraceArgument  # noqa: TC001 - Typer reads annotations at run time
 from nsys_insight.cli.run import meant_trace, open_trace
 from nsys_insight.errors import ToolError, UsageError
@@ -89,3 +90,13 @@ def _under(name: str, database: Path) -> int:
         with suppress(OSError):  # not every file system has links
             named.hardlink_to(database)
         return _harlequin(named if named.exists() else database)
+
+
+EXPLORE = Command(
+    "explore",
+    lambda: explore,
+    group="ask",
+    place=120,
+    help="Open the model in Harlequin, if it is installed",
+    examples=("explore trace.nsys-rep", "explore run.sqlite"),
+)

@@ -12,9 +12,9 @@ from typing import Annotated
 import typer
 
 from nsys_insight.cli import terminal
+from nsys_insight.cli.commands import HELP, Command
 from nsys_insight.cli.flags import Flags, FormatOption, checked_format
 from nsys_insight.cli.run import not_used, show
-from nsys_insight.cli.settings import HELP
 from nsys_insight.errors import UsageError
 from nsys_insight.ingest import cache_entries, cache_folder
 from nsys_insight.session.answer import Column, of_rows
@@ -139,3 +139,16 @@ def _seconds(age: str) -> int:
 def _printable(path: Path | str) -> str:
     """A path as text, whatever bytes are in it."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+CACHE = Command(
+    "cache",
+    lambda: app,
+    group="share",
+    place=250,
+    help="List what the cache folder has for which trace, or empty it",
+    examples=("cache", "cache clear --older-than 7d"),
+    inner={
+        "clear": ("cache clear", "cache clear --older-than 7d"),
+    },
+)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight import outputs, progress
 from nsys_insight.cli import terminal
-from nsys_insight.cli.flags import Flags, flag, flag_of, step_flags, taken_steps, traces_argument, with_flags
+from nsys_insight.cli.commands import Command
+from nsys_insight.cli.flags import Flags, flag, flag_of, step_flags, traces_argument, with_flags
 from nsys_insight.cli.run import open_traces
 from nsys_insight.errors import UsageError
 from nsys_insight.packs import library
@@ -15,8 +16,6 @@ from nsys_insight.packs import library
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from nsys_insight.packs.step_options import StepOptions
 
 _TEXT = (
     "Write a report to share: -o report.html is a self-contained page, -o report.md is Markdown.\n\n"
@@ -36,7 +35,6 @@ def page_command() -> Callable[..., None]:
     def run(traces: list[Path] | None, flags: Flags, *, template: str, compare: bool, **given: Any) -> None:
         from nsys_insight.page import page_kind, page_text
 
-        steps = taken_steps(given)
         sizes = {name: value for name in roofline if (value := given.pop(name)) not in (None, False)}
         kind = page_kind(flags.output, template)
         if flags.fmt not in (None, "markdown") or (flags.fmt and kind == "html"):
@@ -44,10 +42,10 @@ def page_command() -> Callable[..., None]:
         if flags.explain:
             raise UsageError("a report consists of many queries", "nsys-insight top --explain prints one of them")
         if compare:
-            text = _compared(traces or [], flags, steps, kind)
+            text = _compared(traces or [], flags, kind)
         else:
-            with open_traces(traces or [], flags, steps) as opened:
-                text = page_text(opened, kind, steps, limit=flags.limit, sizes=sizes)
+            with open_traces(traces or [], flags) as opened:
+                text = page_text(opened, kind, flags.steps, limit=flags.limit, sizes=sizes)
         if flags.output is None:
             print(text, end="")
             if sys.stdout.isatty():
@@ -82,7 +80,7 @@ def page_command() -> Callable[..., None]:
     )
 
 
-def _compared(traces: list[Path], flags: Flags, steps: StepOptions, kind: str) -> str:
+def _compared(traces: list[Path], flags: Flags, kind: str) -> str:
     """Make the page of two traces.
 
     Raises:
@@ -97,8 +95,18 @@ def _compared(traces: list[Path], flags: Flags, steps: StepOptions, kind: str) -
         )
     limit = html.ROWS if flags.limit is None else flags.limit or None
     with (
-        open_traces(traces[:1], flags, steps) as before,
-        open_traces(traces[1:], flags, steps) as after,
+        open_traces(traces[:1], flags) as before,
+        open_traces(traces[1:], flags) as after,
         progress.at("comparing"),
     ):
-        return compare.page(before, after, steps, limit)
+        return compare.page(before, after, flags.steps, limit)
+
+
+REPORT = Command(
+    "report",
+    page_command,
+    group="first",
+    place=20,
+    help="The diagnosis and all reports in one HTML or Markdown file",
+    examples=("report trace.nsys-rep -o report.html", "report trace.nsys-rep --template agent -o report.md"),
+)

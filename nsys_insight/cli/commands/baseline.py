@@ -11,7 +11,8 @@ import typer
 
 from nsys_insight import outputs
 from nsys_insight.cli import completion, terminal
-from nsys_insight.cli.flags import Flags, FormatOption, checked_format, flag, step_flags, taken_steps, with_flags
+from nsys_insight.cli.commands import Command
+from nsys_insight.cli.flags import Flags, FormatOption, checked_format, flag, step_flags, with_flags
 from nsys_insight.cli.run import open_traces, show
 from nsys_insight.errors import UsageError
 from nsys_insight.session.answer import Column, of_rows
@@ -71,10 +72,9 @@ def _save_command() -> Callable[..., None]:
         tag: list[str] | None,
         param: list[str] | None,
         user: bool,
-        **given: Any,
     ) -> None:
         from nsys_insight.bench.conditions import git_commit
-        from nsys_insight.cli.compare import measured
+        from nsys_insight.cli.commands.compare import measured
         from nsys_insight.compare import baselines
         from nsys_insight.compare.runs import to_json
 
@@ -85,8 +85,7 @@ def _save_command() -> Callable[..., None]:
         params = baselines.params_of(param or [])
         if name is not None:
             baselines.checked_name(name)
-        steps = taken_steps(given)
-        ((saved,),) = measured([[trace]], flags, steps)
+        ((saved,),) = measured([[trace]], flags)
         if name is None and not flags.output:
             sys.stdout.write(to_json(saved))
             return
@@ -95,7 +94,7 @@ def _save_command() -> Callable[..., None]:
             outputs.save(flags.output, to_json(saved))
             terminal.note(f"{size} of {saved.label} are saved in {flags.output}")
             return
-        with open_traces([trace] if trace else [], flags, steps) as opened:
+        with open_traces([trace] if trace else [], flags) as opened:
             machine = baselines.machine(opened)
         about = baselines.About(
             datetime.now(UTC).isoformat(timespec="seconds"),
@@ -184,3 +183,19 @@ def _remove(
         raise UsageError(f"{name} is a tag, of {path.stem}", f"nsys-insight baseline rm {path.stem}")
     path.unlink()
     terminal.note(f"{path} is removed")
+
+
+BASELINE = Command(
+    "baseline",
+    baseline_app,
+    group="compare",
+    place=60,
+    help="Save the measurements of a run, to compare later runs with it",
+    examples=("baseline save trace.nsys-rep --name main", "baseline list"),
+    inner={
+        "save": ("baseline save trace.nsys-rep --name main", "baseline save trace.nsys-rep --steady -o before.json"),
+        "list": ("baseline list", "baseline list --tag release --format json"),
+        "show": ("baseline show main", "baseline show main --format json"),
+        "rm": ("baseline rm main",),
+    },
+)

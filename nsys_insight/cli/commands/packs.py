@@ -8,12 +8,11 @@ from typing import Annotated
 import typer
 
 from nsys_insight.cli import completion, terminal
+from nsys_insight.cli.commands import HELP, Command
 from nsys_insight.cli.flags import Flags, FormatOption, checked_format
 from nsys_insight.cli.run import pack_command, show
-from nsys_insight.cli.settings import HELP
 from nsys_insight.errors import QueryError, UsageError, cannot_write
-from nsys_insight.packs import library, user_packs
-from nsys_insight.packs.built_in import built_in
+from nsys_insight.packs import library
 from nsys_insight.packs.pack import HINT
 from nsys_insight.session.answer import Column, of_rows
 
@@ -74,8 +73,8 @@ def _list(
 ) -> None:
     if context.invoked_subcommand is not None:
         return
-    own = user_packs.user_packs()
-    rows = [(pack.name, pack.title, "built in") for pack in built_in().values()]
+    own = library.user_packs()
+    rows = [(pack.name, pack.title, "built in") for pack in library.built_in().values()]
     rows += [(pack.name, pack.title, str(pack.path)) for pack in own.packs.values()]
     show(of_rows(LISTED, rows, report="packs", title="Packs"), checked_format(fmt), Flags(limit=0))
     for path, what in own.wrong.items():
@@ -98,9 +97,9 @@ def new(
     ] = None,
 ) -> None:
     """Write a commented pack to start from, and print its path."""
-    if not output and (reason := user_packs.unusable(name)):
+    if not output and (reason := library.unusable(name)):
         raise UsageError(reason, "choose another name")
-    path = output or user_packs.folder() / f"{name}.sql"
+    path = output or library.folder() / f"{name}.sql"
     try:
         if not output:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -147,3 +146,29 @@ def run(
     one = typer.Typer(context_settings=HELP)
     one.command()(pack_command(found))
     typer.main.get_command(one).main(context.args, prog_name=f"nsys-insight run {pack}", standalone_mode=False)
+
+
+RUN = Command(
+    "run",
+    lambda: run,
+    group="ask",
+    place=130,
+    help="Run a report from a file: run ./mine.sql TRACE",
+    examples=("run ./mine.sql trace.nsys-rep", "run ./mine.sql trace.nsys-rep --steady --format json"),
+    settings={"context_settings": {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}},
+)
+
+
+PACKS = Command(
+    "packs",
+    lambda: app,
+    group="ask",
+    place=140,
+    help="List the packs: reports that are .sql files, built in and your own",
+    examples=("packs", "packs new hot-norms"),
+    inner={
+        "show": ("packs show top", "packs show ./mine.sql"),
+        "new": ("packs new hot-norms", "packs new hot-norms -o ./hot-norms.sql"),
+        "check": ("packs check ./mine.sql", "packs check hot-norms"),
+    },
+)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from nsys_insight.cli import terminal
+from nsys_insight.cli.commands import Command
 from nsys_insight.cli.flags import Flags, checked_format
 from nsys_insight.cli.run import show
 from nsys_insight.errors import UsageError
@@ -111,3 +112,13 @@ def _memory(text: str | None, workers: int | None, scheduler: str | None) -> int
             raise UsageError(f"--memory {text} is too little for a worker", "give it 500MB or more")
         return size
     return min(_MEMORY, int(_SHARE * ram() / workers)) if workers and workers > 1 and not scheduler else None
+
+
+FLEET = Command(
+    "fleet",
+    lambda: fleet,
+    group="ranks",
+    place=220,
+    help="Process hundreds of traces once, with many workers, for all later reports",
+    examples=("fleet traces/ -o facts/", "fleet 'run/*/rank*.nsys-rep' -o facts/ --workers 4"),
+)

@@ -1,4 +1,4 @@
-"""The command ``skill``: writes the Agent Skill of this package to where coding agents look for skills."""
+"""What coding agents use: ``skill`` writes the Agent Skill to where they look for skills, ``mcp`` answers them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ import typer
 
 from nsys_insight import outputs
 from nsys_insight.cli import terminal
+from nsys_insight.cli.commands import Command
 from nsys_insight.errors import UsageError, cannot_write
+from nsys_insight.extras import install as install_extra
 from nsys_insight.paths import package_folder
+from nsys_insight.text.units import parse_duration
 
 NAME = "nsys-insight"
 # What was written, by hash: only what is still as it was written may be replaced.
 MANIFEST = ".nsys-insight.json"
 _AGENTS = (".claude", ".agents")
+_TRACES = "Traces that may be queried, and folders: all traces below them."
 
 app = typer.Typer(help="The Agent Skill, which tells a coding agent how to use this tool.", no_args_is_help=True)
 
@@ -110,3 +114,47 @@ def _hash(path: Path) -> str | None:
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
+
+
+def mcp(
+    traces: Annotated[list[Path] | None, typer.Argument(metavar="TRACE|FOLDER...", help=_TRACES)] = None,
+    timeout: Annotated[str, typer.Option("--timeout", help="Stop a query that takes longer.")] = "60s",
+) -> None:
+    """Answer a coding agent over the Model Context Protocol, on stdin and stdout, until stdin ends.
+
+    Four tools: diagnose, report, sql and diff. They answer with the same JSON as --format json, read only the traces
+    named here or below the folders named here, and write no files. Needs the extra: pip install 'nsys-insight[mcp]'.
+    """
+    if not traces:
+        raise UsageError("name a trace or a folder that may be queried", "nsys-insight mcp FOLDER")
+    timeout_s = parse_duration(f"{timeout}s" if timeout.isdecimal() else timeout, flag="--timeout") / 1e9
+    try:
+        from nsys_insight.cli.mcp_server import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "pydantic"):
+            raise
+        raise UsageError("the Model Context Protocol needs the package mcp", install_extra("mcp")) from None
+    serve(traces, timeout_s)
+
+
+SKILL = Command(
+    "skill",
+    lambda: app,
+    group="share",
+    place=190,
+    help="Install the Agent Skill, which tells a coding agent how to use this tool",
+    examples=("skill install", "skill install .claude/skills"),
+    inner={
+        "install": ("skill install", "skill install .claude/skills"),
+    },
+)
+
+
+MCP = Command(
+    "mcp",
+    lambda: mcp,
+    group="share",
+    place=200,
+    help="Answer a coding agent over the Model Context Protocol, about the given traces",
+    examples=("mcp trace.nsys-rep", "mcp traces/ --timeout 30s"),
+)

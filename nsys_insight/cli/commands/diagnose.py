@@ -1,4 +1,4 @@
-"""The command ``diagnose``, and what the program says where nothing is asked of it."""
+"""The commands ``diagnose`` and ``demo``, and what the program says where nothing is asked of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight import outputs
 from nsys_insight.cli import terminal
-from nsys_insight.cli.flags import Flags, step_flags, taken_steps, traces_argument, with_flags
+from nsys_insight.cli.commands import Command
+from nsys_insight.cli.flags import Flags, step_flags, traces_argument, with_flags
 from nsys_insight.cli.run import open_traces, show
 from nsys_insight.errors import InsightError
 from nsys_insight.packs.step_options import AUTO
@@ -21,6 +22,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _LISTED = 10
+# What the demo asks: the report, its flags as typed, the scope, the parameters.
+_DEMO: tuple[tuple[str, str, dict[str, Any], dict[str, Any]], ...] = (
+    ("info", "", {}, {}),
+    ("top", " --limit 8", {}, {}),
+    ("launches", " --limit 8", {}, {}),
+    ("syncs", " --nvtx decode_step", {"nvtx": "decode_step"}, {}),
+    ("gap-sizes", "", {}, {}),
+    ("per-token", "", {}, {}),
+)
 
 HELP = """Show on one screen what bounds the run, what it costs, and what to do first.
 
@@ -41,13 +51,13 @@ its summary.
 def diagnose_command() -> Callable[..., None]:
     """Make the command ``diagnose``."""
 
-    def run(traces: list[Path] | None, flags: Flags, **given: Any) -> None:
-        steps, fmt = taken_steps(given), flags.format
-        with open_traces(traces or [], flags, steps, folders=True) as opened:
+    def run(traces: list[Path] | None, flags: Flags) -> None:
+        fmt = flags.format
+        with open_traces(traces or [], flags, folders=True) as opened:
             from nsys_insight.diagnose.diagnosis import diagnose
             from nsys_insight.diagnose.text import answer, markdown, text
 
-            found = diagnose(opened, steps)
+            found = diagnose(opened, flags.steps)
             if fmt not in HUMAN_FORMATS:
                 show(answer(found), fmt, flags)
                 return
@@ -98,3 +108,42 @@ def greet() -> bool:
         terminal.note(error.message)
         return False
     return True
+
+
+def demo() -> None:
+    """Run the main reports on a sample trace: a small decoder that PyTorch runs eagerly on an H200."""
+    from nsys_insight.paths import demo_trace
+    from nsys_insight.text.severity import colored
+    from nsys_insight.trace import Trace
+
+    path = demo_trace()
+    terminal.note(f"the trace is {path}; copy it to run these commands yourself")
+    with Trace(path) as trace:
+        said = trace.diagnose().text(terminal.width())
+        said = colored(said) if terminal.color(wanted=True) else said
+        print(f"$ nsys-insight diagnose {path.name}\n\n{said}\n", flush=True)
+        for report, flags, scope, params in _DEMO:
+            print(f"$ nsys-insight {report} {path.name}{flags}\n", flush=True)
+            with trace.scope(**scope) as scoped:
+                show(scoped.answer(report, **params), "table", Flags(limit=8 if "--limit" in flags else None))
+            print(flush=True)
+
+
+DIAGNOSE = Command(
+    "diagnose",
+    diagnose_command,
+    group="first",
+    place=10,
+    help="What bounds the run, what it costs, and what to do first",
+    examples=("diagnose trace.nsys-rep", "diagnose 'run/rank*.nsys-rep' --steady"),
+)
+
+
+DEMO = Command(
+    "demo",
+    lambda: demo,
+    group="first",
+    place=90,
+    help="Run the main reports on a sample trace",
+    examples=("demo",),
+)

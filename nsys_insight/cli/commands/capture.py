@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from nsys_insight.cli import terminal
+from nsys_insight.cli.commands import OF_PROGRAM, Command
 from nsys_insight.cli.run import open_trace
 from nsys_insight.cli.trace_argument import remember
 from nsys_insight.errors import UsageError
@@ -145,3 +146,14 @@ def _seconds(text: str | None, flag: str) -> float | None:
         return float(text)
     except ValueError:
         return parse_duration(text, flag=flag) / 1e9
+
+
+CAPTURE = Command(
+    "capture",
+    lambda: capture,
+    group="first",
+    place=30,
+    help="Profile a program with the nsys flags that the reports need, and diagnose it",
+    examples=("capture -- python3 train.py", "capture --delay 20s --duration 5s -- ./decode --tokens 128"),
+    settings=OF_PROGRAM,
+)

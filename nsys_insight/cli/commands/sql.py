@@ -1,4 +1,4 @@
-"""The command ``sql``: any question, from the command line, a file or a pipe, about one trace or several."""
+"""The commands ``sql``, for any question about one trace or several, and ``schema``, for what can be asked."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from nsys_insight.cli import terminal
-from nsys_insight.cli.flags import Flags, argument, flag, with_flags
+import typer
+
+from nsys_insight.cli import completion, terminal
+from nsys_insight.cli.commands import Command
+from nsys_insight.cli.flags import Flags, FormatOption, argument, checked_format, flag, with_flags
 from nsys_insight.cli.run import explain, open_traces, show
 from nsys_insight.errors import MetLateError, UsageError
 from nsys_insight.render import HUMAN_FORMATS
@@ -148,3 +151,58 @@ def _profile(opened_s: float, answered_s: float, rows: int) -> None:
         most = re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text(encoding="ascii"))
         memory = f", at most {int(most[1]) / 2**10:,.0f} MiB in memory" if most else ""
     terminal.note(f"opened in {opened_s:.3f} s, answered in {answered_s:.3f} s: {rows:,} rows{memory}")
+
+
+def schema(
+    view: Annotated[
+        str | None,
+        typer.Argument(
+            help="A view, or with --json a report; by default, all of them.",
+            show_default=False,
+            autocompletion=completion.reports_and_views,
+        ),
+    ] = None,
+    fmt: FormatOption = "table",
+    every: Annotated[bool, typer.Option("--all", help="Also views that only other views use.")] = False,  # noqa: FBT002 - a flag
+    as_json: Annotated[  # noqa: FBT002 - a flag
+        bool, typer.Option("--json", help="Print the JSON Schema of what a command writes under --format json.")
+    ] = False,
+) -> None:
+    """Describe the views that sql can query, and their columns; or with --json the JSON that commands write.
+
+    --json takes a report, diagnose, diff, check, sql, packs, bench, experiment, sass, ptxas, ncu-plan, ncu-report,
+    ncu-roofline, ncu-diff, answer (what all share) or error; by default, all of them.
+    """
+    if as_json:
+        import json
+
+        from nsys_insight.cli.json_schema import schema_of
+
+        print(json.dumps(schema_of(view), indent=2))
+        return
+    from nsys_insight.session.schema import described
+
+    show(described(view, internal=every), checked_format(fmt), Flags(limit=0))
+
+
+SQL = Command(
+    "sql",
+    sql_command,
+    group="ask",
+    place=100,
+    help="Query the model's views in DuckDB's SQL",
+    examples=(
+        'sql trace.nsys-rep "SELECT name, count(*) FROM kernels GROUP BY ALL"',
+        "sql trace.nsys-rep --file query.sql --format csv -o rows.csv",
+    ),
+)
+
+
+SCHEMA = Command(
+    "schema",
+    lambda: schema,
+    group="ask",
+    place=150,
+    help="Describe the views that sql can query, and their columns",
+    examples=("schema kernels", "schema --json top"),
+)

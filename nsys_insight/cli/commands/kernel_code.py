@@ -12,6 +12,7 @@ import typer
 
 from nsys_insight import outputs, progress
 from nsys_insight.cli import terminal
+from nsys_insight.cli.commands import Command
 from nsys_insight.cli.flags import Flags, checked_format
 from nsys_insight.cli.run import meant_trace, open_trace, show
 from nsys_insight.errors import TraceError, UsageError
@@ -173,3 +174,23 @@ def _print(sentences: list[str]) -> None:
         sys.stdout.write(f"- {first}\n" + "".join(f"  {line}\n" for line in others))
     if len(sentences) > _LISTED:
         terminal.note(f"{_LISTED} of {len(sentences)} sentences shown; --kernel narrows, --format json has all")
+
+
+SASS = Command(
+    "sass",
+    lambda: sass,
+    group="kernels",
+    place=170,
+    help="Read machine code: loops, instructions, loads per multiply-add, spills",
+    examples=("sass decode.cubin --kernel softmax", "sass source.csv --by class"),
+)
+
+
+PTXAS = Command(
+    "ptxas",
+    lambda: ptxas,
+    group="kernels",
+    place=180,
+    help="Read registers, spills and shared memory from the compiler, and what fits on an SM",
+    examples=("ptxas build.log", "ptxas build.log --trace trace.nsys-rep"),
+)

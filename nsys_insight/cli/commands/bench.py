@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nsys_insight import outputs
+from nsys_insight.cli.commands import OF_PROGRAM, Command
 from nsys_insight.cli.flags import Flags, checked_format
 from nsys_insight.cli.run import show
 from nsys_insight.errors import Exit, UsageError
@@ -17,7 +18,8 @@ from nsys_insight.text.units import parse_duration
 
 if TYPE_CHECKING:
     from nsys_insight.bench.checks import Wanted
-    from nsys_insight.bench.measure import Command, Plan
+    from nsys_insight.bench.measure import Command as Program
+    from nsys_insight.bench.measure import Plan
     from nsys_insight.bench.result import Bench
 
 _METRIC = re.compile(r"(?P<name>[^=\[]+)(?:\[(?P<unit>[^\]]*)\])?(?:=(?P<pattern>.+))?", re.DOTALL)
@@ -154,7 +156,7 @@ def bench(  # noqa: PLR0913 - flags
     plan = plan_of(metric, higher, lower, results, param, warmup, least, most, budget, precision, timeout)
     commands = _commands(command, before, after, read, baseline)
     saved = _saved(baseline) if baseline else None
-    what: Command | None = commands[-1][1] if commands else None
+    what: Program | None = commands[-1][1] if commands else None
     checks = run_checks(wanted(test, what if sanitize else None, compare_output, rtol, atol, plan))
     found = measure.read(read, plan) if read else measure.measure(commands, plan)
     if saved:
@@ -169,7 +171,7 @@ def bench(  # noqa: PLR0913 - flags
 
 def _commands(
     command: list[str] | None, before: str | None, after: str | None, read: list[Path] | None, baseline: Path | None
-) -> list[tuple[str, Command]]:
+) -> list[tuple[str, Program]]:
     """Tell what is run, and under which labels."""
     ways = [bool(command), bool(before or after), bool(read)]
     if sum(ways) != 1 or bool(before) != bool(after) or (before and baseline):
@@ -252,7 +254,7 @@ def plan_of(  # noqa: PLR0913, PLR0917 - flags
 
 def wanted(  # noqa: PLR0913, PLR0917 - flags
     test: str | None,
-    sanitize: Command | None,
+    sanitize: Program | None,
     compare_output: tuple[Path, Path] | None,
     rtol: float,
     atol: float,
@@ -277,3 +279,17 @@ def seconds(text: str, flag: str) -> float:
     if found := re.fullmatch(r"(\d+(?:\.\d+)?)m(?:in)?", text):
         return 60 * float(found[1])
     return parse_duration(f"{text}s" if re.fullmatch(r"[\d.]+", text) else text, flag=flag) / 1e9
+
+
+BENCH = Command(
+    "bench",
+    lambda: bench,
+    group="compare",
+    place=70,
+    help="Measure without the profiler: a command, or two that take turns",
+    examples=(
+        "bench -- python3 decode.py --tokens 128",
+        "bench --before 'python3 old.py' --after 'python3 new.py' --least 20",
+    ),
+    settings=OF_PROGRAM,
+)

@@ -1,0 +1,144 @@
+"""A trace in another form: ``convert`` for notebooks and timelines, ``export`` to SQLite, ``scrub`` to give it away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nsys_insight import progress
+from nsys_insight.cli import terminal
+from nsys_insight.cli.commands import Command
+from nsys_insight.cli.flags import Flags, FormatOption, TraceArgument, checked_format, flag, with_flags
+from nsys_insight.cli.run import exporting, meant_trace, open_traces, show
+from nsys_insight.errors import UsageError
+from nsys_insight.packs.library import built_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_TEXT = """Convert a trace: -o trace.duckdb (a DuckDB file with the views in it), -o FOLDER (each view a Parquet
+file), or -o trace.pftrace (a timeline that ui.perfetto.dev and trace_processor open; a scope makes it smaller).
+
+The first two are traces like any other: nsys-insight top trace.duckdb."""
+
+
+def convert_command() -> Callable[..., None]:
+    """Make the command ``convert``."""
+
+    def run(trace: Path | None, flags: Flags, *, kind: str | None, force: bool) -> None:
+        from nsys_insight.convert.convert import convert, output_kind
+
+        output = flags.output
+        if output is None:
+            raise UsageError("convert needs a file to write to", "nsys-insight convert trace.nsys-rep -o trace.duckdb")
+        made = output_kind(output, kind)
+        with open_traces([trace] if trace else [], flags) as opened:
+            convert(opened, output, made, force=force)
+        terminal.note(f"{output} written")
+
+    return with_flags(
+        run,
+        _TEXT,
+        flag("kind", str | None, "--as", help="duckdb, parquet or perfetto; by default as -o is named."),
+        flag("force", bool, "--force", help="Overwrite existing files."),
+        without=("csv_safe",),
+    )
+
+
+def export(
+    trace: TraceArgument = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The file or folder to write to.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists.")] = False,  # noqa: FBT002
+) -> None:
+    """Export a report to SQLite with your nsys, into the current folder or to -o."""
+    from nsys_insight.ingest.export import export as export_report
+
+    path = meant_trace(trace)
+    with progress.at(f"exporting {path.name}") as task:
+        written = export_report(path, output, force=force, note=terminal.note, progress=exporting(task, path.name))
+    print(written)
+
+
+def scrub(  # noqa: PLR0913 - flags
+    trace: TraceArgument = None,
+    *,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The SQLite file to write.")] = None,
+    names: Annotated[bool, typer.Option("--names", help="Hash the names of kernels.")] = False,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key",
+            help=(
+                "The key that --names hashes with: names in files with the same key match, and whoever "
+                "knows the key can guess them."
+            ),
+            show_default=False,
+        ),
+    ] = None,
+    shift_times: Annotated[
+        bool, typer.Option("--shift-times", help="Shift the trace to begin at 0, without dates.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists.")] = False,
+    fmt: FormatOption = "table",
+) -> None:
+    """Write a copy of a trace to share: scrub TRACE -o shared.sqlite.
+
+    It leaves out the environment, host and user names, the output of the program, and data that is not text.
+    Stand-ins, the same in all texts of all tables, replace paths outside the program's folder, values of environment
+    variables, secrets, addresses, UUIDs, and names of other programs. Then the copy is checked: what still looks like
+    a secret is listed, and every report must give the same numbers as before, otherwise nothing is written.
+
+    Check what is listed, and the names of kernels and ranges: they are kept, unless --names is given, which hashes
+    kernel names.
+    """
+    from nsys_insight.scrub.scrub import scrub as scrubbed
+
+    checked_format(fmt)
+    if output is None:
+        raise UsageError("scrub needs a file to write to", "nsys-insight scrub trace.sqlite -o shared.sqlite")
+    if key and not names:
+        raise UsageError("--key is the key that --names hashes with", "add --names")
+    path = meant_trace(trace)
+    with progress.at(f"scrubbing {path.name}") as task:
+        made = scrubbed(
+            path, output, names=names, key=key, shift_times=shift_times, force=force,
+            note=terminal.note, progress=exporting(task, path.name),
+        )  # fmt: skip
+    show(made.left, fmt, Flags(limit=0))
+    terminal.note(f"rewritten or omitted: {made.rewritten or 'nothing'}")
+    same = len(built_in()) - len(made.differing)
+    if made.differing:
+        terminal.note(f"these depend on kernel names, which are hashed, and differ: {', '.join(made.differing)}")
+    terminal.note(f"{same} of {len(built_in())} reports give the same numbers; {output} written")
+
+
+CONVERT = Command(
+    "convert",
+    convert_command,
+    group="share",
+    place=210,
+    help="Convert a trace to a DuckDB file, a Parquet folder, or a timeline for Perfetto",
+    examples=("convert trace.nsys-rep -o trace.duckdb", "convert trace.nsys-rep --as perfetto -o timeline.pftrace"),
+)
+
+
+SCRUB = Command(
+    "scrub",
+    lambda: scrub,
+    group="share",
+    place=230,
+    help="Write a copy to share: no environment, secrets or paths; the same numbers",
+    examples=("scrub trace.nsys-rep -o shared.sqlite", "scrub trace.nsys-rep -o shared.sqlite --names --shift-times"),
+)
+
+
+EXPORT = Command(
+    "export",
+    lambda: export,
+    group="share",
+    place=240,
+    help="Export a report to SQLite with your nsys",
+    examples=("export trace.nsys-rep", "export trace.nsys-rep -o /tmp/trace.sqlite --force"),
+)
