@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_insight.ingest import chain_rows
 from nsys_insight.paths import query
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import duckdb
-
-    from nsys_insight.ingest.source import Source
 
 # So many frames, the first ones of the trace, tell whether chains name any code.
 _FIRST = 10_000
@@ -31,12 +28,11 @@ _TABLES = (
 )  # fmt: skip
 
 
-def fill(connection: duckdb.DuckDBPyConnection, source: Source, kind: str, prepare: Callable[[str], None]) -> None:
+def fill(connection: duckdb.DuckDBPyConnection, kind: str, prepare: Callable[[str], None]) -> None:
     """Fill the tables of a kind of facts, which has a statement for the calls that it is about.
 
     Args:
         connection: Where the model is.
-        source: What it is over.
         kind: `few_callers` or `gap_callers`.
         prepare: Creates the views that a statement names.
     """
@@ -56,8 +52,7 @@ def fill(connection: duckdb.DuckDBPyConnection, source: Source, kind: str, prepa
 
     connection.execute(chosen)
     connection.execute(chained)
-    if not chain_rows.look_up(connection, source, "SELECT DISTINCT chain_id FROM internal.chosen_chains"):
-        connection.execute(scanned)
+    connection.execute(scanned)
     connection.execute(symbols)
     is_sure = is_without_doubt()
     if is_sure and not name_any():

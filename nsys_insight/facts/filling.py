@@ -11,7 +11,6 @@ from nsys_insight.model.fact_tables import fact_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from contextlib import AbstractContextManager
 
     import duckdb
 
@@ -38,8 +37,7 @@ class Prepare(Protocol):
 class Filling(NamedTuple):
     """What facts are found over, and with.
 
-    `parts` are the catalogs of the traces, and `labels` what their files are called. Within `read_once`, a fact of a
-    trace that is read a single time need not be written.
+    `parts` are the catalogs of the traces, and `labels` what their files are called.
     """
 
     connection: duckdb.DuckDBPyConnection
@@ -48,7 +46,6 @@ class Filling(NamedTuple):
     parts: Sequence[str]
     labels: Sequence[str]
     prepare: Prepare
-    read_once: Callable[[str, str], AbstractContextManager[None]]
 
     def fill(self, kind: str, options: FactOptions, parts: Sequence[str]) -> None:
         """Fill the tables of a kind of facts in the catalogs `parts`."""
@@ -77,8 +74,7 @@ class Filling(NamedTuple):
         elif kind == "gaps":
             from nsys_insight.facts import gaps
 
-            with self.read_once("gpu_reach", part):
-                gaps.fill(connection, source, self.scopes[at], options.min_gap_ns, prepare)
+            gaps.fill(connection, source, self.scopes[at], options.min_gap_ns, prepare)
         elif kind == "idle":
             from nsys_insight.facts import idle
 
@@ -86,7 +82,7 @@ class Filling(NamedTuple):
         elif kind in ("few_callers", "gap_callers"):
             from nsys_insight.facts import few_callers
 
-            few_callers.fill(connection, source, kind, prepare)
+            few_callers.fill(connection, kind, prepare)
         elif kind == "steps":
             from nsys_insight.facts.steps import steps
 

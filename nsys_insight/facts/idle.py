@@ -12,7 +12,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.facts import heap
 from nsys_insight.facts.calls_in import CallsIn
 from nsys_insight.facts.columns import read_columns
 from nsys_insight.facts.cuts import cuts
@@ -78,7 +77,6 @@ def fill(connection: duckdb.DuckDBPyConnection, source: Source, prepare: Callabl
             filling.add(windows[: number + 1])
     connection.execute(f"DROP {kind} internal.idle_calls")
     connection.execute("DROP TABLE internal.idle_long_calls; DROP TABLE internal.idle_migrations")
-    heap.give_back()
 
 
 def _windows(connection: duckdb.DuckDBPyConnection) -> list[Window]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from threading import RLock, local
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ from nsys_insight.facts.kinds import NOTHING_SAID, OF_RUN, create_tables, kind_o
 from nsys_insight.ingest import several
 from nsys_insight.ingest.scope import WHOLE_TRACE
 from nsys_insight.model import views
-from nsys_insight.model.fact_tables import fact_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.facts.filling import Prepare
     from nsys_insight.facts.kinds import FactOptions
     from nsys_insight.ingest.scope import Scope
     from nsys_insight.ingest.source import Source, Stored
@@ -50,7 +47,6 @@ class Facts:
         kept: The facts that were found before, for the whole trace, and are shown by views in place of tables.
         labels: What the files are called.
         of_run: The facts about all files together that are stored beside them.
-        writes_all: Whether also that is written which is read a single time: it is kept for later questions, or little.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - what facts are found in
@@ -62,14 +58,12 @@ class Facts:
         kept: AbstractSet[str] = frozenset(),
         labels: Sequence[str] = ("",),
         of_run: Stored | None = None,
-        *,
-        writes_all: bool = True,
     ) -> None:
         """Nothing has been found but what was kept."""
         self._main, self._sources, self._scopes, self._create_views = connection, sources, scopes, prepare
         self._mine = _Mine(connection)
         self._locks: dict[str, Any] = {}
-        self._labels, self._of_run, self._writes_all = labels, of_run, writes_all
+        self._labels, self._of_run = labels, of_run
         self._kept = set(kept)
         kinds = {kind_of(table) for table in kept}
         self._found = {
@@ -189,36 +183,8 @@ class Facts:
             self.find([sql], options, among)
             self._create_views(sql, among)
 
-        filling = Filling(
-            self._connection, self._sources, self._scopes, self._parts, self._labels, prepare,
-            partial(self._read_once, prepare=prepare),
-        )  # fmt: skip
+        filling = Filling(self._connection, self._sources, self._scopes, self._parts, self._labels, prepare)
         filling.fill(kind, options, parts)
-
-    @contextmanager
-    def _read_once(self, name: str, part: str, prepare: Prepare) -> Iterator[None]:
-        """Let a fact that is not kept be a view of its query within the block, where it is read a single time.
-
-        To write millions of rows takes half as long again as to find them.
-        """
-        if self._writes_all or (name, part) in self._found:
-            yield
-            return
-        fact = fact_tables()[name]
-        prepare(fact.query, [part])
-        # Views over it, which are made meanwhile or were before, want the columns of the table.
-        self._connection.execute(fact.create)
-        columns = self._connection.execute(f"DESCRIBE facts.{name}").fetchall()
-        typed = ", ".join(f"{column}::{kind} AS {column}" for column, kind, *_ in columns)
-        self._connection.execute(
-            f"DROP TABLE facts.{name}; CREATE VIEW facts.{name} AS SELECT {typed} FROM ({fact.query})"
-        )
-        self._mine.under_way.add(name)
-        try:
-            yield
-        finally:
-            self._mine.under_way.remove(name)
-            self._connection.execute(f"DROP VIEW facts.{name}; {fact.create}")
 
     @property
     def _parts(self) -> list[str]:

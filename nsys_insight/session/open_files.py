@@ -280,10 +280,7 @@ class OpenFiles:
             for source, catalog, scope in zip(sources, catalogs(len(sources)), scopes, strict=True)
         ]
         of_run = facts_folder.stored_of_run([file.path for file in self.files])
-        self._facts = Facts(
-            self.duckdb, sources, scopes, self._create_model, kept, self.labels, of_run,
-            writes_all=self._is_small or self.answers is not None,
-        )  # fmt: skip
+        self._facts = Facts(self.duckdb, sources, scopes, self._create_model, kept, self.labels, of_run)
 
     def _without_bad_rows(self, sources: Sequence[Source]) -> list[Source]:
         looked = [bad_rows.looked_at(self.duckdb, source, raw.contract()) for source in sources]
