@@ -14,8 +14,8 @@ from opening import open_trace as opened
 from synthetic import Trace
 
 import nsys_insight
-from nsys_insight.facts import few_callers
-from nsys_insight.model import views
+from nsys_insight.facts import sync_callers
+from nsys_insight.model.producers import facts_read
 from nsys_insight.packs.built_in import built_in
 from tests.conftest import REPOSITORY
 
@@ -303,7 +303,7 @@ def test_chains_that_are_alike_are_kept_once_and_those_of_samples_apart():
     """As a big trace has them: a chain for each call, few of which differ (`benchmarks/tile.py`)."""
     reports = built_in()
     of_calls = {"api_frames", "python_frames", "callers", "called_from"}
-    assert not views.facts_read(reports["cpu-work"].sql) & of_calls
+    assert not facts_read(reports["cpu-work"].sql) & of_calls
     with nsys_insight.open(REPOSITORY / "tests/data/chains/decode_cpu.sqlite", use_cache=False) as trace:
         stacks = {row["name"] for row in trace.answer("launches", group_by="stack").dicts()}
         ((frames,),) = trace.query("SELECT count(*) FROM call_frames WHERE of = 'api'").rows()
@@ -408,5 +408,5 @@ def test_the_callers_of_some_calls_are_those_that_all_call_stacks_name(tmp_path,
     with closing(sqlite3.connect(path)) as database:
         database.executescript(change)
     some = by_caller(path)
-    monkeypatch.setattr(few_callers, "_IN_DOUBT", "SELECT 1")  # so that all call stacks are read
+    monkeypatch.setattr(sync_callers, "_IN_DOUBT", "SELECT 1")  # so that all call stacks are read
     assert by_caller(path) == some

@@ -15,7 +15,7 @@ import pytest
 import nsys_insight
 from nsys_insight.errors import UsageError
 from nsys_insight.facts import file
-from nsys_insight.facts.kinds import NOTHING_SAID
+from nsys_insight.facts.context import NOTHING_SAID
 from nsys_insight.facts.steps import launched
 from nsys_insight.facts.store import Facts
 from nsys_insight.ingest import cache as cache_of_exports

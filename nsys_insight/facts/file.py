@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     import duckdb
 
 
+def create_schemas(connection: duckdb.DuckDBPyConnection, *names: str) -> None:
+    """Create schemas, but for those in whose place a database of the name is attached (`FactsFile`)."""
+    attached = {name for (name,) in connection.execute("SELECT database_name FROM duckdb_databases()").fetchall()}
+    for name in names:
+        if name not in attached:
+            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {name}")
+
+
 class FactsFile:
     """Databases for facts and for what is needed on the way, attached as `facts` and `internal`.
 

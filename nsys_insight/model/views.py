@@ -7,7 +7,6 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from nsys_insight.model.catalog_tables import table_macros
-from nsys_insight.model.fact_tables import fact_tables
 from nsys_insight.model.kernel_catalog import macros
 from nsys_insight.paths import queries_folder, query
 from nsys_insight.sql.known import known
@@ -109,19 +108,6 @@ def _made_of(name: str) -> dict[str, View]:
     view = definitions()[name]
     below = made_of(view.mentions.of_model - {name})
     return {each.name: each for each in (*below, view)}
-
-
-def facts_read(sql: str) -> frozenset[str]:
-    """The tables of the schema `facts` that a statement reads, itself, by views that it names, or by other facts."""
-    return _facts_of(mentioned(sql))
-
-
-@cache
-def _facts_of(names: Names) -> frozenset[str]:
-    views = made_of(names.of_model)
-    read = names.of_schema("facts").union(*(view.mentions.of_schema("facts") for view in views))
-    known = fact_tables()
-    return read.union(*(_facts_of(known[name].mentions) for name in read & known.keys()))
 
 
 def create_macros(connection: duckdb.DuckDBPyConnection, *, lasting: bool = False) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import UsageError
-from nsys_insight.model import views
+from nsys_insight.model.producers import facts_read, options_of, producer_of
 from nsys_insight.packs.params import Param
 
 if TYPE_CHECKING:
@@ -77,6 +77,5 @@ def checked(given: Mapping[str, Any]) -> StepOptions:
 
 
 def params_of(sql: str) -> dict[str, Param]:
-    """The parameters that a query takes because it reads a fact about steps; none where it does not."""
-    of_steps = ("step", "fusion", "cpu_work", "critical_path", "rank", "collective")
-    return PARAMS if any(fact.startswith(of_steps) for fact in views.facts_read(sql)) else {}
+    """The parameters that a query takes because it reads facts that depend on how steps are found."""
+    return PARAMS if any("steps" in options_of(producer_of(table).name) for table in facts_read(sql)) else {}

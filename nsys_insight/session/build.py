@@ -5,8 +5,8 @@ from __future__ import annotations
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from nsys_insight.facts import kinds
-from nsys_insight.facts.kinds import NOTHING_SAID, FactOptions
+from nsys_insight.facts.context import NOTHING_SAID, FactOptions
+from nsys_insight.facts.file import create_schemas
 from nsys_insight.facts.steps import launched
 from nsys_insight.facts.store import Facts
 from nsys_insight.ingest import chosen_steps, raw
@@ -14,8 +14,7 @@ from nsys_insight.ingest.database import connect
 from nsys_insight.ingest.scope import WHOLE_TRACE, describe, prepare, settle
 from nsys_insight.ingest.several import inside
 from nsys_insight.ingest.source import Source
-from nsys_insight.model import views
-from nsys_insight.model.fact_tables import fact_tables
+from nsys_insight.model import producers, views
 from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.sql.names import mentioned
 
@@ -79,7 +78,7 @@ class Model:
     def _find(self, *facts: str) -> None:
         """Find facts about the NVTX ranges of the whole trace; those of the scope take their place."""
         for name in facts:
-            fact = fact_tables()[name]
+            fact = producers.producers()[name]
             self._create(views.needed(fact.query))
             self._connection.execute(fact.create)
             self._connection.execute(fact.fill)
@@ -129,7 +128,7 @@ class Model:
         for view in empty:
             self._connection.execute(view.create_empty)
         full = [view for view in new if view not in empty]
-        kinds.create_tables(self._connection, {name for view in full for name in view.mentions.of_schema("facts")})
+        producers.create_tables(self._connection, {name for view in full for name in view.mentions.of_schema("facts")})
         self._create_relations(name for view in full for name in raw.read_by(view.mentions, self.source))
         views.create_views(self._connection, full, comments=comments)
         self._views.update(view.name for view in new)
@@ -157,7 +156,7 @@ def create_lasting(connection: duckdb.DuckDBPyConnection) -> None:
     views.create_macros(connection, lasting=True)
     raw.begin_stored(connection)
     _create_frame(connection)
-    kinds.create_tables(connection, kinds.every_table())
+    producers.create_tables(connection, producers.every_table())
     views.create_views(connection, views.made_of(views.definitions()), comments=True)
     facts = Facts(connection, [Source({}, {})], [WHOLE_TRACE], lambda *_: None)
     facts.find([view.create for view in views.definitions().values()], NOTHING_SAID)
@@ -165,5 +164,5 @@ def create_lasting(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _create_frame(connection: duckdb.DuckDBPyConnection) -> None:
-    kinds.create_schemas(connection, "facts", "internal")
+    create_schemas(connection, "facts", "internal")
     describe(connection)

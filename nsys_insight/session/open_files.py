@@ -7,8 +7,8 @@ from importlib import import_module
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from nsys_insight.facts.file import FactsFile
-from nsys_insight.facts.kinds import NOTHING_SAID, create_schemas
+from nsys_insight.facts.context import NOTHING_SAID
+from nsys_insight.facts.file import FactsFile, create_schemas
 from nsys_insight.facts.store import Facts
 from nsys_insight.ingest import bad_rows, database, facts_folder, raw
 from nsys_insight.ingest.attach import parquet_files
@@ -20,6 +20,7 @@ from nsys_insight.ingest.waiting import left_running
 from nsys_insight.ingest.watch import Watch
 from nsys_insight.ingest.ways import Ways
 from nsys_insight.model import views
+from nsys_insight.model.producers import facts_read
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.session import build, sandbox
 from nsys_insight.session.ahead import Ahead, Question
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from nsys_insight.errors import InsightError, QueryError
-    from nsys_insight.facts.kinds import FactOptions
+    from nsys_insight.facts.context import FactOptions
     from nsys_insight.ingest.cache import Part
     from nsys_insight.ingest.files import File
     from nsys_insight.ingest.limits import Limits
@@ -185,7 +186,7 @@ class OpenFiles:
     def _find(self, sql: str, options: FactOptions) -> None:
         """Find the facts that a query reads and views of the user's own may read, unless they have been."""
         queries = [sql, *self.definitions.values()]
-        if any(map(views.facts_read, queries)):
+        if any(map(facts_read, queries)):
             missing = self._facts.to_find(queries, options)
             # Steps take a dozen looks at all rows.
             if "steps" in missing or ("idle" in missing and self._ways.is_long):
@@ -219,9 +220,9 @@ class OpenFiles:
         look_alike = {"common_subplan"} if len(self._parts) > 1 or self._as_exported else set[str]()
         return look_alike | set(_NOT_WORTH_IT if self._is_small else ())
 
-    def said_of(self, asked: Question) -> set[object]:
-        """What the user says that facts depend on which a question reads, or that have been found."""
-        return self._facts.said_of(asked.statements, asked.options)
+    def options_used(self, asked: Question) -> set[tuple[str, object]]:
+        """The options, as (name, value), on which facts depend that a question reads or that have been found."""
+        return self._facts.options_used(asked.statements, asked.options)
 
     def prepare_over(
         self,

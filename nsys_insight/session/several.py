@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from nsys_insight.facts import kinds
 from nsys_insight.ingest.several import catalogs
-from nsys_insight.model import views
+from nsys_insight.model import producers, views
 from nsys_insight.sql.names import mentioned, words
 from nsys_insight.sql.quoting import identifier, literal
 
@@ -73,7 +72,7 @@ def unite(  # noqa: PLR0913, PLR0917 - what is united, and what is known of it
     """
     names = mentioned(sql)
     of_run = [view for view in views.needed(sql) if view.is_of_run]
-    kinds.create_tables(connection, {name for view in of_run for name in view.mentions.of_schema("facts")})
+    producers.create_tables(connection, {name for view in of_run for name in view.mentions.of_schema("facts")})
     for view in of_run:
         connection.execute(view.create.replace("CREATE VIEW", "CREATE VIEW IF NOT EXISTS", 1))
     of_each = names.relations_of_model & {*views.definitions(), "scope"} - {view.name for view in of_run}
