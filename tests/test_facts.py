@@ -10,8 +10,7 @@ import pytest
 from opening import open_trace
 
 import nsys_insight
-from nsys_insight.facts import idle
-from nsys_insight.facts.steps import launched
+from nsys_insight.facts import idle, operations
 from nsys_insight.ingest import cache, ways
 from nsys_insight.model import views
 from nsys_insight.model.producers import every_table, options_of, producers
@@ -77,16 +76,16 @@ def test_operations_joined_with_their_calls_part_by_part_are_the_same(sample, na
             return [trace._connection.duckdb.execute(sql).fetchall() for sql in read]
 
     whole = rows()
-    monkeypatch.setattr(launched, "MOST", 100)
+    monkeypatch.setattr(operations, "MOST", 100)
     monkeypatch.setattr(idle, "MOST", 100)
     assert rows() == whole
 
 
 def test_the_parts_hold_every_correlation_id_once(sample, monkeypatch):
-    monkeypatch.setattr(launched, "MOST", 100)
+    monkeypatch.setattr(operations, "MOST", 100)
     with open_trace(sample("decode_eager")) as trace:
         trace.answer("idle")
-        windows = launched.call_windows(trace._connection.duckdb)
+        windows = operations.call_windows(trace._connection.duckdb)
     assert len(windows) > 10
     assert (windows[0][0], windows[-1][1]) == (None, None)
     assert all(first[1] == second[0] for first, second in pairwise(windows))

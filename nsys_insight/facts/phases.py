@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_insight.facts.steps import launched
+from nsys_insight.facts import operations
 
 if TYPE_CHECKING:
     from nsys_insight.facts.context import Context
@@ -18,7 +18,7 @@ def fill(context: Context) -> None:
     if not threads:
         return
     process, thread = busiest[0].process_id, threads[0].thread_id
-    launched.find(context, process)
+    operations.find(context, process)
     run("units", process=process, thread=thread)
     of_steps("range_pieces", process=process, thread=thread)
     run("known")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_insight.facts.steps import are_chosen, launched
+from nsys_insight.facts import operations
+from nsys_insight.facts.steps import are_chosen
 
 if TYPE_CHECKING:
     from nsys_insight.facts.context import Context
@@ -20,5 +21,5 @@ def fill(context: Context) -> None:
     if not steady.count:
         run("whole_scope")
         return
-    launched.find(context, steady.process_id)
+    operations.find(context, steady.process_id)
     run("find")

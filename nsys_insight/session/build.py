@@ -5,9 +5,9 @@ from __future__ import annotations
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from nsys_insight.facts import operations
 from nsys_insight.facts.context import NOTHING_SAID, FactOptions
 from nsys_insight.facts.file import create_schemas
-from nsys_insight.facts.steps import launched
 from nsys_insight.facts.store import Facts
 from nsys_insight.ingest import chosen_steps, raw
 from nsys_insight.ingest.database import connect
@@ -93,7 +93,7 @@ class Model:
         Facts(connection, [self.source], [around], lambda sql, _: self.create(sql)).find(
             [f"FROM facts.{table}" for table in chosen_steps.FACTS], FactOptions(options)
         )
-        launched.forget(connection)  # they are of more than the scope
+        operations.forget(connection)  # they are of more than the scope
         if around != WHOLE_TRACE:
             connection.execute("TRUNCATE internal.scope_gpus; TRUNCATE internal.scope_windows")
             raw.create_relations(connection, self.source, WHOLE_TRACE, self._relations, for_now=True)
@@ -160,7 +160,7 @@ def create_lasting(connection: duckdb.DuckDBPyConnection) -> None:
     views.create_views(connection, views.made_of(views.definitions()), comments=True)
     facts = Facts(connection, [Source({}, {})], [WHOLE_TRACE], lambda *_: None)
     facts.find([view.create for view in views.definitions().values()], NOTHING_SAID)
-    launched.forget(connection)
+    operations.forget(connection)
 
 
 def _create_frame(connection: duckdb.DuckDBPyConnection) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from nsys_insight.errors import UsageError
-from nsys_insight.facts.steps import launched
+from nsys_insight.facts import operations
 from nsys_insight.facts.steps.sequence import BusiestStream, cut_by_rhythm
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _find_all(context: Context, run: Run) -> None:
     run("no_pieces")
     busiest = run("busiest")
     if busiest:
-        launched.find(context, busiest[0].process_id)
+        operations.find(context, busiest[0].process_id)
         _find(run, BusiestStream.of(busiest[0]), context.options.steps)
     for kind, names in (
         ("VIEW", "named ops owned"),
