@@ -32,7 +32,6 @@ LONG_NS = 250_000
 # so many around its correlation id. Where they are not among these, all rows are read.
 BEFORE, BEHIND, ABOUT = 20, 10, 20
 
-
 _CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
 # What the views `_gpu_work` and `_host_activity` read.
 _COLUMNS = {

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 _SEND = "ncclSend"
 _COLUMNS = ("process_id", "device_id", "gpu_id", "stream_id", "start_ns", "end_ns", "name_id")
-
-
 _HEADER = struct.Struct("<QQQQ")
 # The fields that are read, as NCCL calls them, and what they are in C.
 _FIELDS = {

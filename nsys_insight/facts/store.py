@@ -185,9 +185,7 @@ class Facts:
             self._create_views(sql, among)
 
         producer = producers()[name]
-        every = Context(
-            self._connection, options, self._catalogs, self._labels, self._sources, self._scopes, prepare
-        )  # fmt: skip
+        every = Context(self._connection, options, self._catalogs, self._labels, self._sources, self._scopes, prepare)
         if producer.is_cross_rank:
             fill(producer, every)
             return
