@@ -142,9 +142,8 @@ def model_page() -> str:
 
 def facts_page() -> str:
     """Return the page about the facts, from the tables of queries/facts and the views that show them."""
-    from nsys_insight.facts.kinds import every_table
     from nsys_insight.model import views
-    from nsys_insight.model.fact_tables import fact_tables
+    from nsys_insight.model.producers import every_table, producers
 
     shown = {
         fact: [view.name for view in views.documented().values() if fact in view.mentions.of_schema("facts")]
@@ -164,9 +163,10 @@ def facts_page() -> str:
         "|---|---|---|",
     ]
     for fact, by in shown.items():
-        found = fact_tables().get(fact)
-        names = sorted(found.mentions.of_model & views.documented().keys()) if found else []
-        read = sorted(found.mentions.of_schema("raw")) if found else []
+        found = producers().get(fact)
+        mentions = found.mentions if found and found.is_statement else None
+        names = sorted(mentions.of_model & views.documented().keys()) if mentions else []
+        read = sorted(mentions.of_schema("raw")) if mentions else []
         ways = [*(f"`{name}`" for name in names), *(["tables of the export"] if read else [])]
         lines.append(
             f"| `{fact}` | {', '.join(f'`{name}`' for name in by) or 'macros of the model'} "
@@ -219,13 +219,13 @@ def findings_page() -> str:
 def sql_of_ours() -> Iterator[tuple[str, str]]:
     """Every text of SQL in queries, as it is asked what it mentions, and what it is."""
     from nsys_insight.diagnose.findings import finding_rules
-    from nsys_insight.model.fact_tables import fact_tables
+    from nsys_insight.model.producers import producers
     from nsys_insight.model.views import definitions
     from nsys_insight.packs.library import built_in
     from nsys_insight.sql.headers import split
 
     yield from ((f"view {view.name}", view.create) for view in definitions().values())
-    yield from ((f"fact {fact.name}", fact.query) for fact in fact_tables().values())
+    yield from ((f"fact {fact.name}", fact.query) for fact in producers().values() if fact.is_statement)
     for pack in built_in().values():
         for name, sql in {"": pack.sql, **pack.notes}.items():
             yield from ((f"report {pack.name} {name}".strip(), text) for text in each_choice(sql, pack))

@@ -17,7 +17,7 @@ from nsys_insight.cli import ending
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from nsys_insight.facts.kinds import FactOptions
+    from nsys_insight.facts.context import FactOptions
 
 REPOSITORY = Path(__file__).parents[1]
 _NUMBERS = count()

@@ -12,12 +12,9 @@ import pytest
 
 import nsys_insight
 from nsys_insight.errors import QueryError
-from nsys_insight.facts import kinds
 from nsys_insight.ingest import ways
-from nsys_insight.model import views
-from nsys_insight.model.fact_tables import fact_tables
+from nsys_insight.model.producers import facts_read, producer_of, producers
 from nsys_insight.packs.library import built_in
-from nsys_insight.paths import queries_folder
 from nsys_insight.session import ahead, connection
 from nsys_insight.session.ahead import Question
 from nsys_insight.sql.statements import split
@@ -239,17 +236,11 @@ def test_who_waits_when_all_are_stopped_ends():
 
 def test_no_two_facts_wait_for_each_other():
     """Each is found by one thread at a time, and while it is found those are that it is made of."""
-    lock_of = {fact: kinds.scratch_of(fact) for fact in (*kinds.KINDS, *fact_tables())}
-
-    def texts(kind):
-        if kind in fact_tables():
-            return [fact_tables()[kind].query]
-        files = (queries_folder() / "facts" / kind).glob("*.sql")
-        return [path.read_text() for path in files if path.stem != "tables"]
-
+    lock_of = {name: producer.scratch for name, producer in producers().items()}
     made_of = {lock: set() for lock in lock_of.values()}
-    for kind, lock in lock_of.items():
-        read = {name for text in texts(kind) for part in re.split(r";\s*\n", text) for name in views.facts_read(part)}
-        made_of[lock] |= {lock_of[kinds.kind_of(name)] for name in read} - {lock}
+    for name, lock in lock_of.items():
+        texts = (part for statement in producers()[name].statements for part in re.split(r";\s*\n", statement))
+        read = {table for text in texts for table in facts_read(text)}
+        made_of[lock] |= {lock_of[producer_of(table).name] for table in read} - {lock}
     assert made_of["steps"] >= {"waits", "gpu_reach"}
     TopologicalSorter(made_of).prepare()  # which raises if there is a circle

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import struct
 from collections import defaultdict
@@ -13,7 +14,8 @@ from opening import open_trace as opened
 from synthetic import Trace
 
 import nsys_insight
-from nsys_insight.model import views
+from nsys_insight.facts import sync_callers
+from nsys_insight.model.producers import facts_read
 from nsys_insight.packs.library import built_in
 from tests.conftest import REPOSITORY
 
@@ -301,7 +303,7 @@ def test_chains_that_are_alike_are_kept_once_and_those_of_samples_apart():
     """As a big trace has them: a chain for each call, few of which differ (`benchmarks/tile.py`)."""
     reports = built_in()
     of_calls = {"api_frames", "python_frames", "callers", "called_from"}
-    assert not views.facts_read(reports["cpu-work"].sql) & of_calls
+    assert not facts_read(reports["cpu-work"].sql) & of_calls
     with nsys_insight.open(REPOSITORY / "tests/data/chains/decode_cpu.sqlite", use_cache=False) as trace:
         stacks = {row["name"] for row in trace.answer("launches", group_by="stack").dicts()}
         ((frames,),) = trace.query("SELECT count(*) FROM call_frames WHERE of = 'api'").rows()
@@ -360,3 +362,51 @@ def test_what_the_host_does_adds_up_over_callers(written, made):
             # Whose the CPU's work was, a backtrace of the launch that it delayed does not say.
             of_work = [row["caller"] for row in rows if row["code"] == "cpu_work" and row["caller"] != "(no backtrace)"]
             assert all(caller.startswith("before the launch ") for caller in of_work)
+
+
+def by_caller(path):
+    """The answers by caller; sums of fractions differ by the order of what is added, in their last digits."""
+    with nsys_insight.open(path, use_cache=False) as trace:
+        return [
+            (
+                [[float(f"{cell:.12g}") if isinstance(cell, float) else cell for cell in row] for row in answer.rows()],
+                answer.notes,
+            )
+            for report in ("syncs", "mallocs", "copies", "gaps", "gap-places")
+            for answer in (trace.answer(report, group_by=by) for by in ("caller", "stack"))
+        ]
+
+
+COLUMNS = "id, symbol, module, unresolved, stackDepth"
+SHUFFLED = f"""
+    CREATE TABLE other AS SELECT {COLUMNS} FROM CUDA_CALLCHAINS ORDER BY rowid * 7919 % 25357;
+    DELETE FROM CUDA_CALLCHAINS; INSERT INTO CUDA_CALLCHAINS ({COLUMNS}) SELECT {COLUMNS} FROM other"""
+CHANGES = {
+    "as it is": "SELECT 1",
+    "chains in another order": f"{SHUFFLED} ORDER BY 5003 * id % 839, stackDepth",
+    "frames in another order": SHUFFLED,
+    "frames are missing": "DELETE FROM CUDA_CALLCHAINS WHERE rowid % 97 = 0",
+    "chains are missing": "DELETE FROM CUDA_CALLCHAINS WHERE id % 50 = 3",
+    "only launches have chains": """
+        UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET callchainId = NULL
+        WHERE nameId NOT IN (SELECT id FROM StringIds WHERE value LIKE 'cudaLaunch%')""",
+    "chains name nothing": """
+        UPDATE CUDA_CALLCHAINS SET symbol = (SELECT id FROM StringIds WHERE value = 'cudaLaunchKernel')""",
+    "a symbol that only others resolve": """
+        UPDATE CUDA_CALLCHAINS SET unresolved = 1 WHERE id IN (
+            SELECT callchainId FROM CUPTI_ACTIVITY_KIND_RUNTIME
+            WHERE nameId IN (SELECT id FROM StringIds WHERE value LIKE 'cudaStreamSynchronize%')
+        )""",
+    "without the column unresolved": "ALTER TABLE CUDA_CALLCHAINS DROP COLUMN unresolved",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_the_callers_of_some_calls_are_those_that_all_call_stacks_name(tmp_path, monkeypatch, change):
+    path = tmp_path / "trace.sqlite"
+    shutil.copyfile(REPOSITORY / "tests/data/chains/decode_cpu.sqlite", path)
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(change)
+    some = by_caller(path)
+    monkeypatch.setattr(sync_callers, "_IN_DOUBT", "SELECT 1")  # so that all call stacks are read
+    assert by_caller(path) == some

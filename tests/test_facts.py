@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from itertools import pairwise
 
 import pytest
 from opening import open_trace
 
 import nsys_insight
-from nsys_insight.facts import call_windows, idle, kinds
+from nsys_insight.facts import idle, operations
 from nsys_insight.ingest import cache, ways
 from nsys_insight.model import views
-from nsys_insight.model.fact_tables import fact_tables
+from nsys_insight.model.producers import every_table, options_of, producers
 from nsys_insight.paths import queries_folder
 from nsys_insight.sql.statements import split
+
+STATEMENTS = [producer.name for producer in producers().values() if producer.is_statement]
+MODULES = [name for name in producers() if name not in STATEMENTS]
 
 
 def test_a_fact_is_found_once_after_those_that_it_is_found_in(sample, found):
@@ -46,7 +50,7 @@ def test_only_what_is_read_is_found(sample, found):
 
 
 def test_a_fact_that_fails_is_found_when_it_can_be(sample, monkeypatch):
-    from nsys_insight.facts.steps import steps
+    from nsys_insight.facts import steps
 
     fill = steps.fill
     with nsys_insight.open(sample("churn")) as trace:
@@ -72,16 +76,16 @@ def test_operations_joined_with_their_calls_part_by_part_are_the_same(sample, na
             return [trace._connection.duckdb.execute(sql).fetchall() for sql in read]
 
     whole = rows()
-    monkeypatch.setattr(call_windows, "MOST", 100)
+    monkeypatch.setattr(operations, "MOST", 100)
     monkeypatch.setattr(idle, "MOST", 100)
     assert rows() == whole
 
 
 def test_the_parts_hold_every_correlation_id_once(sample, monkeypatch):
-    monkeypatch.setattr(call_windows, "MOST", 100)
+    monkeypatch.setattr(operations, "MOST", 100)
     with open_trace(sample("decode_eager")) as trace:
         trace.answer("idle")
-        windows = call_windows.call_windows(trace._connection.duckdb)
+        windows = operations.call_windows(trace._connection.duckdb)
     assert len(windows) > 10
     assert (windows[0][0], windows[-1][1]) == (None, None)
     assert all(first[1] == second[0] for first, second in pairwise(windows))
@@ -95,21 +99,47 @@ def test_no_window_counts_row_by_row():
     ] == []
 
 
-@pytest.mark.parametrize("fact", fact_tables())
+@pytest.mark.parametrize("fact", STATEMENTS)
 def test_its_table_has_the_columns_of_its_statement(fact, sample):
     """`BY NAME` refuses a column too many; one that the statement lacks would be NULL without a word."""
     with open_trace(sample("churn")) as trace:
         trace.sql(f"SELECT count(*) FROM {next(name for name in shown(fact))}")
         columns = [name for name, *_ in trace._connection.duckdb.execute(f"DESCRIBE facts.{fact}").fetchall()]
-        query = f"DESCRIBE {fact_tables()[fact].query}"
+        query = f"DESCRIBE {producers()[fact].query}"
         statement = [name for name, *_ in trace._connection.duckdb.execute(query).fetchall()]
     assert sorted(columns) == sorted(statement)
 
 
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_a_producer_of_one_statement_fills_the_table_of_its_name(name):
+    assert producers()[name].tables == {name}
+    assert producers()[name].fill.startswith(f"INSERT INTO facts.{name} BY NAME")
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_any_other_producer_has_a_module_of_its_name(name):
+    assert callable(import_module(f"nsys_insight.facts.{name}").fill)
+    assert producers()[name].tables
+    assert producers()[producers()[name].scratch]
+
+
+def test_options_are_declared_where_they_are_taken_and_follow_from_what_is_read():
+    declared = {name: producer.options for name, producer in producers().items() if producer.options}
+    assert declared == {"steps": {"steps"}, "gaps": {"min_gap_ns"}}
+    of_steps, of_gaps = (
+        {name for name in producers() if option in options_of(name)} for option in ("steps", "min_gap_ns")
+    )
+    assert of_steps == {
+        "cpu_work", "critical_path", "fusion", "idle_charges", "ranks", "step_budget", "step_idle", "step_kernels",
+        "steps",
+    }  # fmt: skip
+    assert of_gaps == {"explained_gaps", "gap_callers", "gaps"}
+
+
 def test_every_fact_is_shown_and_every_one_that_is_read_is_there():
-    assert all(shown(fact) for fact in fact_tables())
+    assert all(shown(fact) for fact in STATEMENTS)
     read = {name for view in views.definitions().values() for name in view.mentions.of_schema("facts")}
-    assert read <= kinds.every_table()
+    assert read <= every_table()
 
 
 def shown(fact):

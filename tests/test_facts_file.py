@@ -14,9 +14,8 @@ import pytest
 
 import nsys_insight
 from nsys_insight.errors import UsageError
-from nsys_insight.facts import file
-from nsys_insight.facts.kinds import NOTHING_SAID
-from nsys_insight.facts.steps import launched
+from nsys_insight.facts import file, operations
+from nsys_insight.facts.context import NOTHING_SAID
 from nsys_insight.facts.store import Facts
 from nsys_insight.ingest import cache as cache_of_exports
 from nsys_insight.ingest import ways
@@ -187,13 +186,13 @@ def test_who_stops_a_question_stops_the_copy_that_is_made_for_it(sample, monkeyp
 
 
 def test_steps_and_phases_are_made_of_the_same_operations(sample, cache, monkeypatch):
-    looks, windows = [], launched.call_windows
+    looks, windows = [], operations.call_windows
 
     def noting(connection):
         looks.append(connection)
         return windows(connection)
 
-    monkeypatch.setattr(launched, "call_windows", noting)
+    monkeypatch.setattr(operations, "call_windows", noting)
 
     def phases():
         with nsys_insight.open(sample("decode_eager")) as trace:

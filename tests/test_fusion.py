@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from opening import open_trace
 from synthetic import Trace
 
-from nsys_insight.facts.fusion.layers import layers_of
+from nsys_insight.facts.fusion.mine import layers_of
 from nsys_insight.facts.fusion.patterns import catalog, over_words, text_of
 
 CHAIN = ("scale_mul(float *)", "shift_add(float *)", "clip_relu(float *)")

@@ -6,7 +6,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from nsys_insight.facts.inserts import Inserts, words
+from nsys_insight.facts.idle.inserts import Inserts, words
 
 
 @pytest.fixture(params=["main", "another"])

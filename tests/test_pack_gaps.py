@@ -15,7 +15,6 @@ from synthetic import Trace
 import nsys_insight
 from nsys_insight.facts import gaps
 from nsys_insight.ingest import attach, extents, row_search
-from nsys_insight.session import open_files
 
 
 def ask(path, scope=None, **params):
@@ -399,17 +398,3 @@ class TestLookingUp:
         assert rows == self.read(path)
         assert "near_CUPTI_ACTIVITY_KIND_RUNTIME" in tables
         assert [row[5] for row in rows] == ["sync: cudaDeviceSynchronize"]
-
-    @pytest.mark.parametrize("name", ["decode_eager", "decode_graph_node", "churn"])
-    def test_of_a_big_trace_what_is_read_once_and_not_kept_is_not_written(self, name, sample, monkeypatch):
-        def asked():
-            with nsys_insight.open(sample(name), use_cache=False) as trace:
-                first = trace.answer("gaps").rows()
-                (written,) = trace._connection.duckdb.execute("SELECT count(*) FROM facts.gpu_reach").fetchone()
-                others = [trace.answer(report).rows() for report in ("gap-sizes", "gap-places", "idle", "syncs")]
-                return written, first, *others, trace.answer("gaps", min_gap_ns=20_000).rows()
-
-        written, *answers = asked()
-        assert written
-        monkeypatch.setattr(open_files, "are_small", lambda _: False)
-        assert asked() == (0, *answers)

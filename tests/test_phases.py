@@ -18,7 +18,7 @@ from nsys_insight.compare.answer import notes
 from nsys_insight.compare.comparison import compare
 from nsys_insight.compare.runs import from_json, measure, to_json
 from nsys_insight.errors import UsageError
-from nsys_insight.facts import phases
+from nsys_insight.facts.context import Context
 from nsys_insight.ingest import ways
 from nsys_insight.ingest.scope import Scope
 
@@ -358,20 +358,20 @@ def test_a_prefill_of_other_prompts_is_other_work(tmp_path):
 def test_what_steps_hold_that_are_known_is_not_counted_again(name, path, sample, monkeypatch):
     """Phases are the same whether or not the steps of the trace were found before, as they are left behind."""
     ask = "SELECT * FROM phase_steps ORDER BY phase_step"
-    known, runner = [], phases.runner
+    known, runner = [], Context.runner
 
-    def noting(connection, folder, prepare):
-        run = runner(connection, folder, prepare)
+    def noting(context, folder):
+        run = runner(context, folder)
 
         def noted(statement, **values):
             rows = run(statement, **values)
             if statement == "known":
-                known.extend(connection.execute("SELECT count(*) FROM internal.phase_known").fetchall())
+                known.extend(context.connection.execute("SELECT count(*) FROM internal.phase_known").fetchall())
             return rows
 
         return noted
 
-    monkeypatch.setattr(phases, "runner", noting)
+    monkeypatch.setattr(Context, "runner", noting)
     found = []
     for first in ([], ["FROM steps"]):
         with nsys_insight.open(path if name == "served" else sample(name)) as trace:

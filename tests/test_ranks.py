@@ -14,10 +14,10 @@ from synthetic import Trace
 
 import nsys_insight
 from nsys_insight.errors import UsageError
+from nsys_insight.facts.nccl import Payload, Schemas
+from nsys_insight.facts.rank_numbers import numbered
 from nsys_insight.facts.ranks import clocks, judge
 from nsys_insight.facts.ranks.budget import Busy
-from nsys_insight.facts.ranks.numbers import numbered
-from nsys_insight.facts.ranks.payloads import Payload, Schemas
 from nsys_insight.facts.ranks.rank import Rank
 from nsys_insight.facts.ranks.run import run_of
 

@@ -5,38 +5,27 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from nsys_insight.ingest import several
 from nsys_insight.ingest.private import is_private
-from nsys_insight.paths import query
 from nsys_insight.sql.quoting import literal
 from nsys_insight.text.secrets import masked, masked_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    import duckdb
+    from nsys_insight.facts.context import Context
 
     Setting = tuple[str, str | None, str | None]  # the raw table, the name, the value
 
 _ARGUMENT = re.compile(r"(PROCESS_\d+):(?:COMMAND|ARGUMENT_(\d+))")
 
 
-def fill(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], prepare: Callable[[str], None]) -> None:
-    """Fill `facts.captured`.
-
-    Args:
-        connection: Where the model is.
-        parts: The catalogs in which the traces have theirs.
-        prepare: Creates the relations that a statement names.
-    """
-    find = query("facts/captured/find").strip().rstrip(";")
-    prepare(find)
-    for part in parts:
-        with several.inside(connection, part):
-            rows = shown(connection.execute(find).fetchall())
-            values = ", ".join(f"({', '.join(map(_literal, row))})" for row in rows)
-            if values:
-                connection.execute(f"INSERT INTO facts.captured VALUES {values}")
+def fill(context: Context) -> None:
+    """Fill `facts.captured`."""
+    (find,) = context.statements("captured", "find").values()
+    rows = shown(context.connection.execute(find).fetchall())
+    values = ", ".join(f"({', '.join(map(_literal, row))})" for row in rows)
+    if values:
+        context.connection.execute(f"INSERT INTO facts.captured VALUES {values}")
 
 
 def shown(settings: Sequence[Setting]) -> list[Setting]:

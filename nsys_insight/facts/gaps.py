@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.ingest import raw, row_search
 from nsys_insight.ingest.sqlite_file import opened
-from nsys_insight.model.fact_tables import fact_tables
-from nsys_insight.paths import query
+from nsys_insight.model.producers import producers
 from nsys_insight.sql.parameters import bind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import duckdb
 
+    from nsys_insight.facts.context import Context
     from nsys_insight.ingest.scope import Scope
     from nsys_insight.ingest.source import Export, Source
 
-    Prepare = Callable[[str], None]
     Rows = dict[str, tuple[str, set[str]]]
 
 # More gaps are not worth looking up one by one, nor so many long calls.
@@ -32,7 +31,6 @@ LONG_NS = 250_000
 # The operations on either side of a gap are looked for among so many rows before a time and after it, and a call among
 # so many around its correlation id. Where they are not among these, all rows are read.
 BEFORE, BEHIND, ABOUT = 20, 10, 20
-
 
 _CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
 # What the views `_gpu_work` and `_host_activity` read.
@@ -54,40 +52,28 @@ _UNLAUNCHED = """
     ANTI JOIN facts.listed_activity AS a ON a.process_id = o.process_id AND a.correlation_id = o.correlation_id"""
 
 
-def fill(
-    connection: duckdb.DuckDBPyConnection, source: Source, scope: Scope, min_gap_ns: int | None, prepare: Prepare
-) -> None:
+def fill(context: Context) -> None:
     """Fill `facts.listed_gaps`, and `listed_operations`, `listed_activity` and `listed_copies`, what is around them.
 
-    Args:
-        connection: Where the model is.
-        source: What it is over.
-        scope: The part of the trace that it shows.
-        min_gap_ns: How long a gap is at least that is listed; None is for the 1,000 longest.
-        prepare: Creates the views that a statement names.
+    Gaps are listed from `options.min_gap_ns` on; None is for the 1,000 longest.
     """
-    chosen = query(f"facts/gaps/{'longest' if min_gap_ns is None else 'at_least'}")
-    listed, operations, activity = (
-        bind(chosen, {"min_gap_ns": min_gap_ns}), query("facts/gaps/operations"), query("facts/gaps/activity")
-    )  # fmt: skip
-    for statement in (listed, operations, activity):
-        prepare(statement)
-    connection.execute(listed)
+    connection, source, min_gap_ns = context.connection, context.source, context.options.min_gap_ns
+    statements = context.statements("gaps", "longest" if min_gap_ns is None else "at_least", "operations", "activity")
+    chosen, operations, activity = statements.values()
+    connection.execute(bind(chosen, {"min_gap_ns": min_gap_ns}))
     gaps = connection.execute("SELECT start_ns, next_ns FROM facts.listed_gaps").fetchmany(MOST + 1)
     lookup = None
     if source.export is not None and source.extents and len(gaps) <= MOST:
-        lookup = _Lookup(connection, source, source.export, scope, gaps)
+        lookup = _Lookup(connection, source, source.export, context.scope, gaps)
     if not (lookup and lookup.finds_operations(operations)):
         connection.execute(operations)
     if lookup and lookup.finds_activity(activity):
-        blocking = fact_tables()["blocking_copies"].query
-        prepare(blocking)
+        blocking = producers()["blocking_copies"].query
+        context.prepare(blocking)
         lookup.fill_copies(blocking)
     else:
         connection.execute(activity)
-        copies = query("facts/gaps/copies")
-        prepare(copies)
-        connection.execute(copies)
+        context.runner("gaps")("copies")
 
 
 class _Lookup:

@@ -1,4 +1,4 @@
-"""Intervals on one line of time, as NumPy arrays: what two sets of them share, and what one has and another lacks."""
+"""Intervals on one timeline, as NumPy arrays: what two sets of them share, and what one has and another lacks."""
 
 from __future__ import annotations
 
@@ -57,3 +57,49 @@ class Intervals(NamedTuple):
         kept = between.end > between.start
         parts, _ = self.shared(Intervals(*(values[kept] for values in between)))
         return parts
+
+
+class Tracks(NamedTuple):
+    """Threads one after the other on a concatenated timeline: what is looked up in each is looked up in all at once.
+
+    The time of a thread from `from_ns` to `to_ns` plus `shift_ns` is its position on the timeline, from 0 on.
+    """
+
+    thread: Ints
+    from_ns: Ints
+    to_ns: Ints
+    shift_ns: Ints
+
+    @classmethod
+    def around(cls, thread: Ints, start: Ints, end: Ints) -> Self:
+        """Lay out the threads of some intervals, each from its first start to its last end."""
+        import numpy as np
+
+        order = np.argsort(thread, kind="stable")
+        threads, begins = np.unique(thread[order], return_index=True)
+        first, last = np.minimum.reduceat(start[order], begins), np.maximum.reduceat(end[order], begins)
+        widths = last - first + 1
+        return cls(threads, first, last, np.cumsum(widths) - widths - first)
+
+    def shift_of(self, thread: Ints) -> Ints:
+        """Give the offset from times on these threads, which all have a track, to positions on the timeline."""
+        import numpy as np
+
+        shift: Ints = self.shift_ns[np.searchsorted(self.thread, thread)]
+        return shift
+
+    def place(self, thread: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
+        """Give the positions of intervals of threads, as far as they overlap a track; and which of the intervals do."""
+        import numpy as np
+
+        if len(self.thread) == 1:  # most often: then nothing is to be looked up
+            track = np.zeros(1, dtype=np.int64)
+        else:
+            track = np.minimum(np.searchsorted(self.thread, thread), len(self.thread) - 1)
+        meets = (
+            (thread == self.thread[track]) & (end > start) & (end > self.from_ns[track]) & (start < self.to_ns[track])
+        )
+        (placed,) = np.nonzero(meets)
+        track = track if len(self.thread) == 1 else track[placed]
+        first, last, shift = self.from_ns[track], self.to_ns[track], self.shift_ns[track]
+        return np.maximum(start[placed], first) + shift, np.minimum(end[placed], last) + shift, placed

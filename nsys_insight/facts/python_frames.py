@@ -11,13 +11,12 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from nsys_insight.ingest import several
-from nsys_insight.paths import query
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import duckdb
+
+    from nsys_insight.facts.context import Context
 
     Frames = tuple[tuple[int, int, int], ...]
 
@@ -26,22 +25,12 @@ _HEADER, _COUNT, _FRAME = struct.Struct("<16xQQ"), struct.Struct("<12xI"), struc
 _MOST = 1_000
 
 
-def fill(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], prepare: Callable[[str], None]) -> None:
-    """Fill `facts.python_lines`, `facts.python_frames` and `facts.python_chains`.
-
-    Args:
-        connection: Where the model is.
-        parts: The catalogs in which the traces have theirs.
-        prepare: Creates the views that a statement names.
-    """
-    marks = query("facts/python_frames/marks")
-    prepare(marks)
-    prepare(query("facts/python_frames/chains"))
-    for part in parts:
-        with several.inside(connection, part):
-            rows = connection.execute(marks).fetchall()
-            if rows:
-                _store(connection, rows)
+def fill(context: Context) -> None:
+    """Fill `facts.python_lines`, `facts.python_frames` and `facts.python_chains`."""
+    statements = context.statements("python_frames", "marks", "chains")
+    rows = context.connection.execute(statements["marks"]).fetchall()
+    if rows:
+        _store(context.connection, rows, statements["chains"])
 
 
 def frames(payload: bytes) -> Frames:
@@ -58,7 +47,7 @@ def frames(payload: bytes) -> Frames:
     return tuple(_FRAME.unpack_from(payload, first + at * _FRAME.size) for at in range(min(count, _MOST)))
 
 
-def _store(connection: duckdb.DuckDBPyConnection, rows: Sequence[tuple[int, int, int, bytes]]) -> None:
+def _store(connection: duckdb.DuckDBPyConnection, rows: Sequence[tuple[int, int, int, bytes]], statement: str) -> None:
     import numpy as np
 
     read: dict[bytes, Frames] = {}
@@ -79,6 +68,6 @@ def _store(connection: duckdb.DuckDBPyConnection, rows: Sequence[tuple[int, int,
     }
     for name, (columns, values) in tables.items():
         connection.register(name, {column: values[:, at] for at, column in enumerate(columns)})
-    connection.execute(query("facts/python_frames/chains"))
+    connection.execute(statement)
     for name in tables:
         connection.unregister(name)

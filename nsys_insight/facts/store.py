@@ -1,4 +1,4 @@
-"""The facts of a connection: which a query reads, and each found once, until something else is said about it."""
+"""The facts of a connection: which a query reads, and each found once, until it is asked for with other options."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from threading import RLock, local
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight import progress
+from nsys_insight.facts.context import NOTHING_SAID, Context, fill
 from nsys_insight.facts.file import definitions
-from nsys_insight.facts.filling import Filling
-from nsys_insight.facts.kinds import NOTHING_SAID, OF_RUN, create_tables, kind_of, said, scratch_of, tables_of, word
 from nsys_insight.ingest import several
 from nsys_insight.ingest.scope import WHOLE_TRACE
-from nsys_insight.model import views
+from nsys_insight.model.producers import create_tables, facts_read, options_of, producer_of, producers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -21,16 +20,15 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.facts.kinds import FactOptions
+    from nsys_insight.facts.context import FactOptions
     from nsys_insight.ingest.scope import Scope
     from nsys_insight.ingest.source import Source, Stored
+    from nsys_insight.model.producers import Producer
     from nsys_insight.sql.names import Names
-
-_NEVER = object()
 
 
 class _Mine(local):
-    """What each thread finds facts over, and which it is finding."""
+    """The connection over which each thread finds facts, and the tables that it is filling."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.connection, self.under_way = connection, set[str]()
@@ -44,7 +42,7 @@ class Facts:
         connection: Where the model is.
         sources: What it is over, file by file.
         scopes: The part of each trace that it shows.
-        prepare: Creates the views that a statement names, in some catalogs or in all.
+        prepare: Shows the rows that a statement reads, in some catalogs or in all.
         kept: The facts that were found before, for the whole trace, and are shown by views in place of tables.
         labels: What the files are called.
         of_run: The facts about all files together that are stored beside them.
@@ -61,15 +59,14 @@ class Facts:
         of_run: Stored | None = None,
     ) -> None:
         """Nothing has been found but what was kept."""
-        self._main, self._sources, self._scopes, self._create_views = connection, sources, scopes, prepare
+        self._main, self._sources, self._scopes, self._show = connection, sources, scopes, prepare
         self._mine = _Mine(connection)
         self._locks: dict[str, Any] = {}
         self._labels, self._of_run = labels, of_run
         self._tables: set[tuple[str, str]] = set()
-        kinds = {kind_of(table) for table in kept}
         self._found = {
-            (kind, part): said(kind, NOTHING_SAID)
-            for kind in kinds if tables_of(kind) <= kept for part in self._parts_of(kind)
+            (producer.name, catalog): NOTHING_SAID
+            for producer in map(producer_of, kept) if producer.tables <= kept for catalog in self._catalogs_of(producer)
         }  # fmt: skip
 
     @property
@@ -77,22 +74,24 @@ class Facts:
         return self._mine.connection
 
     def to_find(
-        self, queries: Sequence[str | Names], options: FactOptions, parts: Sequence[str] | None = None
+        self, queries: Sequence[str | Names], options: FactOptions, catalogs: Sequence[str] | None = None
     ) -> dict[str, list[str]]:
-        """Tell which kinds of facts the queries read that have not been found, or not as the user says, and where.
+        """Tell whose tables the queries read that have yet to be filled with these options, and in which catalogs.
 
-        `parts` are the catalogs of the traces that are meant; None is all.
+        `catalogs` are those of the traces that are meant; None is all.
         """
-        wanted = frozenset[str]().union(*map(views.facts_read, queries)) - self._mine.under_way
-        kinds = sorted({kind_of(name) for name in wanted})
+        wanted = _read(queries) - self._mine.under_way
         missing = {
-            kind: [
-                part for part in self._parts_of(kind, parts)
-                if self._found.get((kind, part), _NEVER) != said(kind, options)
-            ]
-            for kind in kinds
-        }  # fmt: skip
-        return {kind: where for kind, where in missing.items() if where}
+            name: self._lacking(producers()[name], options, catalogs)
+            for name in sorted({producer_of(table).name for table in wanted})
+        }
+        return {name: where for name, where in missing.items() if where}
+
+    def _lacking(self, producer: Producer, options: FactOptions, catalogs: Sequence[str] | None) -> list[str]:
+        """The catalogs in which the tables of a producer have yet to be filled."""
+        used = options.only(options_of(producer.name))
+        of_producer = self._catalogs_of(producer, catalogs)
+        return [catalog for catalog in of_producer if self._found.get((producer.name, catalog)) != used]
 
     @contextmanager
     def over(
@@ -108,26 +107,26 @@ class Facts:
         finally:
             self._mine.connection, self._mine.waiting = self._main, nullcontext
 
-    def said_of(self, queries: Sequence[str], options: FactOptions) -> set[object]:
-        """What the user says that facts depend on which these queries read, or that have been found."""
-        read = frozenset[str]().union(*map(views.facts_read, queries))
-        found = list(self._found.values())  # at once: another thread may be adding to them
-        return {*(said(kind_of(name), options) for name in read), *found} - {None}
+    def options_used(self, queries: Sequence[str | Names], options: FactOptions) -> set[tuple[str, object]]:
+        """The options, as (name, value), on which facts depend that these queries read or that have been found."""
+        asked = [(producer_of(table).name, options) for table in _read(queries)]
+        found = [(name, used) for (name, _), used in list(self._found.items())]  # another thread may be adding to them
+        return {(each, getattr(used, each)) for name, used in (*asked, *found) for each in options_of(name)}
 
-    def find(self, queries: Sequence[str | Names], options: FactOptions, parts: Sequence[str] | None = None) -> None:
-        """Find the facts that the queries read, in all traces or in those whose catalogs are `parts`.
+    def find(self, queries: Sequence[str | Names], options: FactOptions, catalogs: Sequence[str] | None = None) -> None:
+        """Find the facts that the queries read, in all traces or in those of some catalogs.
 
         Raises:
             UsageError: Steps are to be found by an NVTX range that is not there.
         """
-        for kind in self.to_find(queries, options, parts):
-            told = said(kind, options)
-            with self._alone(self._locks.setdefault(scratch_of(kind), RLock())):
-                # Another of them may have needed it, or another thread.
-                where = [part for part in self._parts_of(kind, parts) if self._found.get((kind, part), _NEVER) != told]
-                if where:
-                    self._find(kind, options, where)
-                    self._found |= dict.fromkeys(((kind, part) for part in where), told)
+        for name in self.to_find(queries, options, catalogs):
+            producer = producers()[name]
+            with self._alone(self._locks.setdefault(producer.scratch, RLock())):
+                # Another producer may have needed it, or another thread.
+                if where := self._lacking(producer, options, catalogs):
+                    self._find(name, options, where)
+                    used = options.only(options_of(name))
+                    self._found |= dict.fromkeys(((name, catalog) for catalog in where), used)
 
     @contextmanager
     def _alone(self, lock: Any) -> Iterator[None]:
@@ -141,61 +140,72 @@ class Facts:
 
     @property
     def to_keep(self) -> AbstractSet[str]:
-        """The tables of the facts that hold for the trace whatever the next question says about them."""
-        kinds = [kind for (kind, _), told in self._found.items() if told == said(kind, NOTHING_SAID)]
-        return frozenset[str]().union(*map(tables_of, kinds))
+        """The tables of the facts that hold for the trace whatever the options of the next question are."""
+        names = [name for (name, _), used in self._found.items() if used == NOTHING_SAID]
+        return frozenset[str]().union(*(producers()[name].tables for name in names))
 
-    def _find(self, kind: str, options: FactOptions, parts: Sequence[str]) -> None:
-        """Find a kind of facts anew, and before it those that it is found in."""
-        tables = tables_of(kind)
+    def _find(self, name: str, options: FactOptions, catalogs: Sequence[str]) -> None:
+        """Fill the tables of a producer anew, and before them those that it reads."""
+        producer = producers()[name]
+        tables = producer.tables
         self._mine.under_way |= tables
         try:
-            for part in parts:
-                with several.inside(self._connection, part):
+            for catalog in catalogs:
+                with several.inside(self._connection, catalog):
                     # Until it is found, a fact is a view: without rows, or of those that were kept.
                     for table in tables:
-                        if (table, part) not in self._tables:
+                        if (table, catalog) not in self._tables:
                             self._connection.execute(f"DROP VIEW IF EXISTS facts.{table}")
-                            self._tables.add((table, part))
+                            self._tables.add((table, catalog))
                     create_tables(self._connection, tables)
                     self._connection.execute("; ".join(f"TRUNCATE facts.{table}" for table in tables))
-            with progress.at(f"finding {word(kind)}"):
-                if left := [part for part in parts if not self._is_stored(kind, options, part)]:
-                    self._fill(kind, options, left)
+            with progress.at(f"finding {producer.progress}"):
+                if left := [catalog for catalog in catalogs if not self._is_stored(producer, options, catalog)]:
+                    self._fill(name, options, left)
         finally:
             self._mine.under_way -= tables
 
-    def _is_stored(self, kind: str, options: FactOptions, part: str) -> bool:
-        """Tell whether facts of a kind were stored, and are those that are asked for; they are then taken."""
-        sources = self._sources if kind in OF_RUN else [self._sources[self._parts.index(part)]]
-        stored = self._of_run if kind in OF_RUN else sources[0].facts
+    def _is_stored(self, producer: Producer, options: FactOptions, catalog: str) -> bool:
+        """Tell whether the facts that are asked for lie beside the trace; they are then taken from there."""
+        is_of_run = producer.is_cross_rank
+        sources = self._sources if is_of_run else [self._sources[self._catalogs.index(catalog)]]
+        stored = self._of_run if is_of_run else sources[0].facts
         is_part = any(scope != WHOLE_TRACE for scope in self._scopes) or any(source.screen.looked for source in sources)
-        if stored is None or is_part or said(kind, options) != said(kind, NOTHING_SAID):
+        if stored is None or is_part or options.only(options_of(producer.name)) != NOTHING_SAID:
             return False
         if stored.definitions != definitions():
             return False
-        with several.inside(self._connection, part):
-            for table in tables_of(kind) & stored.tables.keys():
+        with several.inside(self._connection, catalog):
+            for table in producer.tables & stored.tables.keys():
                 self._connection.execute(f"INSERT INTO facts.{table} BY NAME FROM {stored.tables[table]}")
         return True
 
-    def _fill(self, kind: str, options: FactOptions, parts: Sequence[str]) -> None:
-        """Fill the tables of a kind of facts, after those that it is found in."""
+    def _fill(self, name: str, options: FactOptions, catalogs: Sequence[str]) -> None:
+        """Fill the tables of a producer, after those that it reads."""
 
-        def prepare(sql: str, among: Sequence[str] | None = parts) -> None:
+        def prepare(sql: str, among: Sequence[str]) -> None:
             self.find([sql], options, among)
-            self._create_views(sql, among)
+            self._show(sql, among)
 
-        filling = Filling(
-            self._connection, self._sources, self._scopes, self._parts, self._labels, prepare
-        )  # fmt: skip
-        filling.fill(kind, options, parts)
+        producer = producers()[name]
+        every = Context(self._connection, options, self._catalogs, self._labels, self._sources, self._scopes, prepare)
+        if producer.is_cross_rank:
+            fill(producer, every)
+            return
+        for catalog in catalogs:
+            with several.inside(self._connection, catalog):
+                fill(producer, every.of_trace(catalog))
 
     @property
-    def _parts(self) -> list[str]:
+    def _catalogs(self) -> list[str]:
         """The catalogs in which the traces have their models."""
         return several.catalogs(len(self._sources))
 
-    def _parts_of(self, kind: str, parts: Sequence[str] | None = None) -> Sequence[str]:
-        """The catalogs in which facts of a kind are, of those that are meant."""
-        return [""] if kind in OF_RUN else self._parts if parts is None else parts
+    def _catalogs_of(self, producer: Producer, among: Sequence[str] | None = None) -> Sequence[str]:
+        """The catalogs in which a producer has its tables, of those that are meant."""
+        return [""] if producer.is_cross_rank else self._catalogs if among is None else among
+
+
+def _read(queries: Sequence[str | Names]) -> frozenset[str]:
+    """The tables of facts that queries read."""
+    return frozenset[str]().union(*map(facts_read, queries))

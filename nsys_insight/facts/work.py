@@ -10,23 +10,17 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from nsys_insight.facts.columns import read_columns
 from nsys_insight.facts.intervals import Intervals
-from nsys_insight.ingest import several
-from nsys_insight.paths import query
-from nsys_insight.sql.parameters import bind
+from nsys_insight.facts.reading import read_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     import duckdb
 
+    from nsys_insight.facts.context import Context
     from nsys_insight.facts.intervals import Ints
 
     Columns = dict[str, Ints]
 
-# With fewer samples of a place, nothing is said of what it is; and of places below this share they are taken together.
-LEAST_SAMPLES, LEAST_SHARE = 10, 0.05
 # Gaps are looked at so many at a time, with what was recorded around them.
 MOST = 1_000_000
 _READ = ("windows", "calls", "os_calls", "off_cpu", "places", "samples")
@@ -37,51 +31,27 @@ _PIECES = """
         nullif(f.os_call_id, -1) AS os_call_id, CASE WHEN l.has_switches THEN f.is_off END AS is_off,
         nullif(f.range_id, -1) AS range_id
     FROM found AS f
-    JOIN internal.work_lanes AS l ON f.line_start BETWEEN l.from_ns + l.shift_ns AND l.to_ns + l.shift_ns"""
+    JOIN internal.work_tracks AS l ON f.line_start BETWEEN l.from_ns + l.shift_ns AND l.to_ns + l.shift_ns"""
 _SAMPLES = """
     INSERT INTO facts.gap_samples BY NAME
     SELECT
         l.gpu_id, l.thread, f.line_start - l.shift_ns AS start_ns, f.sample_id,
         nullif(f.os_call_id, -1) AS os_call_id, nullif(f.range_id, -1) AS range_id
     FROM found AS f
-    JOIN internal.work_lanes AS l ON f.line_start BETWEEN l.from_ns + l.shift_ns AND l.to_ns + l.shift_ns"""
+    JOIN internal.work_tracks AS l ON f.line_start BETWEEN l.from_ns + l.shift_ns AND l.to_ns + l.shift_ns"""
 
 
-def fill(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], prepare: Callable[[str], None]) -> None:
-    """Fill `facts.cpu_pieces` and `facts.gap_samples`; nothing where a trace says nothing of what a CPU did.
-
-    Args:
-        connection: Where the model is.
-        parts: The catalogs in which the traces have theirs.
-        prepare: Creates the views that a statement names.
-    """
-    lanes = query("facts/work/lanes")
-    prepare(lanes)
-    for part in parts:
-        with several.inside(connection, part):
-            connection.execute(lanes)
-            is_known = connection.execute("SELECT 1 FROM internal.work_lanes LIMIT 1").fetchone()
-        if is_known:
-            statements = {name: query(f"facts/work/{name}") for name in _READ}
-            for statement in statements.values():
-                prepare(statement)
-            with several.inside(connection, part):
-                _find(connection, statements)
-        with several.inside(connection, part):
-            connection.execute("DROP TABLE internal.work_lanes")
-
-
-def tell(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None]) -> None:
-    """Fill `facts.cpu_work`: what the pieces were, by the samples in them; without any there is nothing to plan."""
-    prepare("FROM facts.cpu_pieces")
-    if connection.execute("SELECT 1 FROM facts.cpu_pieces LIMIT 1").fetchone():
-        parts = bind(query("facts/cpu_work/find"), {"least_samples": LEAST_SAMPLES, "least_share": LEAST_SHARE})
-        prepare(parts)
-        connection.execute(parts)
+def fill(context: Context) -> None:
+    """Fill `facts.cpu_pieces` and `facts.gap_samples`; nothing where a trace says nothing of what a CPU did."""
+    connection = context.connection
+    context.runner("work")("tracks")
+    if connection.execute("SELECT 1 FROM internal.work_tracks LIMIT 1").fetchone():
+        _find(connection, context.statements("work", *_READ))
+    connection.execute("DROP TABLE internal.work_tracks")
 
 
 def _find(connection: duckdb.DuckDBPyConnection, statements: dict[str, str]) -> None:
-    """Cut the gaps of all lanes, part by part of their line."""
+    """Cut the gaps of all tracks, part by part of their concatenated timeline."""
     windows = statements["windows"]
     ((count, last),) = connection.execute(f"SELECT count(*), max(line_end) FROM ({windows})").fetchall()
     edges = connection.execute(
@@ -93,7 +63,7 @@ def _find(connection: duckdb.DuckDBPyConnection, statements: dict[str, str]) -> 
 
 
 def _cut(connection: duckdb.DuckDBPyConnection, statements: dict[str, str], start: int, end: int) -> None:
-    """Cut the gaps that begin in a part of the line, and add the pieces and the samples in them to the facts."""
+    """Cut the gaps that begin in a part of the timeline, and add the pieces and the samples in them to the facts."""
     import numpy as np
 
     def rows(name: str) -> Columns:

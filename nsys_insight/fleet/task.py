@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.errors import InsightError
 from nsys_insight.facts.file import definitions
-from nsys_insight.facts.kinds import tables_of_run, tables_of_trace
 from nsys_insight.ingest import cache_folder, facts_folder, nsys, raw
 from nsys_insight.ingest.facts_folder import About
+from nsys_insight.model.producers import tables_of_run, tables_of_trace
 from nsys_insight.paths import query
 from nsys_insight.session.handed_over import rows_handed_over
 from nsys_insight.session.session import Session

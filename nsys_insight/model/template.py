@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from nsys_insight.ingest import cache_folder, raw
 from nsys_insight.ingest.scope import describe
 from nsys_insight.model import views
+from nsys_insight.model.producers import producers
 from nsys_insight.paths import package_folder, queries_folder, user_folder
 from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.version import __version__
@@ -60,8 +61,8 @@ def create(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("CREATE SCHEMA facts; CREATE SCHEMA internal")
     raw.create_empty(connection)
     describe(connection)
-    for tables in _fact_definitions():
-        connection.execute(tables)
+    for producer in producers().values():
+        connection.execute(producer.create)
     for view in views.with_parts(views.definitions()):
         connection.execute(view.create + view.comments)
     _empty_facts(connection)
@@ -81,12 +82,6 @@ def _empty_facts(connection: duckdb.DuckDBPyConnection) -> None:
     for table, nulls in columns.items():
         empty = f"CREATE VIEW facts.{identifier(table)} AS SELECT {', '.join(nulls)} WHERE false"
         connection.execute(f"DROP TABLE facts.{identifier(table)}; {empty}")
-
-
-def _fact_definitions() -> list[str]:
-    folder = queries_folder() / "facts"
-    alone = (path.read_text(encoding="utf-8").partition("INSERT INTO ")[0] for path in folder.glob("*.sql"))
-    return [*alone, *(path.read_text(encoding="utf-8") for path in folder.glob("*/tables.sql"))]
 
 
 def _path(*, lasting: bool) -> Path:

@@ -7,7 +7,6 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from nsys_insight.model.catalog_tables import table_macros
-from nsys_insight.model.fact_tables import fact_tables
 from nsys_insight.model.kernel_catalog import macros
 from nsys_insight.paths import queries_folder, query
 from nsys_insight.sql.names import Names, mentioned_by_ours
@@ -83,7 +82,7 @@ def views_read(query: str | Names) -> list[View]:
 
     `query` is a text of our own, or what `sql.names.mentioned` says of a user's.
     """
-    return with_parts(_names(query).of_model)
+    return with_parts(names_of(query).of_model)
 
 
 def with_parts(names: Iterable[str]) -> list[View]:
@@ -103,8 +102,7 @@ def _with_parts(name: str) -> dict[str, View]:
 
 def read_by_model(query: str | Names) -> Names:
     """The names in a query, and those in all views that it reads."""
-    names = _names(query)
-    return _read_by_model(names)
+    return _read_by_model(names_of(query))
 
 
 @cache
@@ -115,19 +113,8 @@ def _read_by_model(names: Names) -> Names:
     )
 
 
-def facts_read(query: str | Names) -> frozenset[str]:
-    """The tables of the schema `facts` that a query reads: directly, through views, or through other facts."""
-    return _facts_read(_names(query))
-
-
-@cache
-def _facts_read(names: Names) -> frozenset[str]:
-    read = read_by_model(names).of_schema("facts")
-    by_statement = fact_tables()
-    return read.union(*(_facts_read(by_statement[name].mentions) for name in read & by_statement.keys()))
-
-
-def _names(query: str | Names) -> Names:
+def names_of(query: str | Names) -> Names:
+    """The names in a text of our own; or what `sql.names.mentioned` says of a user's, as it is."""
     return mentioned_by_ours(query) if isinstance(query, str) else query
 
 

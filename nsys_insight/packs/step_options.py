@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import UsageError
-from nsys_insight.model import views
+from nsys_insight.model.producers import facts_read, options_of, producer_of
 from nsys_insight.packs.pack import Param
 
 if TYPE_CHECKING:
@@ -77,7 +77,6 @@ def checked(given: Mapping[str, Any]) -> StepOptions:
     return StepOptions(**{name: PARAMS[name].value(value) for name, value in given.items() if value is not None})
 
 
-def params_of(sql: str | Names) -> dict[str, Param]:
-    """The parameters that a query takes because it reads a fact about steps; none where it does not."""
-    of_steps = ("step", "fusion", "cpu_work", "critical_path", "rank", "collective")
-    return PARAMS if any(fact.startswith(of_steps) for fact in views.facts_read(sql)) else {}
+def params_of(query: str | Names) -> dict[str, Param]:
+    """The parameters that a query takes because it reads facts that depend on how steps are found."""
+    return PARAMS if any("steps" in options_of(producer_of(table).name) for table in facts_read(query)) else {}

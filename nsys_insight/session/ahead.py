@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from threading import Semaphore
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from nsys_insight.facts.kinds import NOTHING_SAID, FactOptions
+from nsys_insight.facts.context import NOTHING_SAID, FactOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

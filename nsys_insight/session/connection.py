@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nsys_insight.errors import InsightError, MetLateError, QueryError
-from nsys_insight.facts.kinds import NOTHING_SAID
+from nsys_insight.facts.context import NOTHING_SAID
 from nsys_insight.ingest.several import catalogs, inside
 from nsys_insight.ingest.waiting import left_running
 from nsys_insight.model import views
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import duckdb
     from duckdb import DuckDBPyConnection
 
-    from nsys_insight.facts.kinds import FactOptions
+    from nsys_insight.facts.context import FactOptions
     from nsys_insight.ingest.files import File
     from nsys_insight.ingest.limits import Limits
     from nsys_insight.ingest.scope import Scope
@@ -144,10 +144,11 @@ class Connection:
 
     def _alike(self, questions: Iterable[Question]) -> Iterator[Question]:
         """The questions that need facts found as the first ones do: found otherwise, they would take their place."""
-        said = set[object]()
+        used = set[tuple[str, object]]()
         for asked in questions:
-            if len(also := said | self._files.said_of(asked)) <= 1:
-                said = also
+            also = used | self._files.options_used(asked)
+            if len(dict(also)) == len(also):  # each option has one value
+                used = also
                 yield asked
 
     def _worked(self, connection: DuckDBPyConnection, asked: Question) -> Found | Rows:

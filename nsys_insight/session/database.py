@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_insight.facts.kinds import NOTHING_SAID
+from nsys_insight.facts.context import NOTHING_SAID
 from nsys_insight.facts.store import Facts
 from nsys_insight.ingest import bad_rows, database, facts_folder, raw
 from nsys_insight.ingest.attach import parquet_files
@@ -15,7 +15,8 @@ from nsys_insight.ingest.scope import WHOLE_TRACE
 from nsys_insight.ingest.several import catalogs
 from nsys_insight.ingest.waiting import left_running
 from nsys_insight.ingest.watch import Watch
-from nsys_insight.model import template, views
+from nsys_insight.model import template
+from nsys_insight.model.producers import facts_read
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.session import sandbox
 from nsys_insight.session.model import Model
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from nsys_insight.errors import InsightError, QueryError
-    from nsys_insight.facts.kinds import FactOptions
+    from nsys_insight.facts.context import FactOptions
     from nsys_insight.ingest.files import File
     from nsys_insight.ingest.limits import Limits
     from nsys_insight.ingest.scope import Scope
@@ -173,7 +174,7 @@ class Database:
     def _find(self, names: Names, options: FactOptions) -> None:
         """Find the facts that a query reads, and those that views of the user's own may read, unless they have been."""
         queries = [names, *map(mentioned, self.definitions.values())]
-        if any(map(views.facts_read, queries)):
+        if any(map(facts_read, queries)):
             # Steps take a dozen looks at all rows.
             if "steps" in self._facts.to_find(queries, options):
                 self.load()
@@ -191,9 +192,9 @@ class Database:
     def _is_small(self) -> bool:
         return are_small([file.path for file in self.files]) and self._strategies.big_export is None
 
-    def said_of(self, asked: Question) -> set[object]:
-        """What the user says that facts depend on which a question reads, or that have been found."""
-        return self._facts.said_of(asked.statements, asked.options)
+    def options_used(self, asked: Question) -> set[tuple[str, object]]:
+        """The options, as (name, value), on which facts depend that a question reads or that have been found."""
+        return self._facts.options_used(asked.statements, asked.options)
 
     def prepare_over(
         self,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from nsys_insight.facts.kinds import NOTHING_SAID, FactOptions
-from nsys_insight.facts.steps import launched
+from nsys_insight.facts import operations
+from nsys_insight.facts.context import NOTHING_SAID, FactOptions
 from nsys_insight.facts.store import Facts
 from nsys_insight.ingest import chosen_steps, gpus, raw
 from nsys_insight.ingest.database import connect
@@ -14,7 +14,7 @@ from nsys_insight.ingest.scope import WHOLE_TRACE, describe, prepare, settle
 from nsys_insight.ingest.several import inside
 from nsys_insight.ingest.source import Source
 from nsys_insight.model import template, views
-from nsys_insight.model.fact_tables import fact_tables
+from nsys_insight.model.producers import producers
 from nsys_insight.packs.step_options import AUTO, StepOptions
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Model:
     def _find(self, *facts: str) -> None:
         """Find facts about the NVTX ranges of the whole trace, with which the scope is found."""
         for name in facts:
-            fact = fact_tables()[name]
+            fact = producers()[name]
             self._connection.execute(f"DROP VIEW facts.{name}; {fact.create}")
             self._connection.execute(fact.fill)
 
@@ -89,7 +89,7 @@ class Model:
         Facts(connection, [self.source], [around], lambda *_: None).find(
             [f"FROM facts.{table}" for table in chosen_steps.FACTS], FactOptions(options)
         )
-        launched.forget(connection)  # they are of more than the scope
+        operations.forget(connection)  # they are of more than the scope
         if around != WHOLE_TRACE:
             connection.execute("TRUNCATE internal.scope_gpus; TRUNCATE internal.scope_windows")
             raw.create_relations(connection, self.source, WHOLE_TRACE, self._relations, is_temporary=True)
@@ -133,4 +133,4 @@ def finish_lasting(connection: duckdb.DuckDBPyConnection) -> None:
     gpus.create_line(connection, {})
     facts = Facts(connection, [Source({}, {})], [WHOLE_TRACE], lambda *_: None)
     facts.find([view.create for view in views.definitions().values()], NOTHING_SAID)
-    launched.forget(connection)
+    operations.forget(connection)

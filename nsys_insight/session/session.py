@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from nsys_insight import progress
 from nsys_insight.errors import InsightError, UsageError
-from nsys_insight.facts.kinds import FactOptions
+from nsys_insight.facts.context import FactOptions
 from nsys_insight.ingest import cache_folder, extents
 from nsys_insight.ingest.files import File, labels_of
 from nsys_insight.ingest.identify import Kind, identify, settled

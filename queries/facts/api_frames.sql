@@ -1,3 +1,4 @@
+/* progress = "call chains" */
 -- The functions that call chains of CUDA calls name, each once, and the lines of Python; the chains themselves stay where they are, for
 -- there may be hundreds of millions of frames in them.
 CREATE TABLE IF NOT EXISTS facts.api_frames (

@@ -1,3 +1,4 @@
+/* progress = "GPU activity" */
 -- Operations overlap, so what matters at the start of one is the latest end so far, not the end of the one before it.
 -- The GPUs' times are laid one after the other on a single line: to sort by one number takes half the memory, and two thirds
 -- of the time, that a window for each GPU takes. What is in order needs windows without one, which keep no row. One number for a call, too: there is one call to a correlation id (see

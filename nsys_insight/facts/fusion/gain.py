@@ -15,7 +15,7 @@ A chain of k kernels becomes one. Then
   read two tensors and write one;
 * the gaps between them go.
 
-What that is worth is found by playing the step again (`facts.fusion.replay`): GPU time is worth nothing while the host
+What that is worth is found by simulating the step (`facts.fusion.simulate`): GPU time is worth nothing while the host
 is late, and host time nothing while the queue is deep.
 """
 
@@ -25,10 +25,10 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from nsys_insight.facts.fusion.replay import Change
+from nsys_insight.facts.fusion.simulate import Change
 
 if TYPE_CHECKING:
-    from nsys_insight.facts.fusion.replay import Timeline
+    from nsys_insight.facts.fusion.simulate import Timeline
     from nsys_insight.facts.fusion.stream import Chain, Op
 
 EXTRA = 7

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.facts.fusion.layers import layers_of
+from nsys_insight.facts.fusion.mine import layers_of
 from nsys_insight.facts.fusion.patterns import NOVEL
-from nsys_insight.facts.fusion.replay import Change
+from nsys_insight.facts.fusion.simulate import Change
 from nsys_insight.facts.fusion.verdict import complexity
 from nsys_insight.sql.rows import insert
 
@@ -16,12 +17,25 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.facts.fusion.candidate import Candidate, TypicalStep
-    from nsys_insight.facts.fusion.layers import Layers
-    from nsys_insight.facts.fusion.replay import Timeline
-    from nsys_insight.facts.fusion.stream import Chain, Op
+    from nsys_insight.facts.fusion.mine import Layers
+    from nsys_insight.facts.fusion.simulate import Timeline
+    from nsys_insight.facts.fusion.stream import Chain, Op, OpStream
+    from nsys_insight.facts.fusion.verdict import Candidate
 
 GEMM_REMEDY = "the product's epilogue or prologue (cuBLASLt, CUTLASS), or torch.compile with max-autotune"
+
+
+@dataclass(frozen=True)
+class TypicalStep:
+    """What is found in the typical step of a process: `typical` of the `sampled` steps are like it."""
+
+    process: int
+    sampled: int
+    typical: int
+    wall_ns: float
+    timeline: Timeline
+    streams: list[OpStream]
+    candidates: list[Candidate]
 
 
 def store(connection: duckdb.DuckDBPyConnection, found: TypicalStep) -> None:

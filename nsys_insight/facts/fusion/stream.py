@@ -1,11 +1,15 @@
-"""The operations of a typical step, stream by stream, and the chains of kernels in them."""
+"""The operations of a typical step, stream by stream, what parts them, and the chains of kernels in them."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nsys_insight.facts.fusion.patterns import Pattern
 
 # What may be computed in one kernel with its neighbours; `other` is what no name tells.
@@ -16,6 +20,8 @@ FUSABLE = frozenset({
 # Kernels of these are fused already, or parts of what a library does.
 FINISHED = frozenset({"Inductor", "cuDNN", "cuBLAS"})
 POINTWISE = frozenset({"elementwise", "activation", "copy/cast"})
+# Launches from Python are 5 to 50 µs apart; what takes the CPU longer is work of its own, which no kernel does.
+WORK_NS = 100_000.0
 
 
 class Op(NamedTuple):
@@ -46,6 +52,14 @@ class Op(NamedTuple):
     def duration_ns(self) -> float:
         """How long it ran."""
         return self.end_ns - self.start_ns
+
+
+class Wait(NamedTuple):
+    """A wait of the host for the GPU, in ns from the step's beginning on the host."""
+
+    start_ns: float
+    end_ns: float
+    name: str
 
 
 class NamedKernel(NamedTuple):
@@ -107,3 +121,25 @@ class Chain:
     def words(self) -> list[str]:
         """What its kernels compute, in order."""
         return [kernel.word for kernel in self.kernels]
+
+
+def parted(line: Sequence[Op], waits: Sequence[Wait]) -> dict[int, str]:
+    """Give the places of a stream before which something parts it, with what that is: no kernel goes on across them."""
+    waits = sorted(waits)
+    begins = [wait.start_ns for wait in waits]
+    found = {}
+    for at, (one, other) in enumerate(pairwise(line), 1):
+        if one.call_ns is None or other.call_ns is None or (one.in_graph and one.correlation == other.correlation):
+            continue
+        following = bisect_left(begins, one.call_ns)
+        if following < len(waits) and begins[following] < other.call_ns:
+            found[at] = f"the host waits between them ({waits[following].name})"
+        elif one.thread != other.thread:
+            found[at] = "different host threads launch them"
+        elif one.part and other.part and one.part != other.part:
+            found[at] = f"they are in different NVTX ranges ({one.part}, {other.part})"
+        elif other.call_ns - (one.returned_ns or one.call_ns) > WORK_NS:
+            found[at] = (
+                f"{(other.call_ns - (one.returned_ns or one.call_ns)) / 1e6:.1f} ms of CPU time are between them"
+            )
+    return found

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from nsys_insight.facts.fusion.stream import POINTWISE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from nsys_insight.facts.fusion.gain import Gain
     from nsys_insight.facts.fusion.stream import Chain
 
 YES, NO, UNKNOWN = "YES", "NO", "UNKNOWN"
@@ -19,6 +21,26 @@ RECURS = 0.75
 # What libraries offer as a product's epilogue.
 EPILOGUES = frozenset({"add", "relu", "gelu", "silu", "sigmoid", "tanh"})
 REDUCING = frozenset({"reduction", "norm", "softmax"})
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A chain with what it saves."""
+
+    chain: Chain
+    gain: Gain
+    verdict: str
+    reason: str | None
+    recurrence: float
+    saved_low_ns: float
+    saved_high_ns: float
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """Those that can be fused first, each by what they save."""
+        first = self.chain.stream.ops[self.chain.places[0][0]]
+        saved = self.saved_low_ns + self.saved_high_ns
+        return ((YES, UNKNOWN, NO).index(self.verdict), -round(saved), first.device, first.stream, first.place)
 
 
 def verdict(chain: Chain, wall_ns: float, saved_ns: tuple[float, float], recurrence: float) -> tuple[str, str | None]:

@@ -1,13 +1,22 @@
-"""What the time of a rank goes to: work, waiting in collectives for others, transfer, and nothing at all."""
+"""What the time of a rank goes to: work, waiting for others, transfer, or nothing; and what its host did then."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nsys_insight.ingest import several
+from nsys_insight.paths import query
+from nsys_insight.sql.parameters import bind
+from nsys_insight.sql.rows import insert
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsys_insight.facts.ranks.rank import Ints
+    from nsys_insight.facts.context import Context
+    from nsys_insight.facts.ranks.rank import Ints, Rank
+
+# A call or a range that held the thread for half of the time is what it did.
+_HALF = 0.5
 
 
 class Busy:
@@ -75,3 +84,27 @@ class Spent:
         communicating = self.all.within(starts, ends)
         self.transfer: Ints = communicating - self.busy - self.waiting
         self.idle: Ints = self.wall - communicating
+
+
+def host_in(context: Context, rank: Rank, gaps: Sequence[tuple[int, int]]) -> tuple[str | None, str | None]:
+    """Tell what a late rank's host did while its GPU was idle and the others waited.
+
+    That is what the thread did that launched what ended the gaps, a call or "CPU work", and in which NVTX range.
+    """
+    connection = context.connection
+    values = {"process": rank.process_id, "gpu": rank.gpu_id}
+    statements = {name: bind(query(f"facts/ranks/{name}"), values) for name in ("gaps", "calls", "ranges")}
+    context.of_trace(context.catalogs[rank.trace]).prepare(*statements.values())
+    with several.inside(connection, context.catalogs[rank.trace]):
+        connection.execute("CREATE OR REPLACE TABLE internal.rank_gaps (gap BIGINT, start_ns BIGINT, end_ns BIGINT)")
+        rows = [{"gap": at, "start_ns": start, "end_ns": end} for at, (start, end) in enumerate(gaps)]
+        insert(connection, "internal.rank_gaps", rows)
+        connection.execute(statements["gaps"])
+        total = connection.execute("SELECT sum(end_ns - start_ns)::BIGINT FROM internal.rank_threads").fetchall()[0][0]
+        calls, ranges = (connection.execute(statements[name]).fetchall() for name in ("calls", "ranges"))
+        connection.execute("DROP TABLE internal.rank_gaps; DROP TABLE internal.rank_threads")
+    if not total:
+        return None, None
+    call = next((name for name, time_ns in calls if time_ns >= _HALF * total), None)
+    place = next((name for name, time_ns in ranges if time_ns >= _HALF * total), None)
+    return call or "CPU work", place

@@ -26,14 +26,14 @@ _FARTHEST = 2_000
 # So many ends tell how well two ranks fit. What leaves four times as much over as the best by a straight line is not
 # tried further, and at most so many ways are: those that the clocks are nearest to.
 _SOME, _ROUGHLY, _TRIED = 400, 4.0, 64
-# Beside ways to lay a rank that leave hardly more over than the best, that one counts which clocks are nearest to; and
-# only if the next one is twice as far.
+# Among alignments nearly as good as the best, the one closest to the clocks is taken; and only if the next one is twice
+# as far.
 _AS_GOOD, _TICK_NS, _NEARER = 2.0, 2_000, 2.0
 # Without the communicator's id, ends of collectives agree within this share of how long they take, or so many ns.
 _SHARE, _ENDS_NS = 0.25, 5_000
 
 
-class _Lane(NamedTuple):
+class _Sequence(NamedTuple):
     """The collectives of a communicator as one rank ran them; operations by their hash."""
 
     trace: int
@@ -46,10 +46,10 @@ class _Lane(NamedTuple):
     def __len__(self) -> int:
         return len(self.start)
 
-    def part(self, part: slice) -> _Lane:
+    def part(self, part: slice) -> _Sequence:
         """Some of them."""
         operation, is_together, size = self.operation[part], self.is_together[part], self.size[part]
-        return _Lane(self.trace, operation, is_together, size, self.start[part], self.end[part])
+        return _Sequence(self.trace, operation, is_together, size, self.start[part], self.end[part])
 
 
 @dataclass(frozen=True)
@@ -92,13 +92,13 @@ def _group(name: str, ranks: Sequence[Rank], numbers: list[int], start_of: Seque
     import numpy as np
 
     kernels = {number: ranks[number].of_group(name) for number in numbers}
-    lanes = {number: _lane(ranks[number], kernels[number]) for number in numbers}
+    sequences = {number: _sequence(ranks[number], kernels[number]) for number in numbers}
     first = max(numbers, key=lambda number: len(kernels[number]))
     shifts = {first: 0}
     for number in numbers:
         if number == first:
             continue
-        one, other = lanes[first], lanes[number]
+        one, other = sequences[first], sequences[number]
         if one.trace == other.trace:
             shift = _shift_on_one_clock(one, other)
         else:
@@ -117,11 +117,11 @@ def _group(name: str, ranks: Sequence[Rank], numbers: list[int], start_of: Seque
     return Group(name, members, at)
 
 
-def _lane(rank: Rank, kernels: Ints) -> _Lane:
+def _sequence(rank: Rank, kernels: Ints) -> _Sequence:
     import numpy as np
 
     operations = [rank.operation[at] for at in kernels]
-    return _Lane(
+    return _Sequence(
         rank.trace,
         np.array([hash(operation) for operation in operations], dtype=np.int64),
         np.array([operation in TOGETHER for operation in operations], dtype=bool),
@@ -136,14 +136,14 @@ def apart(one: int | None, other: int | None) -> int | None:
     return None if one is None or other is None else other - one
 
 
-def _beside(one: _Lane, other: _Lane, shift: int) -> tuple[_Lane, _Lane]:
+def _beside(one: _Sequence, other: _Sequence, shift: int) -> tuple[_Sequence, _Sequence]:
     """What lies beside each other where the other one begins `shift` after the one."""
     begin = max(shift, 0)
     end = max(min(len(one), shift + len(other)), begin)
     return one.part(slice(begin, end)), other.part(slice(begin - shift, end - shift))
 
 
-def _shift_on_one_clock(one: _Lane, other: _Lane) -> int | None:
+def _shift_on_one_clock(one: _Sequence, other: _Sequence) -> int | None:
     """Tell at which collective of the one the other one's begin: where its first few end."""
     import numpy as np
 
@@ -155,7 +155,7 @@ def _shift_on_one_clock(one: _Lane, other: _Lane) -> int | None:
     return shift if _agree(*_beside(one, other, shift)) else None
 
 
-def _shift(one: _Lane, other: _Lane, began_apart: int | None) -> int | None:
+def _shift(one: _Sequence, other: _Sequence, began_apart: int | None) -> int | None:
     """Tell the same where each has a clock of its own: where the ends differ by one offset and a drift."""
     scores = []
     for shift in _worth_fitting(one, other, began_apart or 0):
@@ -174,7 +174,7 @@ def _shift(one: _Lane, other: _Lane, began_apart: int | None) -> int | None:
     return nearest[1] if not others or others[0][2] >= _NEARER * nearest[2] else None
 
 
-def _worth_fitting(one: _Lane, other: _Lane, began_apart: int) -> list[int]:
+def _worth_fitting(one: _Sequence, other: _Sequence, began_apart: int) -> list[int]:
     """Choose the ways to lay one beside the other that may be right: by a straight line, which is quick to fit."""
     import numpy as np
 
@@ -206,7 +206,7 @@ def _worth_fitting(one: _Lane, other: _Lane, began_apart: int) -> list[int]:
     return [shift for _, shift, _ in sorted(near, key=lambda found: found[2])[:_TRIED]]
 
 
-def _numbered(one: _Lane, other: _Lane) -> tuple[Ints, Ints]:
+def _numbered(one: _Sequence, other: _Sequence) -> tuple[Ints, Ints]:
     """Number what two ranks' collectives are: operation and size, or the operation alone where a size is not known."""
     import numpy as np
 
@@ -218,7 +218,7 @@ def _numbered(one: _Lane, other: _Lane) -> tuple[Ints, Ints]:
     return numbers[: len(one)], numbers[len(one) :]
 
 
-def _agree(one: _Lane, other: _Lane) -> bool:
+def _agree(one: _Sequence, other: _Sequence) -> bool:
     """Tell whether operations and sizes are the same."""
     import numpy as np
 
@@ -230,7 +230,7 @@ def _agree(one: _Lane, other: _Lane) -> bool:
     )
 
 
-def _bears_out(one: _Lane, other: _Lane, shift: int, *, is_named: bool) -> bool:
+def _bears_out(one: _Sequence, other: _Sequence, shift: int, *, is_named: bool) -> bool:
     """Tell whether the times bear it out that these are the same collectives: both ranks are in them at a time."""
     import numpy as np
 

@@ -13,17 +13,14 @@ from itertools import permutations
 from typing import TYPE_CHECKING, NamedTuple
 
 from nsys_insight.ingest import several
-from nsys_insight.paths import query
 from nsys_insight.sql.rows import named_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    import duckdb
-
+    from nsys_insight.facts.context import Context
     from nsys_insight.facts.ranks.clocks import Clock
     from nsys_insight.facts.ranks.rank import Ints, Rank
-    from nsys_insight.facts.ranks.read import Prepare
 
 # So many of the messages between ranks whose traces are there have to be matched, or none are.
 _MATCHED = 0.9
@@ -66,27 +63,18 @@ class _Side(NamedTuple):
 _Sides = dict[tuple[int, bool, int], _Side]  # rank, whether it sends, rank of the peer in the communicator
 
 
-def matched(  # noqa: PLR0913, PLR0917 - where to read from, and what is known of the ranks
-    connection: duckdb.DuckDBPyConnection,
-    parts: Sequence[str],
-    ranks: Sequence[Rank],
-    numbers: Sequence[int],
-    clocks: Mapping[int, Clock],
-    prepare: Prepare,
-) -> Messages:
+def matched(context: Context, ranks: Sequence[Rank], numbers: Sequence[int], clocks: Mapping[int, Clock]) -> Messages:
     """Match the messages between ranks whose traces' clocks are known.
 
     Args:
-        connection: Where the model is.
-        parts: The catalogs in which the traces have theirs.
+        context: The traces.
         ranks: The ranks.
         numbers: Their numbers.
         clocks: What leads from the time of each trace to that of the run.
-        prepare: Creates the views that a statement names, and finds the facts that these show.
     """
     import numpy as np
 
-    sides, said = _read(connection, parts, ranks, clocks, prepare)
+    sides, said = _read(context, ranks, clocks)
     times = {
         at: (clocks[one.trace].apply(one.start), clocks[one.trace].apply(one.end))
         for at, one in enumerate(ranks) if one.trace in clocks
@@ -113,28 +101,22 @@ def matched(  # noqa: PLR0913, PLR0917 - where to read from, and what is known o
 
 
 def _read(
-    connection: duckdb.DuckDBPyConnection,
-    parts: Sequence[str],
-    ranks: Sequence[Rank],
-    clocks: Mapping[int, Clock],
-    prepare: Prepare,
+    context: Context, ranks: Sequence[Rank], clocks: Mapping[int, Clock]
 ) -> tuple[dict[str, _Sides], dict[str, dict[int, int]]]:
     """Read what ranks send and receive by communicator, and which ranks of these they said they are."""
-    statements = {name: query(f"facts/ranks/{name}") for name in ("sent", "members")}
-    for statement in statements.values():
-        prepare(statement, parts)
+    statements = context.statements("ranks", "sent", "members")
     sides: dict[str, _Sides] = defaultdict(dict)
     said: dict[str, dict[int, int]] = defaultdict(dict)
-    for number, part in enumerate(parts):
+    for number, catalog in enumerate(context.catalogs):
         of_trace = {
             (one.process_id, one.device_id, one.gpu_id): at for at, one in enumerate(ranks) if one.trace == number
         }
         if not of_trace or number not in clocks:
             continue
         kernels = {at: {int(start): place for place, start in enumerate(ranks[at].start)} for at in of_trace.values()}
-        with several.inside(connection, part):
-            rows = named_rows(connection, statements["sent"])
-            told = named_rows(connection, statements["members"])
+        with several.inside(context.connection, catalog):
+            rows = named_rows(context.connection, statements["sent"])
+            told = named_rows(context.connection, statements["members"])
         for row in rows:
             at = of_trace.get((row.process_id, row.device_id, row.gpu_id))
             if at is not None:

@@ -1,12 +1,19 @@
-"""A rank: a process on a GPU, with the kernels of NCCL that it ran."""
+"""A rank: a process on a GPU, with the kernels of NCCL that it ran; and on which host it is."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nsys_insight.ingest import several
+from nsys_insight.sql.rows import named_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
+
+    from nsys_insight.facts.context import Context
 
     Ints = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -88,3 +95,34 @@ def _groups(kernels: list[Any]) -> dict[int, str]:
         else numbers.get(kernel.stream_id, "")
         for kernel in kernels
     }
+
+
+class Place(NamedTuple):
+    """The number of a rank's host and the name of its GPU; None where the trace does not say."""
+
+    host: int | None
+    gpu: str | None
+
+
+def places(context: Context, ranks: Sequence[Rank]) -> list[Place]:
+    """Tell where each rank is: ranks whose traces list a GPU in common are on one host."""
+    (statement,) = context.statements("ranks", "gpus").values()
+    hosts: list[set[str]] = []
+    names: list[dict[int, str]] = []
+    for catalog in context.catalogs:
+        with several.inside(context.connection, catalog):
+            rows = named_rows(context.connection, statement)
+        names.append({row.gpu_id: row.name for row in rows})
+        hosts.append({row.uuid for row in rows if row.uuid})
+    number = _numbered(hosts) if len(hosts) > 1 else [0]
+    return [Place(number[one.trace], names[one.trace].get(one.gpu_id)) for one in ranks]
+
+
+def _numbered(hosts: Sequence[set[str]]) -> list[int | None]:
+    """Number the hosts by the GPUs that traces list: sets that have one in common, or are linked by others, are one."""
+    apart: list[set[str]] = []
+    for gpus in hosts:
+        linked = [one for one in apart if one & gpus]
+        apart = [one for one in apart if not one & gpus] + ([gpus.union(*linked)] if gpus else [])
+    of = {gpu: number for number, gpus in enumerate(apart) for gpu in gpus}
+    return [of[min(gpus)] if gpus else None for gpus in hosts]

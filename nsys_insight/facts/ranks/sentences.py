@@ -11,8 +11,8 @@ from nsys_insight.text.units import value
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from nsys_insight.facts.rank_numbers import Numbered
     from nsys_insight.facts.ranks.judge import Table
-    from nsys_insight.facts.ranks.numbers import Numbered
     from nsys_insight.facts.ranks.pipeline import Pipeline
     from nsys_insight.facts.ranks.run import Run
 

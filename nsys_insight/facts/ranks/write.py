@@ -15,12 +15,11 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from nsys_insight.facts.rank_numbers import Numbered
     from nsys_insight.facts.ranks.budget import Spent
-    from nsys_insight.facts.ranks.hosts import Place
     from nsys_insight.facts.ranks.judge import Delay, Verdict
     from nsys_insight.facts.ranks.messages import Messages
-    from nsys_insight.facts.ranks.numbers import Numbered
-    from nsys_insight.facts.ranks.rank import Ints, Rank
+    from nsys_insight.facts.ranks.rank import Ints, Place, Rank
     from nsys_insight.facts.ranks.run import Collectives, Run
 
 

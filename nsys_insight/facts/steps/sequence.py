@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from typing import Any
 
-    from nsys_insight.facts.statements import Run
+    from nsys_insight.facts.context import Run
 
 # An operation may mark a step if most of its gaps are alike, and those hold half of the operations or of the GPU time.
 REGULAR, COVERED = 0.75, 0.5

@@ -1,3 +1,4 @@
+/* progress = "call chains of samples" */
 -- `facts.cpu_frames`: the functions that call chains of samples and of calls of the operating system name, each once.
 -- `facts.cpu_chains`: the chains, frame by frame, the innermost first.
 CREATE TABLE IF NOT EXISTS facts.cpu_frames (

@@ -1,3 +1,4 @@
+/* progress = "fusion candidates" */
 -- What is found about fusion. The views `fusion_candidates` and `fusion_kernels` say what it means.
 CREATE TABLE IF NOT EXISTS facts.fusions (
     candidate BIGINT,

@@ -1,3 +1,4 @@
+/* progress = "idle time" */
 -- What is found about idle time. `facts.idle_time`: when each GPU was idle over the wall time of the whole trace, with the launch
 -- call of the operation that ended it, cut where the profiler held the launching thread
 -- up; of a late one how long its thread was in API calls before the launch call: that wait, copy, allocate, or do all else.

@@ -1,3 +1,4 @@
+/* progress = "collectives" */
 -- The kernels of NCCL, with what the call says that launched each, and the ranks that processes say they are.
 CREATE TABLE IF NOT EXISTS facts.nccl_kernels (
     process_id BIGINT, device_id BIGINT, gpu_id BIGINT, stream_id BIGINT, start_ns BIGINT, end_ns BIGINT, name_id BIGINT,

@@ -1,3 +1,4 @@
+/* scratch = "steps" */
 -- The steps of phases that NVTX ranges name, and the requests that they name. The views `phase_steps` and `requests` say
 -- what it means.
 CREATE TABLE IF NOT EXISTS facts.phase_steps (

@@ -1,3 +1,4 @@
+/* progress = "call chains of Python" */
 -- The chains that Python itself gave of CUDA calls. `facts.python_lines`: the functions and lines that they name, each once;
 -- `facts.python_frames`: the chains, frame by frame, the innermost first; `facts.python_chains`: the calls that they are of.
 CREATE TABLE IF NOT EXISTS facts.python_lines (

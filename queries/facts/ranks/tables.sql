@@ -1,3 +1,7 @@
+/*
+progress = "who is late"
+is_cross_rank = true
+*/
 -- What is found about the ranks of a run, all traces together. The views of the topic `ranks` say what it means.
 CREATE TABLE IF NOT EXISTS facts.ranks (
     rank BIGINT, trace VARCHAR, process_id BIGINT, device_id BIGINT, gpu_id BIGINT, nccl_kernels BIGINT, nccl_ns BIGINT,

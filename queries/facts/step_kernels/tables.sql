@@ -1,3 +1,4 @@
+/* scratch = "steps" */
 -- Which kernels the steady steps launched, with which grids and blocks; without a number those of the whole scope, where no step
 -- is steady.
 CREATE TABLE IF NOT EXISTS facts.step_kernels (

@@ -1,3 +1,4 @@
+/* options = ["steps"] */
 -- What is found about steps. The views `steps`, `step_gpus` and `step_method` say what it means.
 CREATE TABLE IF NOT EXISTS facts.steps (
     step BIGINT,

@@ -8,5 +8,5 @@ FROM (
     FROM whole.SCHED_EVENTS
     WINDOW along AS (PARTITION BY globalTid ORDER BY start, isSchedIn DESC)
 ) AS s
-JOIN internal.work_lanes AS l USING (thread)
+JOIN internal.work_tracks AS l USING (thread)
 WHERE s.isSchedIn = 0 AND s.end_ns > l.from_ns AND s.start_ns < l.to_ns

@@ -1,3 +1,4 @@
+/* progress = "CPU time" */
 -- What the CPU did while a GPU waited for a thread that was outside of CUDA calls. `facts.cpu_pieces`: that time, piece by piece, no
 -- two of a GPU overlap; os_call_id is the name of the call of the operating system that the thread was in, range_id the innermost
 -- NVTX range. `facts.gap_samples`: the samples of the thread in these pieces.

@@ -54,7 +54,7 @@ class Operation(NamedTuple):
     correlation_id: int
 
     @property
-    def lane(self) -> tuple[int, int]:
+    def stream(self) -> tuple[int, int]:
         """Its stream."""
         return self.device_id, self.stream_id
 
@@ -71,13 +71,13 @@ class Wait(NamedTuple):
 
 @dataclass
 class Run:
-    """An operation as it is played: it starts `gap_ns` after the one before it on its stream, or when its call allows.
+    """A simulated operation: it starts `gap_ns` after the one before it on its stream, or when its call allows.
 
     That is `in_call_ns` after the begin of the call, which are a part of the call, and `after_ns`.
     """
 
     element: Element
-    lane: tuple[int, int]
+    stream: tuple[int, int]
     runs_ns: float
     in_call_ns: float = 0.0
     after_ns: float = 0.0
@@ -145,8 +145,8 @@ class _Steps:
         self.before: list[Operation | None] = []
         last: dict[tuple[int, int], Operation] = {}
         for operation in self.launched:
-            self.before.append(last.get(operation.lane))
-            last[operation.lane] = operation
+            self.before.append(last.get(operation.stream))
+            last[operation.stream] = operation
         gaps = [
             operation.start_ns - before.end_ns
             for operation, before, call in zip(self.launched, self.before, self.call_of, strict=True)
@@ -196,7 +196,7 @@ class _Steps:
         took = float(call.end_ns - call.start_ns)
         delay = float(max(0, operation.start_ns - call.start_ns))
         gap = float(max(0, operation.start_ns - before.end_ns)) if before else self.least_ns
-        run = Run(_element(operation), operation.lane, float(operation.end_ns - operation.start_ns))
+        run = Run(_element(operation), operation.stream, float(operation.end_ns - operation.start_ns))
         if place:  # the nodes of a graph follow each other without the host
             delay, usual = 0.0, 0.0
         else:
@@ -236,7 +236,7 @@ class _Steps:
             event.waits_for_own = True
             ends = [self.launched[at].end_ns for at in range(before, launched)]
         else:
-            lanes: dict[tuple[int, int], int] = {}
+            streams: dict[tuple[int, int], int] = {}
             for at in range(launched):
                 operation = self.launched[at]
                 is_meant = wait.stream_id is None or (
@@ -247,9 +247,9 @@ class _Steps:
                     and self.call_of[at].start_ns < (wait.until_ns or call.start_ns)
                     and operation.end_ns <= call.end_ns
                 ):
-                    lanes[operation.lane] = at
-            event.waits_for = [launched - at for at in lanes.values()]
-            ends = [self.launched[at].end_ns for at in lanes.values()]
+                    streams[operation.stream] = at
+            event.waits_for = [launched - at for at in streams.values()]
+            ends = [self.launched[at].end_ns for at in streams.values()]
         end = max(ends, default=call.start_ns)
         if end > call.start_ns:
             event.tail_ns = max(0.0, float(call.end_ns - end))

@@ -1,5 +1,12 @@
--- What the pieces of CPU work were, place by place: counted in each of four ways. $least_samples: with 10 samples of one activity of
--- half of the time, a share is told to a third (its standard error is 16 points). Columns as in the report cpu-work.
+/* progress = "CPU work" */
+-- What the pieces of CPU work were, place by place: counted in each of four ways. With fewer than 10 samples of a place nothing is
+-- said of what it is: with 10 samples of one activity of half of the time, a share is told to a third (its standard error is 16 points).
+-- Places with fewer samples and less than a twentieth of the time are taken together. Columns as in the report cpu-work.
+CREATE TABLE IF NOT EXISTS facts.cpu_work (
+    counted_by VARCHAR, nvtx_path VARCHAR, what VARCHAR, time_ns DOUBLE, wall_pct DOUBLE, work_pct DOUBLE, samples BIGINT, function_name VARCHAR,
+    off_cpu_ns DOUBLE, is_told BOOLEAN
+);
+
 INSERT INTO facts.cpu_work BY NAME
 WITH steady AS MATERIALIZED (
     SELECT gpu_id, start_ns, end_ns FROM step_gpus WHERE phase = 'steady'
@@ -98,7 +105,7 @@ labels AS MATERIALIZED (
 places AS MATERIALIZED (
     SELECT
         p.nvtx_path,
-        coalesce(n.counted >= $least_samples OR p.time_ns >= $least_share * sum(p.time_ns) OVER (), false) AS is_own
+        coalesce(n.counted >= 10 OR p.time_ns >= 0.05::DOUBLE * sum(p.time_ns) OVER (), false) AS is_own
     FROM (SELECT nvtx_path, sum(time_ns) AS time_ns FROM placed GROUP BY ALL) AS p
     LEFT JOIN (SELECT nvtx_path, count(*) AS counted FROM labels WHERE counted_by = 'activity' GROUP BY ALL) AS n
         ON n.nvtx_path IS NOT DISTINCT FROM p.nvtx_path
@@ -147,11 +154,11 @@ parts AS (
     FROM labels AS l
     JOIN names AS n ON n.nvtx_path IS NOT DISTINCT FROM l.nvtx_path
     JOIN judged AS j ON j.counted_by = l.counted_by AND j.place IS NOT DISTINCT FROM n.place
-    WHERE j.samples >= $least_samples
+    WHERE j.samples >= 10
     GROUP BY j.counted_by, j.place, j.sampled_ns, l.what
     UNION ALL
     SELECT counted_by, place, 'on the CPU, too few samples to tell', sampled_ns, all_samples, NULL, 0, false
-    FROM judged WHERE samples < $least_samples AND sampled_ns > 0
+    FROM judged WHERE samples < 10 AND sampled_ns > 0
     UNION ALL
     SELECT counted_by, place, CASE WHEN period_ns IS NULL THEN 'outside of OS calls' ELSE 'not sampled' END, on_ns - sampled_ns, NULL, NULL,
         CASE WHEN has_switches THEN 0 END, false

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.facts.columns import Columns
+    from nsys_insight.facts.reading import Columns
 
 # Rows are added so many at a time, where there are as many: each time DuckDB begins a new part of a table. So many
 # batches may wait, for each takes memory.

@@ -1,50 +1,102 @@
-"""The kernels of NCCL in a trace, each with the communicator and the message size of the call that launched it."""
+"""The kernels of NCCL in a trace, each with the communicator and the message size of the call that launched it.
+
+NCCL describes its calls in the payloads of its NVTX ranges. A payload is a header of 32 bytes (domain, schema, size of
+the payload, all it takes; little-endian) and a struct, whose fields NVTX_PAYLOAD_SCHEMA_ENTRIES places. NCCL names them
+in its src/include/nvtx_payload_schemas.h.
+"""
 
 from __future__ import annotations
 
-from functools import partial
+import struct
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nsys_insight.facts.ranks.payloads import Schemas
-from nsys_insight.ingest import several
-from nsys_insight.paths import query
 from nsys_insight.sql.rows import insert, named, named_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import duckdb
 
-    from nsys_insight.facts.ranks.payloads import Payload
+    from nsys_insight.facts.context import Context
 
-    Call = tuple[int, str, Payload]  # when, its name, what it says
+    Call = tuple[int, str, "Payload"]  # when, its name, what it says
 
 _SEND = "ncclSend"
 _COLUMNS = ("process_id", "device_id", "gpu_id", "stream_id", "start_ns", "end_ns", "name_id")
+_HEADER = struct.Struct("<QQQQ")
+# The fields that are read, as NCCL calls them, and what they are in C.
+_FIELDS = {
+    "NCCL communicator ID": ("communicator", struct.Struct("<Q")),
+    "Message size [bytes]": ("bytes", struct.Struct("<Q")),
+    "Rank": ("rank", struct.Struct("<i")),
+    "No. of ranks": ("ranks", struct.Struct("<i")),
+    "Peer rank": ("peer", struct.Struct("<i")),
+}
+# No message is larger: a field that says so is none.
+_MOST_BYTES = 1 << 50
+# NCCL hashes what identifies a communicator, so no other one is 0.
+_NO_COMMUNICATOR = 0
+
+# (domain, schema, size of the payload, name of a field, its place)
+SchemaRow = tuple[int | None, int, int | None, str | None, int | None]
 
 
-def fill(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], prepare: Callable[..., None]) -> None:
-    """Fill `facts.nccl_kernels`, `facts.nccl_messages` and `facts.nccl_ranks`.
+class Payload(NamedTuple):
+    """What a payload says; None where it does not."""
 
-    Args:
-        connection: Where the model is.
-        parts: The catalogs in which the traces have theirs.
-        prepare: Creates the views and relations that a statement names, in all of them or in those that are `among`.
-    """
-    for name in ("schemas", "payloads", "kernels"):
-        prepare(query(f"facts/nccl/{name}"))
-    for part in parts:
-        with several.inside(connection, part):
-            _fill(connection, partial(prepare, among=[part]))
+    communicator: int | None = None
+    bytes: int | None = None
+    rank: int | None = None
+    ranks: int | None = None
+    peer: int | None = None
 
 
-def _fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None]) -> None:
-    schemas = Schemas(connection.execute(query("facts/nccl/schemas")).fetchall())
-    said = list(_said(connection, schemas)) if schemas else []
-    if said:
-        prepare(query("facts/nccl/launched"))
-    kernels = named_rows(connection, query(f"facts/nccl/{'launched' if said else 'kernels'}"))
+class Schemas:
+    """The layouts of payloads in one trace."""
+
+    def __init__(self, rows: Iterable[SchemaRow]) -> None:
+        """Take the fields that are known; a schema that is laid out in two ways is none."""
+        self._size: dict[int, set[int]] = {}
+        places: dict[tuple[int, str], set[int]] = {}
+        for _, schema, size, name, place in rows:
+            if size is not None:
+                self._size.setdefault(schema, set()).add(size)
+            if name in _FIELDS and place is not None:
+                places.setdefault((schema, name), set()).add(place)
+        self._places = {key: min(found) for key, found in places.items() if len(found) == 1}
+
+    def __bool__(self) -> bool:
+        """Whether there is any layout to read by."""
+        return bool(self._places)
+
+    def read(self, data: bytes) -> Payload:
+        """Read an event's payload; nothing is said by one that is not as its schema has it."""
+        data = _binary(data)
+        if len(data) < _HEADER.size:
+            return Payload()
+        _, schema, size, _ = _HEADER.unpack_from(data)
+        if len(data) < _HEADER.size + size or self._size.get(schema, {size}) != {size}:
+            return Payload()
+        found: dict[str, int] = {}
+        for name, (field, kind) in _FIELDS.items():
+            place = self._places.get((schema, name))
+            if place is not None and place + kind.size <= size:
+                (found[field],) = kind.unpack_from(data, _HEADER.size + place)
+        if found.get("bytes", 0) > _MOST_BYTES:
+            del found["bytes"]
+        if found.get("communicator") == _NO_COMMUNICATOR:
+            del found["communicator"]
+        return Payload(**found)
+
+
+def fill(context: Context) -> None:
+    """Fill `facts.nccl_kernels`, `facts.nccl_messages` and `facts.nccl_ranks`."""
+    connection = context.connection
+    statements = context.statements("nccl", "schemas", "payloads", "kernels")
+    schemas = Schemas(connection.execute(statements["schemas"]).fetchall())
+    said = list(_described(connection, statements["payloads"], schemas)) if schemas else []
+    kernels = context.runner("nccl")("launched") if said else named_rows(connection, statements["kernels"])
     own = _calls(kernels, said) if said else {}
     called = {at: found for at, calls in own.items() if (found := _called(kernels[at], calls))}
     insert(
@@ -91,9 +143,11 @@ def _fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None])
     )  # fmt: skip
 
 
-def _said(connection: duckdb.DuckDBPyConnection, schemas: Schemas) -> Iterator[tuple[Any, Payload]]:
-    """The NVTX ranges of NCCL with what their payloads say, thread by thread in order of time."""
-    cursor = connection.execute(query("facts/nccl/payloads"))
+def _described(
+    connection: duckdb.DuckDBPyConnection, statement: str, schemas: Schemas
+) -> Iterator[tuple[Any, Payload]]:
+    """The NVTX ranges of NCCL with their payloads, thread by thread in order of time."""
+    cursor = connection.execute(statement)
     names = [column[0] for column in cursor.description or ()]
     while rows := cursor.fetchmany(50_000):
         for event in named(names, rows):
@@ -146,3 +200,11 @@ def _operation(names: set[str]) -> str | None:
 
 def _id(communicator: int | None) -> str | None:
     return None if communicator is None else f"{communicator:016x}"
+
+
+def _binary(data: bytes) -> bytes:
+    """Some exports have the bytes themselves, others write them in hexadecimal."""
+    try:
+        return bytes.fromhex(data.decode("ascii")) if len(data) >= 2 * _HEADER.size else data
+    except ValueError:
+        return data

@@ -1,9 +1,9 @@
-"""The typical step played again with some of its kernels fused: what saved host or GPU time is worth in wall time.
+"""The typical step simulated with some of its kernels fused: what saved host or GPU time is worth in wall time.
 
 The host does one thing after another: launch calls, what it does between them, and waits for the GPU. A stream runs its
 operations in order, each when its launch call has reached the GPU and the one before it is done. So a chain that is
 fused in a queue that is deep saves GPU time only, and one that the GPU waits for saves host time only. Events between
-streams are not played.
+streams are not simulated.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
+
+from nsys_insight.facts.fusion.stream import Wait
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,14 +27,6 @@ MOST_FIXED_NS = 2_000.0
 # A kernel that starts within so many times the usual latency of its call has not waited for the one before it.
 AT_ONCE = 1.5
 ROUNDS = 4
-
-
-class Wait(NamedTuple):
-    """A wait of the host for the GPU, in ns from the step's beginning on the host."""
-
-    start_ns: float
-    end_ns: float
-    name: str
 
 
 class Event(NamedTuple):
@@ -139,17 +133,17 @@ class Timeline:
 
     def period(self, change: Change = NOTHING) -> float:
         """How long a step lasts when steps like this follow each other, in ns."""
-        # What is the same in each round: on which lane something runs, if it does, and how long what takes.
+        # What is the same in each round: on which stream something runs, if it does, and how long what takes.
         events = list(self._changed(change))
         now, done, ends = 0.0, 0.0, []
         ready = {event[0]: -1e18 for event in events}
         for _ in range(ROUNDS):
-            for lane, advance, latency, least, duration, depends in events:
-                if lane is None:
+            for stream, advance, latency, least, duration, depends in events:
+                if stream is None:
                     now = (max(now, done) if depends else now) + latency + advance
                     continue
                 if duration is not None:
-                    ready[lane] = end = max(now + latency, ready[lane] + least) + duration
+                    ready[stream] = end = max(now + latency, ready[stream] + least) + duration
                     done = max(done, end)
                 now += advance
             ends.append(done)
@@ -158,18 +152,18 @@ class Timeline:
     def _changed(
         self, change: Change
     ) -> Iterator[tuple[tuple[int, int] | None, float, float, float, float | None, bool]]:
-        """Give the events with a change: waits without a lane, and operations that are gone without a duration."""
+        """Give the events with a change: waits without a stream, and operations that are gone without a duration."""
         for op, advance, latency, gap, tail, depends in self.events:
             if op is None:
                 yield None, advance, tail, 0.0, None, depends
                 continue
-            lane, cut = (op.device, op.stream), change.calls.get(op.correlation or 0, 0.0) if op.in_graph else 0.0
+            stream, cut = (op.device, op.stream), change.calls.get(op.correlation or 0, 0.0) if op.in_graph else 0.0
             if op in change.gone:
-                yield lane, max(0.0, advance - cut) if op.in_graph else 0.0, 0.0, 0.0, None, False
+                yield stream, max(0.0, advance - cut) if op.in_graph else 0.0, 0.0, 0.0, None, False
                 continue
             duration, least = change.runs.get(op) or (op.duration_ns, gap)
             moved = max(0.0, advance - cut) + change.extra.get(op, 0.0)
-            yield lane, moved, max(0.0, latency - cut), least, duration, False
+            yield stream, moved, max(0.0, latency - cut), least, duration, False
 
 
 def _neighbours(ops: Sequence[Op]) -> list[tuple[Op, Op, bool]]:

@@ -1,4 +1,4 @@
-"""Idle time: the gaps of each GPU, and what the launching thread was at while a GPU waited for it.
+"""Idle time: the gaps of each GPU, and what the launching thread did while a GPU waited for it.
 
 A gap belongs to the operation that ends it: if its launch call began before the gap, the operation was launched in
 time, else the host was late. Late gaps are cut where the profiler held the launching thread up. Of a late gap counts
@@ -12,27 +12,22 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.facts import heap
-from nsys_insight.facts.calls_in import CallsIn
-from nsys_insight.facts.columns import read_columns
-from nsys_insight.facts.cuts import cuts
-from nsys_insight.facts.inserts import Inserts, words
-from nsys_insight.facts.intervals import Intervals
-from nsys_insight.facts.lanes import Lanes
-from nsys_insight.facts.launch_calls import LaunchCalls
+from nsys_insight.facts.idle.calls import CallsIn, LaunchCalls
+from nsys_insight.facts.idle.inserts import Inserts, words
+from nsys_insight.facts.intervals import Intervals, Tracks
+from nsys_insight.facts.reading import cuts, read_columns
 from nsys_insight.ingest import raw
 from nsys_insight.ingest.source import ANY_TIME
-from nsys_insight.paths import query
 from nsys_insight.sql.parameters import bind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import duckdb
 
-    from nsys_insight.facts.columns import Columns
+    from nsys_insight.facts.context import Context
     from nsys_insight.facts.intervals import Ints
-    from nsys_insight.ingest.source import Source
+    from nsys_insight.facts.reading import Columns
 
     Window = tuple[int, int]
 
@@ -40,11 +35,11 @@ if TYPE_CHECKING:
 MOST = 200_000
 # Calls that last longer are few, and are looked for by themselves.
 LONG_NS = 100_000_000
-# What a thread can be at, by its number in `queries/facts/idle/calls.sql`: columns of `facts.idle_time`, and words of
+# What a thread can do, by its number in `queries/facts/idle/calls.sql`: columns of `facts.idle_time`, and words of
 # `facts.idle_calls`.
 KINDS = {"sync_ns": "sync calls", "copy_ns": "blocking copies", "alloc_ns": "allocation", "api_ns": "API calls"}
 _NO_CALLS = "".join(f", 0 AS {name}" for name in KINDS)
-# Why the host was not late, by the number that stands for it here; 0 is late.
+# Reason codes: why the host was not late, from 1 on; 0 is late.
 IN_TIME = (
     "managed memory", "same launch call", "not in the trace", "launched before", "blocking copies",
     "launch call under way",
@@ -53,18 +48,10 @@ IN_TIME = (
 _SAME_CALL, _MIGRATION, _COPY, _READ = 1, 2, 4, 8
 
 
-def fill(connection: duckdb.DuckDBPyConnection, source: Source, prepare: Callable[[str], None]) -> None:
-    """Fill `facts.idle_time` and `facts.idle_calls`.
-
-    Args:
-        connection: Where the model is.
-        source: What it is over.
-        prepare: Creates the views that a statement names.
-    """
-    names = ("edges", "migrations", "calls", "gaps", "around", "launched", "held")
-    statements = {name: query(f"facts/idle/{name}") for name in names}
-    for statement in statements.values():
-        prepare(statement)
+def fill(context: Context) -> None:
+    """Fill `facts.idle_time` and `facts.idle_calls`."""
+    connection, source = context.connection, context.source
+    statements = context.statements("idle", "edges", "migrations", "calls", "gaps", "around", "launched", "held")
     kind = "VIEW" if raw.is_read_in_parts(connection, source, "CUPTI_ACTIVITY_KIND_RUNTIME") else "TABLE"
     connection.execute(statements["edges"])
     connection.execute(statements["migrations"])
@@ -78,7 +65,6 @@ def fill(connection: duckdb.DuckDBPyConnection, source: Source, prepare: Callabl
             filling.add(windows[: number + 1])
     connection.execute(f"DROP {kind} internal.idle_calls")
     connection.execute("DROP TABLE internal.idle_long_calls; DROP TABLE internal.idle_migrations")
-    heap.give_back()
 
 
 def _windows(connection: duckdb.DuckDBPyConnection) -> list[Window]:
@@ -139,10 +125,10 @@ class _Filling:
         """Add late gaps, cut where the profiler held their threads up, and the calls before their launch calls."""
         import numpy as np
 
-        lanes = Lanes.around(late["thread"], late["start_ns"], late["end_ns"])
-        shift = lanes.shift_of(late["thread"])
+        tracks = Tracks.around(late["thread"], late["start_ns"], late["end_ns"])
+        shift = tracks.shift_of(late["thread"])
         gaps = Intervals(late["start_ns"] + shift, late["end_ns"] + shift, np.arange(len(shift)))
-        start, end, _ = lanes.place(self._held["thread"], self._held["start_ns"], self._held["end_ns"])
+        start, end, _ = tracks.place(self._held["thread"], self._held["start_ns"], self._held["end_ns"])
         if len(start):
             by_profiler = Intervals.outermost(start, end)
             self._add_parts("profiler", late, gaps.shared(by_profiler)[0], shift)
@@ -151,7 +137,7 @@ class _Filling:
             order = np.argsort(gaps.start, kind="stable")
             gaps = Intervals(*(values[order] for values in gaps))
 
-        start, end, placed = lanes.place(
+        start, end, placed = tracks.place(
             calls["thread"], np.maximum(calls["start_ns"], windows[-1][0]), calls["end_ns"]
         )
         back = shift[gaps.of]

@@ -1,15 +1,23 @@
-"""Which rank is which: as NCCL was told, as the launcher said, as the files are called, or else in order."""
+"""Which rank is which: by NCCL, by the launcher, by the names of the files, or else in order.
+
+This is what is known of the ranks in each trace before any are compared.
+"""
 
 from __future__ import annotations
 
 import re
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nsys_insight.facts.ranks import rank
+from nsys_insight.ingest import several
+from nsys_insight.sql.rows import insert, named_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
+    from nsys_insight.facts.context import Context
     from nsys_insight.facts.ranks.rank import Rank
 
 _NAMED = re.compile(r"(?:rank|proc|pe)[-_.]?(\d{1,6})", re.IGNORECASE)
@@ -36,6 +44,62 @@ class Numbered(NamedTuple):
         there = {*self.numbers, *self.silent.values()}
         known = self.world if self.world is not None else max(there, default=-1) + 1
         return [] if self.by == "order" else sorted(set(range(known)) - there)
+
+
+class Known(NamedTuple):
+    """The ranks, when each trace began by its host's clock, which rank is which, and traces that are another's copy."""
+
+    ranks: list[Rank]
+    began: list[int | None]
+    told: Numbered
+    alike: list[tuple[str, str]]
+
+
+def fill(context: Context) -> None:
+    """Fill `facts.rank_numbers`."""
+    ranks, _, told, _ = known(context)
+    labels = context.labels
+    rows: list[dict[str, Any]] = [
+        {"trace": labels[one.trace], "process_id": one.process_id, "device_id": one.device_id, "rank": number}
+        for one, number in zip(ranks, told.numbers, strict=True)
+    ]
+    rows += [
+        {"trace": labels[trace], "process_id": None, "device_id": None, "rank": number}
+        for trace, number in told.silent.items()
+    ]
+    insert(context.connection, "facts.rank_numbers", [{**row, "told_by": told.by} for row in rows])
+
+
+def known(context: Context) -> Known:
+    """Read the ranks of all traces; a trace that holds what another one does is left out."""
+    connection, labels = context.connection, context.labels
+    statements = context.statements("rank_numbers", "kernels", "began", "numbers", "environment")
+    ranks: list[Rank] = []
+    began: list[int | None] = []
+    by_nccl: dict[tuple[int, int], tuple[int, int]] = {}
+    environments = []
+    for number, catalog in enumerate(context.catalogs):
+        with several.inside(connection, catalog):
+            ranks += rank.of_rows(number, named_rows(connection, statements["kernels"]))
+            began.append(connection.execute(statements["began"]).fetchall()[0][0])
+            for said in named_rows(connection, statements["numbers"]):
+                by_nccl[number, said.process_id] = said.rank, said.ranks
+            environments.append(dict(connection.execute(statements["environment"]).fetchall()))
+    copies = _copies(ranks)
+    ranks = [one for one in ranks if one.trace not in copies]
+    alike = [(labels[copy], labels[of]) for copy, of in copies.items()]
+    return Known(ranks, began, numbered(ranks, labels, by_nccl, environments, set(copies)), alike)
+
+
+def _copies(ranks: Sequence[Rank]) -> dict[int, int]:
+    """Which traces have a rank whose collectives are, to the ns, those of a rank of an earlier trace."""
+    first: dict[tuple[bytes, bytes], Rank] = {}
+    found: dict[int, int] = {}
+    for one in ranks:
+        before = first.setdefault(one.moments, one).trace
+        if before != one.trace:
+            found[one.trace] = min(found.get(one.trace, before), before)
+    return found
 
 
 def numbered(

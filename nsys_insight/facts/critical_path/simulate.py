@@ -1,18 +1,18 @@
-"""Steps played again, one after the other, and the way back along what each thing waited for."""
+"""Steps simulated, one after the other, and the way back along what each thing waited for."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from nsys_insight.facts.path.model import Element
+from nsys_insight.facts.critical_path.model import Element
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from nsys_insight.facts.path.model import Event, Run
+    from nsys_insight.facts.critical_path.model import Event, Run
 
-# Once so often the steps are played: the first rounds fill the queue.
+# The steps are simulated so often: the first rounds fill the queue.
 ROUNDS = 4
 LATENCY: Element = ("launch latency", "", None)
 GAP: Element = ("between operations", "", None)
@@ -24,27 +24,27 @@ RETURN: Element = ("return of waits", "", None)
 Moment = tuple[float, "Moment | None", Element]
 
 
-class Played(NamedTuple):
+class Simulated(NamedTuple):
     """How long the steps take together, and the critical path: the time of each element on it."""
 
     period_ns: float
     path_ns: Mapping[Element, float]
 
 
-def play(events: Sequence[Event], faster: Element | None = None, factor: float = 0.0) -> Played:
-    """Play the steps over and over, with everything that one element does taking `factor` of its time."""
-    player = _Player(faster, factor)
+def simulate(events: Sequence[Event], faster: Element | None = None, factor: float = 0.0) -> Simulated:
+    """Simulate the steps over and over, with everything that one element does taking `factor` of its time."""
+    simulation = _Simulation(faster, factor)
     for _ in range(ROUNDS + 1):
-        player.starts.append(None)
+        simulation.starts.append(None)
         for event in events:
-            player.do(event)
-    before, last = player.starts[-2:]
+            simulation.do(event)
+    before, last = simulation.starts[-2:]
     if not before or not last:
-        return Played(0.0, {})
-    return Played(last[0] - before[0], _path(last, before[0]))
+        return Simulated(0.0, {})
+    return Simulated(last[0] - before[0], _path(last, before[0]))
 
 
-class _Player:
+class _Simulation:
     """The host, the streams, and what has ended; `starts` has the first operation of each round."""
 
     def __init__(self, faster: Element | None, factor: float) -> None:
@@ -72,7 +72,7 @@ class _Player:
 
     def _run(self, run: Run, begin: Moment, call: Element) -> None:
         """Let an operation start when its call, its stream and those that it waits for allow, and end."""
-        ends, ready = self.ends, self.ready.get(run.lane)
+        ends, ready = self.ends, self.ready.get(run.stream)
         start = self._after(self._after(begin, call, run.in_call_ns), LATENCY, run.after_ns)
         if ready:
             allowed = self._after(ready, GAP, run.gap_ns)
@@ -84,7 +84,7 @@ class _Player:
         end = self._after(start, run.element, run.runs_ns)
         if self.starts[-1] is None:
             self.starts[-1] = start
-        self.ready[run.lane] = end
+        self.ready[run.stream] = end
         ends.append(end)
 
     def _after(self, before: Moment, element: Element, ns: float) -> Moment:

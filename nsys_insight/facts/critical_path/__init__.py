@@ -1,4 +1,4 @@
-"""Filling the facts on the critical path: some steps in a row are played as recorded, and then with parts faster."""
+"""The critical path: some steps in a row are simulated as recorded, and then with parts of them faster."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.facts.statements import runner
 from nsys_insight.sql.rows import insert
 from nsys_insight.text.kernel_names import fit, readable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import duckdb
 
-    from nsys_insight.facts.path.model import Element, Event
+    from nsys_insight.facts.context import Context
+    from nsys_insight.facts.critical_path.model import Element, Event
 
 # So many steps in a row, or fewer if they have more kernels and launch calls than that.
 STEPS, EVENTS = 8, 1_500
-# A step of more than that would take too long to be played again and again.
+# A step of more than that would take too long to be simulated again and again.
 MOST_EVENTS = 20_000
-# What is less than this share of the critical path is not played faster, nor more elements than that.
+# What is less than this share of the critical path is not simulated faster, nor more elements than that.
 LEAST_SHARE, MOST_ELEMENTS = 0.01, 12
 # A kernel that takes over is named in so many cells.
 NAME_CELLS = 48
 # Threads whose calls overlap for more than this share do not take turns.
 MOST_OVERLAP = 0.02
-# Played as recorded, steps must take what they took, but for this share.
+# Simulated as recorded, steps must take what they took, but for this share.
 MOST_ERROR = 0.1
 
 
-def fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None]) -> None:
-    """Fill the tables; `prepare` creates the views that a statement names."""
-    run = runner(connection, "critical_path", prepare)
+def fill(context: Context) -> None:
+    """Fill `facts.critical_path` and `facts.critical_path_run`."""
+    connection, run = context.connection, context.runner("critical_path")
     steps = run("steps")
     chosen = _window(steps)
     if not chosen:
@@ -44,8 +44,8 @@ def fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None]) 
     count = len(chosen) - 1
     span = {"process": first.process_id, "from": first.host_start_ns, "to": last.host_start_ns}
 
-    from nsys_insight.facts.path import model
-    from nsys_insight.facts.path.play import play
+    from nsys_insight.facts.critical_path import model
+    from nsys_insight.facts.critical_path.simulate import simulate
 
     calls = [model.Call(*row) for row in run("calls", **span)]
     operations = [model.Operation(*row) for row in run("operations", **span)]
@@ -59,17 +59,17 @@ def fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None]) 
         )
         return
     events = model.events(calls, operations, waits, first.host_start_ns, last.host_start_ns)
-    base = play(events)
+    base = simulate(events)
     measured = (last.start_ns - first.start_ns) / count
-    played = base.period_ns / count
-    if abs(played - measured) > MOST_ERROR * measured:
+    simulated = base.period_ns / count
+    if abs(simulated - measured) > MOST_ERROR * measured:
         _say(
             connection,
             "replayed by what each call and operation waited for, the step does not take as long as recorded",
-            steps=count, first_step=first.step, measured_ns=measured, played_ns=played,
+            steps=count, first_step=first.step, measured_ns=measured, played_ns=simulated,
         )  # fmt: skip
         return
-    _say(connection, None, steps=count, first_step=first.step, measured_ns=measured, played_ns=played)
+    _say(connection, None, steps=count, first_step=first.step, measured_ns=measured, played_ns=simulated)
     totals = _totals(events)
     order = sorted(base.path_ns, key=lambda element: -base.path_ns[element])
     rows = []
@@ -83,13 +83,13 @@ def fill(connection: duckdb.DuckDBPyConnection, prepare: Callable[[str], None]) 
         is_worth = base.path_ns[element] >= LEAST_SHARE * base.period_ns and at < MOST_ELEMENTS
         # How long communication takes is also up to the other ranks.
         if is_worth and element[0] != "communication":
-            without = play(events, element)
+            without = simulate(events, element)
             # What is not on the path saves nothing.
             most = base.path_ns[element]
             saved = min(base.period_ns - without.period_ns, most)
             # The longest way is convex in how long one element takes: where all of it is saved, half of it saves half.
             is_all = saved >= most * (1 - 1e-9)
-            half_saved = most / 2 if is_all else min(base.period_ns - play(events, element, 0.5).period_ns, most)
+            half_saved = most / 2 if is_all else min(base.period_ns - simulate(events, element, 0.5).period_ns, most)
             row["saved_ns"], row["half_saved_ns"] = max(0.0, saved) / count, max(0.0, half_saved) / count
             row["takes_over"] = _takes_over(base.path_ns, without.path_ns, 0.01 * base.period_ns)
         rows.append(row)
