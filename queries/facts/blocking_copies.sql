@@ -1,5 +1,5 @@
--- A copy between memory of GPUs does not hold the host up, whatever its call is named; one into pageable memory of the host
--- does. (CUDA Runtime API, "API synchronization behavior".)
+-- A copy between memory of GPUs does not hold the host up, whatever its call is named; one into pageable memory of the
+-- host does. (CUDA Runtime API, "API synchronization behavior".)
 CREATE TABLE IF NOT EXISTS facts.blocking_copies (
     process_id BIGINT, correlation_id BIGINT, is_read BOOLEAN
 );

@@ -4,7 +4,9 @@ CREATE TABLE IF NOT EXISTS facts.call_counts (
 );
 
 INSERT INTO facts.call_counts BY NAME
-SELECT pid_of(c.globalTid) AS process_id, tid_of(c.globalTid) AS thread_id, n.name, n.call_group, sum(c.calls)::BIGINT AS calls
+SELECT
+    pid_of(c.globalTid) AS process_id, tid_of(c.globalTid) AS thread_id, n.name, n.call_group,
+    sum(c.calls)::BIGINT AS calls
 FROM (
     SELECT globalTid, nameId, count(*) AS calls
     FROM raw.CUPTI_ACTIVITY_KIND_RUNTIME

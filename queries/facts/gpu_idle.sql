@@ -9,7 +9,8 @@ WITH times AS NOT MATERIALIZED (
 -- Read twice, and not kept: that would be as large as all gaps.
 pieces AS NOT MATERIALIZED (
     SELECT
-        gpu_id, start_ns, end_ns, call_ns, returned_ns, is_copy, host, sync_ns, copy_ns, alloc_ns, api_ns, gap_ns, gap_end_ns, 0 AS window_ns
+        gpu_id, start_ns, end_ns, call_ns, returned_ns, is_copy, host, sync_ns, copy_ns, alloc_ns, api_ns, gap_ns,
+        gap_end_ns, 0 AS window_ns
     FROM in_scope('times')
 ),
 gaps AS NOT MATERIALIZED (

@@ -1,13 +1,19 @@
--- GPUs of one model count as one: a kernel that ran on all eight has one row. Each of an SM's resources allows so many blocks, and the
--- least of them counts. Clusters, barriers and what else ran beside the kernel are not in it.
+-- GPUs of one model count as one: a kernel that ran on all eight has one row. Each of an SM's resources allows so many
+-- blocks, and the least of them counts. Clusters, barriers and what else ran beside the kernel are not in it.
 CREATE TABLE IF NOT EXISTS facts.launch_shapes (
-    shape_id UBIGINT, name_id BIGINT, grid_x BIGINT, grid_y BIGINT, grid_z BIGINT, block_x BIGINT, block_y BIGINT, block_z BIGINT,
+    shape_id UBIGINT, name_id BIGINT, grid_x BIGINT, grid_y BIGINT, grid_z BIGINT, block_x BIGINT, block_y BIGINT,
+    block_z BIGINT,
     cluster_x BIGINT, cluster_y BIGINT, cluster_z BIGINT, registers_per_thread BIGINT, static_shared_bytes BIGINT,
-    dynamic_shared_bytes BIGINT, local_per_thread_bytes BIGINT, calls BIGINT, total_ns BIGINT, avg_ns DOUBLE, med_ns DOUBLE,
-    min_ns BIGINT, max_ns BIGINT, blocks_count BIGINT, threads_per_block BIGINT, warps_per_block BIGINT, block_slots BIGINT,
-    blocks_by_warps BIGINT, blocks_by_registers BIGINT, blocks_by_shared BIGINT, blocks_per_sm BIGINT, occupancy_pct DOUBLE,
-    waves_per_sm DOUBLE, warps_per_sm BIGINT, registers_per_sm BIGINT, shared_per_sm_bytes BIGINT, shared_per_block_bytes BIGINT,
-    shared_unit_bytes INTEGER, shared_driver_bytes INTEGER, sm_count BIGINT, threads_per_warp BIGINT, model_id BIGINT, gpu VARCHAR,
+    dynamic_shared_bytes BIGINT, local_per_thread_bytes BIGINT, calls BIGINT, total_ns BIGINT, avg_ns DOUBLE,
+    med_ns DOUBLE,
+    min_ns BIGINT, max_ns BIGINT, blocks_count BIGINT, threads_per_block BIGINT, warps_per_block BIGINT,
+    block_slots BIGINT,
+    blocks_by_warps BIGINT, blocks_by_registers BIGINT, blocks_by_shared BIGINT, blocks_per_sm BIGINT,
+    occupancy_pct DOUBLE,
+    waves_per_sm DOUBLE, warps_per_sm BIGINT, registers_per_sm BIGINT, shared_per_sm_bytes BIGINT,
+    shared_per_block_bytes BIGINT,
+    shared_unit_bytes INTEGER, shared_driver_bytes INTEGER, sm_count BIGINT, threads_per_warp BIGINT, model_id BIGINT,
+    gpu VARCHAR,
     compute_capability VARCHAR
 );
 
@@ -57,7 +63,9 @@ limits AS (
     SELECT
         *,
         warps_per_sm // nullif(warps_per_block, 0) AS blocks_by_warps,
-        blocks_by_registers_of(registers_per_sm, registers_per_thread, warps_per_block, threads_per_warp) AS blocks_by_registers,
+        blocks_by_registers_of(
+            registers_per_sm, registers_per_thread, warps_per_block, threads_per_warp
+        ) AS blocks_by_registers,
         shared_config_bytes // nullif(shared_allocated_bytes, 0) AS blocks_by_shared,
         CASE WHEN blocks_by_warps + block_slots + blocks_by_registers IS NOT NULL AND shared_config_bytes IS NOT NULL
             THEN least(blocks_by_warps, block_slots, blocks_by_registers, blocks_by_shared) END AS blocks_per_sm
@@ -65,7 +73,8 @@ limits AS (
 )
 SELECT
     shape_id_of(
-        name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, cluster_y, cluster_z, registers_per_thread,
+        name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, cluster_y, cluster_z,
+        registers_per_thread,
         static_shared_bytes, dynamic_shared_bytes, local_per_thread_bytes
     ) AS shape_id,
     name_id,

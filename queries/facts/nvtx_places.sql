@@ -23,5 +23,6 @@ UNION ALL
 SELECT i.process_id, i.thread_id, i.start_ns, max(p.range_id)
 FROM instants AS i
 ASOF LEFT JOIN places AS p
-    ON p.process_id = i.process_id AND p.thread_id = i.thread_id AND p.domain_id = i.domain_id AND p.start_ns <= i.start_ns
+    ON p.process_id = i.process_id AND p.thread_id = i.thread_id AND p.domain_id = i.domain_id
+        AND p.start_ns <= i.start_ns
 GROUP BY i.process_id, i.thread_id, i.start_ns;

@@ -1,9 +1,10 @@
--- Each thread has one stack a domain, as NVTX keeps them: what is pushed last is popped first. Sorted by time, the number
--- of open ranges is the depth, and the range around another is the last that opened one level up. At one instant a range
--- that ends there closes before its neighbour opens, and an outer range opens before an inner one; one of no length opens
--- last and closes at once, so that nothing is in it.
+-- Each thread has one stack a domain, as NVTX keeps them: what is pushed last is popped first. Sorted by time, the
+-- number of open ranges is the depth, and the range around another is the last that opened one level up. At one instant
+-- a range that ends there closes before its neighbour opens, and an outer range opens before an inner one; one of no
+-- length opens last and closes at once, so that nothing is in it.
 CREATE TABLE IF NOT EXISTS facts.nvtx_stacks (
-    range_id BIGINT, outer_id BIGINT, process_id BIGINT, thread_id BIGINT, domain_id BIGINT, start_ns BIGINT, end_ns BIGINT,
+    range_id BIGINT, outer_id BIGINT, process_id BIGINT, thread_id BIGINT, domain_id BIGINT, start_ns BIGINT,
+    end_ns BIGINT,
     close_ns BIGINT, name VARCHAR, domain VARCHAR
 );
 
@@ -34,7 +35,8 @@ opened AS (
     SELECT *, row_number() OVER along AS mark, sum(step) OVER along AS depth
     FROM marks
     WINDOW along AS (
-        PARTITION BY process_id, thread_id, domain_id ORDER BY at_ns, turn, order_ns, order_id, step DESC ROWS UNBOUNDED PRECEDING
+        PARTITION BY process_id, thread_id, domain_id
+    ORDER BY at_ns, turn, order_ns, order_id, step DESC ROWS UNBOUNDED PRECEDING
     )
     QUALIFY step = 1
 )

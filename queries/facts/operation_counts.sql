@@ -1,11 +1,13 @@
 CREATE TABLE IF NOT EXISTS facts.operation_counts (
-    kind VARCHAR, process_id BIGINT, device_id BIGINT, stream_id BIGINT, name_id BIGINT, label VARCHAR, operations BIGINT,
+    kind VARCHAR, process_id BIGINT, device_id BIGINT, stream_id BIGINT, name_id BIGINT, label VARCHAR,
+    operations BIGINT,
     called BIGINT, gpu_ns BIGINT
 );
 
 INSERT INTO facts.operation_counts BY NAME
 SELECT
-    'kernel' AS kind, k.process_id, k.device_id, k.stream_id, k.name_id, NULL AS label, count(*) AS operations, count(c.call) AS called,
+    'kernel' AS kind, k.process_id, k.device_id, k.stream_id, k.name_id, NULL AS label, count(*) AS operations,
+    count(c.call) AS called,
     sum(k.duration_ns)::BIGINT AS gpu_ns
 FROM _kernel_times AS k
 LEFT JOIN (

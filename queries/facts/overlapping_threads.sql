@@ -1,6 +1,6 @@
--- Threads of which a call may begin before the one before it has ended. As they are stored, calls come in long runs of one thread in
--- which each begins when the one before it has ended, and soon after. To find these takes one look without a sort, and then only
--- where each begins and ends need be compared, whatever order they are stored in.
+-- Threads of which a call may begin before the one before it has ended. As they are stored, calls come in long runs of
+-- one thread in which each begins when the one before it has ended, and soon after. To find these takes one look
+-- without a sort, and then only where each begins and ends need be compared, whatever order they are stored in.
 CREATE TABLE IF NOT EXISTS facts.overlapping_threads (
     thread BIGINT
 );

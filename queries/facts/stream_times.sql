@@ -42,8 +42,8 @@ streams AS MATERIALIZED (
     ) AS s
     LEFT JOIN alone AS a ON a.gpu_id = s.gpu_id AND a.ops = s.ops
 ),
--- What each operation adds to the busy time of its stream: the part of it after the latest end so far. These pieces do not
--- overlap within a stream.
+-- What each operation adds to the busy time of its stream: the part of it after the latest end so far. These pieces do
+-- not overlap within a stream.
 pieces AS MATERIALIZED (
     SELECT gpu_id, number, has_others, greatest(start_ns, coalesce(running_end_ns, start_ns)) AS start_ns, end_ns
     FROM (
@@ -74,8 +74,8 @@ steps AS (
 gpus_busy AS (
     SELECT gpu_id, sum(lasts_ns)::BIGINT AS busy_ns FROM steps WHERE busy_streams > 0 GROUP BY gpu_id
 ),
--- How long a stream was busy up to an instant follows from the last piece that began before it; the difference between the
--- ends of the wall's intervals is what they hold. Without --nvtx, --from and --to everything is within the wall.
+-- How long a stream was busy up to an instant follows from the last piece that began before it; the difference between
+-- the ends of the wall's intervals is what they hold. Without --nvtx, --from and --to everything is within the wall.
 within AS (
     SELECT i.gpu_id, i.number, sum(i.sign * (p.until_ns + least(p.end_ns, i.at_ns) - p.end_ns))::BIGINT AS busy_ns
     FROM (
@@ -85,14 +85,17 @@ within AS (
     ASOF JOIN (
         SELECT
             gpu_id, number, start_ns, end_ns,
-            sum(end_ns - start_ns) OVER (PARTITION BY gpu_id, number ORDER BY start_ns, end_ns ROWS UNBOUNDED PRECEDING) AS until_ns
+            sum(end_ns - start_ns) OVER (
+                PARTITION BY gpu_id, number ORDER BY start_ns, end_ns ROWS UNBOUNDED PRECEDING
+            ) AS until_ns
         FROM pieces WHERE (SELECT is_cut FROM scoped) AND end_ns > start_ns
     ) AS p ON p.gpu_id = i.gpu_id AND p.number = i.number AND p.start_ns <= i.at_ns
     GROUP BY ALL
 ),
 measured AS (
     SELECT
-        s.* EXCLUDE (known_ns), b.busy_ns, CASE WHEN (SELECT is_cut FROM scoped) THEN coalesce(w.busy_ns, 0) ELSE b.busy_ns END AS within_ns,
+        s.* EXCLUDE (known_ns), b.busy_ns,
+        CASE WHEN (SELECT is_cut FROM scoped) THEN coalesce(w.busy_ns, 0) ELSE b.busy_ns END AS within_ns,
         CASE WHEN s.has_others THEN b.busy_ns - coalesce(a.alone_ns, 0) ELSE 0 END AS overlap_ns
     FROM streams AS s
     JOIN (

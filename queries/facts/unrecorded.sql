@@ -1,4 +1,5 @@
--- What calls prove that it happened, of which a trace has nothing at all; whatever the scope is. A call that failed proves nothing.
+-- What calls prove that it happened, of which a trace has nothing at all; whatever the scope is. A call that failed
+-- proves nothing.
 CREATE TABLE IF NOT EXISTS facts.unrecorded (
     what VARCHAR, sentence VARCHAR
 );
@@ -27,7 +28,8 @@ asked AS (
     GROUP BY ALL
 )
 SELECT 'calls' AS what,
-    'the trace has no CUDA API calls: what the host did and why the GPU waited cannot be determined; capture with -t cuda, and let the program end before the capture' AS sentence
+    'the trace has no CUDA API calls: what the host did and why the GPU waited cannot be determined; capture with '
+    '-t cuda, and let the program end before the capture' AS sentence
 FROM there WHERE NOT calls AND (kernels OR copies)
 UNION ALL
 SELECT what, CASE what

@@ -5,5 +5,7 @@ CREATE TABLE IF NOT EXISTS facts.used_gpus (
 INSERT INTO facts.used_gpus BY NAME
 SELECT g.gpu_id, coalesce(sum(p.duration_ns), 0)::BIGINT AS busy_ns
 FROM (SELECT DISTINCT gpu_id FROM _gpu_work) AS g
-LEFT JOIN (SELECT gpu_id, sum(duration_ns)::BIGINT AS duration_ns FROM _gpu_busy_parts GROUP BY gpu_id) AS p USING (gpu_id)
+LEFT JOIN (
+    SELECT gpu_id, sum(duration_ns)::BIGINT AS duration_ns FROM _gpu_busy_parts GROUP BY gpu_id
+) AS p USING (gpu_id)
 GROUP BY g.gpu_id;

@@ -1,7 +1,9 @@
--- A wait is one call, with one exception: a device-to-host copy into pageable memory is done when its call returns, also
--- an asynchronous one. Where the usual cudaStreamSynchronize follows, both are one wait, which begins with the copy.
+-- A wait is one call, with one exception: a device-to-host copy into pageable memory is done when its call returns,
+-- also an asynchronous one. Where the usual cudaStreamSynchronize follows, both are one wait, which begins with the
+-- copy.
 CREATE TABLE IF NOT EXISTS facts.waits (
-    process_id BIGINT, thread_id BIGINT, start_ns BIGINT, call_start_ns BIGINT, end_ns BIGINT, wait_ns BIGINT, name VARCHAR,
+    process_id BIGINT, thread_id BIGINT, start_ns BIGINT, call_start_ns BIGINT, end_ns BIGINT, wait_ns BIGINT,
+    name VARCHAR,
     is_copy BOOLEAN, copy_kind VARCHAR, copy_bytes BIGINT, copy_end_ns BIGINT, device_id BIGINT, correlation_id BIGINT
 );
 
@@ -30,7 +32,8 @@ copies AS MATERIALIZED (
         GROUP BY process_id, correlation_id, copy_kind, device_id, stream_id
         -- One call may copy in several directions or on several devices, and waits once.
         QUALIFY row_number() OVER (
-            PARTITION BY process_id, correlation_id ORDER BY copy_kind <> 'D2H', max(end_ns) DESC, copy_kind, device_id, stream_id
+            PARTITION BY process_id, correlation_id
+        ORDER BY copy_kind <> 'D2H', max(end_ns) DESC, copy_kind, device_id, stream_id
         ) = 1
     ) AS m USING (process_id, correlation_id)
     LEFT JOIN _blocking_copies AS b USING (process_id, correlation_id)
@@ -41,7 +44,9 @@ syncs_called AS (
     SELECT c.*, s.device_id, s.context_id, s.stream_id, s.event_id
     FROM calls AS c
     LEFT JOIN (
-        SELECT process_id, correlation_id, min(device_id) AS device_id, min(context_id) AS context_id, min(stream_id) AS stream_id, min(event_id) AS event_id
+        SELECT
+            process_id, correlation_id, min(device_id) AS device_id, min(context_id) AS context_id,
+            min(stream_id) AS stream_id, min(event_id) AS event_id
         FROM sync_events GROUP BY ALL
     ) AS s ON s.process_id = c.process_id AND s.correlation_id = c.correlation_id
     WHERE c.call_group = 'sync'
@@ -61,8 +66,8 @@ syncs_meant AS MATERIALIZED (
     FROM syncs_called AS w
     ASOF LEFT JOIN recorded AS r ON r.process_id = w.process_id AND r.event_id = w.event_id AND r.start_ns <= w.start_ns
 ),
--- Which call is the first to complete what was put on a stream before until_ns. It need not be the one whose event was recorded
--- next: a wait for the stream may come before that for the event.
+-- Which call is the first to complete what was put on a stream before until_ns. It need not be the one whose event was
+-- recorded next: a wait for the stream may come before that for the event.
 completions AS (
     SELECT
         p.process_id, p.thread_id, p.device_id, p.stream_id, w.until_ns,
@@ -75,7 +80,8 @@ completions AS (
         FROM copies WHERE NOT is_blocking
         GROUP BY process_id, thread_id, device_id, stream_id
     ) AS p
-        ON p.process_id = w.process_id AND p.thread_id = w.thread_id AND p.stream_id = coalesce(w.stream_id, p.stream_id)
+        ON p.process_id = w.process_id AND p.thread_id = w.thread_id
+            AND p.stream_id = coalesce(w.stream_id, p.stream_id)
         -- nsys 2021 to 2023 says device 0 of waits for any device; the context is right.
         AND (p.device_id = coalesce(w.device_id, p.device_id) OR p.context_id = w.context_id)
 ),
@@ -83,7 +89,11 @@ completed AS MATERIALIZED (
     SELECT
         c.*,
         w.wait_id,
-        is_waiting AND row_number() OVER (PARTITION BY c.process_id, w.wait_id, is_waiting ORDER BY c.start_ns DESC, c.correlation_id DESC) = 1
+        is_waiting
+            AND row_number() OVER (
+                PARTITION BY c.process_id, w.wait_id, is_waiting ORDER BY c.start_ns DESC, c.correlation_id DESC
+            )
+                = 1
             AND w.wait_id IS NOT NULL AS is_joined
     FROM copies AS c
     ASOF LEFT JOIN completions AS w
@@ -92,7 +102,8 @@ completed AS MATERIALIZED (
     WHERE NOT c.is_blocking
 )
 SELECT
-    w.process_id, w.thread_id, coalesce(c.joined_start_ns, w.start_ns) AS start_ns, w.start_ns AS call_start_ns, w.end_ns,
+    w.process_id, w.thread_id, coalesce(c.joined_start_ns, w.start_ns) AS start_ns, w.start_ns AS call_start_ns,
+    w.end_ns,
     w.duration_ns + coalesce(c.joined_ns, 0) AS wait_ns,
     w.name, false AS is_copy, c.copy_kind, c.copy_bytes, c.copy_end_ns, w.device_id, w.correlation_id
 FROM syncs_meant AS w
@@ -102,7 +113,10 @@ LEFT JOIN (
         max(start_ns) FILTER (is_joined) AS joined_start_ns, max(duration_ns) FILTER (is_joined) AS joined_ns
     FROM completed
     GROUP BY process_id, wait_id, copy_kind
-    QUALIFY row_number() OVER (PARTITION BY process_id, wait_id ORDER BY copy_kind <> 'D2H', max(copy_end_ns) DESC, copy_kind) = 1
+    QUALIFY row_number() OVER (
+        PARTITION BY process_id, wait_id ORDER BY copy_kind <> 'D2H', max(copy_end_ns) DESC, copy_kind
+    )
+        = 1
 ) AS c ON c.process_id = w.process_id AND c.wait_id = w.correlation_id
 UNION ALL
 SELECT

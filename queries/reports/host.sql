@@ -7,20 +7,22 @@ examples = ["", "--steady --limit 10"]
 main = ["bottleneck", "caller", "recoverable_ns", "wall_pct", "count", "host_ns", "see"]
 details = ["code", "caller"]
 description = """
-Ranks what the host does in a steady step (see steps; in the whole scope where no steps were found) by what removing it can
-save. recoverable_ns is idle time of the GPU, as classify splits it: for D2H sync points and other waits it includes the
-starved time after them, up to the time that they blocked the host; for CPU work it is the time that a late launching thread
-spent outside of CUDA calls; for launch calls the time in the calls, and from them to the start on the GPU. Pageable copies
-and blocking memsets have the idle time during their calls, so they may repeat idle time of waits, blocking copies, launch
-calls or other API calls. count and host_ns cover the calls of any thread that began in the step, without calls inside
-others. By caller, waits, copies, memsets and allocations are their caller's; CPU work, launch calls and other API calls are
-what was late before an operation that the caller launched: what its code, or code before it, kept the GPU waiting for. Rows
-of one bottleneck add up to that of the report without callers."""
+Ranks what the host does in a steady step (see steps; in the whole scope where no steps were found) by what removing
+it can save. recoverable_ns is idle time of the GPU, as classify splits it: for D2H sync points and other waits it
+includes the starved time after them, up to the time that they blocked the host; for CPU work it is the time that a
+late launching thread spent outside of CUDA calls; for launch calls the time in the calls, and from them to the
+start on the GPU. Pageable copies and blocking memsets have the idle time during their calls, so they may repeat
+idle time of waits, blocking copies, launch calls or other API calls. count and host_ns cover the calls of any
+thread that began in the step, without calls inside others. By caller, waits, copies, memsets and allocations are
+their caller's; CPU work, launch calls and other API calls are what was late before an operation that the caller
+launched: what its code, or code before it, kept the GPU waiting for. Rows of one bottleneck add up to that of the
+report without callers."""
 reading = """
-From the top, one at a time. D2H sync points: keep the value on the GPU, or read it back later (see syncs). Allocations: a
-pool (see mallocs). CPU work (see cpu-work, gaps): do it later, on another thread, or take it out of the step with a CUDA
-graph. Launch calls: a CUDA graph or fusion (see graph-candidates). Pageable copies: pin the memory (see copies). Blocking
-memsets: cudaMemsetAsync. Rows with host_ns but nothing recoverable are hidden behind the GPU's work: leave them."""
+From the top, one at a time. D2H sync points: keep the value on the GPU, or read it back later (see syncs).
+Allocations: a pool (see mallocs). CPU work (see cpu-work, gaps): do it later, on another thread, or take it out of
+the step with a CUDA graph. Launch calls: a CUDA graph or fusion (see graph-candidates). Pageable copies: pin the
+memory (see copies). Blocking memsets: cudaMemsetAsync. Rows with host_ns but nothing recoverable are hidden behind
+the GPU's work: leave them."""
 empty = "No CUDA calls are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.group_by]
@@ -31,24 +33,34 @@ help = "What one row stands for: what the host does, or what it does for each ca
 [columns]
 bottleneck = "What the host does"
 count = "Number per token; in total for the whole scope where no steps were found; NULL for CPU work"
-host_ns = "Host time per token; for CPU work, the time outside of CUDA calls in the step, NULL where several threads make calls, and by caller"
+host_ns = """\
+Host time per token; for CPU work, the time outside of CUDA calls in the step, NULL where several threads make \
+calls, and by caller"""
 recoverable_ns = "GPU idle time per token that it causes: the most that can be saved"
 wall_pct = "recoverable_ns as a share of the wall time"
 see = "The report with the details"
-code = "Stable identifier of the bottleneck: d2h_sync, other_wait, blocking_copy, pageable_copy, allocation, launch_call, other_call, blocking_memset, cpu_work"
+code = """\
+Stable identifier of the bottleneck: d2h_sync, other_wait, blocking_copy, pageable_copy, allocation, launch_call, \
+other_call, blocking_memset, cpu_work"""
 caller = "What --group-by selects, for CPU work that of the launch which it delayed; NULL without it"
 
 [notes]
 whole = """
-SELECT 'no steady steps were found: counts and times are of the whole scope, including start-up; name an NVTX range with --step-range'
+SELECT
+    'no steady steps were found: counts and times are of the whole scope, including start-up; name an NVTX range '
+    'with --step-range'
 FROM answer WHERE NOT EXISTS (FROM steps WHERE phase = 'steady') HAVING count(*) > 0"""
 api_calls = """
-SELECT round(sum(calls)::DOUBLE / any_value(p.tokens), 1) || ' CUDA API calls' || CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN ' per token' ELSE '' END
+SELECT
+    round(sum(calls)::DOUBLE / any_value(p.tokens), 1) || ' CUDA API calls'
+        || CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN ' per token' ELSE '' END
     || ', as far as nsys records them; they take the host ' || time_text(sum(time_ns) / any_value(p.tokens))
 FROM (
     SELECT calls, time_ns FROM step_calls WHERE step IS NULL OR step IN (SELECT step FROM steps WHERE phase = 'steady')
 )
-CROSS JOIN (SELECT coalesce((SELECT steady_count * tokens_per_step FROM step_method WHERE steady_count > 0), 1) AS tokens) AS p
+CROSS JOIN (
+    SELECT coalesce((SELECT steady_count * tokens_per_step FROM step_method WHERE steady_count > 0), 1) AS tokens
+) AS p
 WHERE EXISTS (FROM answer)
 HAVING count(*) > 0"""
 processes = """
@@ -138,11 +150,14 @@ named AS MATERIALIZED (
 ),
 line AS MATERIALIZED (
     SELECT
-        greatest(16384, (max(end_ns) - min(start_ns)) // greatest(200000, 16 * count(*))) AS slot_ns, min(start_ns) AS from_ns, max(end_ns) AS until_ns
+        greatest(16384, (max(end_ns) - min(start_ns)) // greatest(200000, 16 * count(*))) AS slot_ns,
+        min(start_ns) AS from_ns, max(end_ns) AS until_ns
     FROM named HAVING count(*) > 0
 ),
 slotted AS MATERIALIZED (
-    SELECT code, place, start_ns, end_ns, start_ns // slot_ns AS first_slot, unnest(range(start_ns // slot_ns, end_ns // slot_ns + 1)) AS slot
+    SELECT
+        code, place, start_ns, end_ns, start_ns // slot_ns AS first_slot,
+        unnest(range(start_ns // slot_ns, end_ns // slot_ns + 1)) AS slot
     FROM named CROSS JOIN line
 ),
 -- To DuckDB a list is one row; else it would take these few for many, and hash all gaps.
@@ -154,7 +169,8 @@ gpus AS MATERIALIZED (
 ),
 gaps AS (
     SELECT
-        start_ns, end_ns, greatest(start_ns, from_ns) // slot_ns AS first_slot, least(end_ns, until_ns) // slot_ns AS last_slot
+        start_ns, end_ns, greatest(start_ns, from_ns) // slot_ns AS first_slot,
+        least(end_ns, until_ns) // slot_ns AS last_slot
     FROM gpu_gaps CROSS JOIN line
     WHERE gpu_id IN (FROM gpus) AND start_ns < until_ns AND end_ns > from_ns
 ),

@@ -5,14 +5,14 @@ place = 4
 question = "What is in the trace, what was not captured, and which nsys flag would capture it?"
 examples = ["", "--format json"]
 description = """
-Counts are rows of the trace in scope; what is out of scope is not reported as unused or missing. wall_ns is the time from
-the first to the last CUDA event; gpu_busy_pct is the share of it in which the GPU was busy: the union of its kernels,
-copies, memsets and whole graphs. gpu_time_ns adds up a process's GPU operations. The environment variables, host and user in
-the trace are never shown."""
+Counts are rows of the trace in scope; what is out of scope is not reported as unused or missing. wall_ns is the
+time from the first to the last CUDA event; gpu_busy_pct is the share of it in which the GPU was busy: the union of
+its kernels, copies, memsets and whole graphs. gpu_time_ns adds up a process's GPU operations. The environment
+variables, host and user in the trace are never shown."""
 reading = """
-Read the section missing first: it lists what was not captured and cannot be answered, each with the flag that captures it. A
-gpu_busy_pct well under 90: see gaps; else see top. Where graphs ran as a whole, capture with --cuda-graph-trace=node before
-any ranking of kernels. A warning of lost events makes every count a lower bound."""
+Read the section missing first: it lists what was not captured and cannot be answered, each with the flag that
+captures it. A gpu_busy_pct well under 90: see gaps; else see top. Where graphs ran as a whole, capture with
+--cuda-graph-trace=node before any ranking of kernels. A warning of lost events makes every count a lower bound."""
 empty = "The trace has no description of the capture and no events"
 
 [columns]
@@ -25,17 +25,24 @@ detail = "The text, or more about the number; in section missing, how to capture
 next = """
 SELECT CASE
     WHEN count(*) FILTER (metric = 'gpu_busy_pct') = 0 THEN NULL
-    WHEN max(value) FILTER (metric = 'whole_graph_pct') >= 50 THEN 'next: most of what the GPU runs is hidden in CUDA graphs: capture with --cuda-graph-trace=node'
+    WHEN max(value) FILTER (metric = 'whole_graph_pct') >= 50
+        THEN 'next: most of what the GPU runs is hidden in CUDA graphs: capture with --cuda-graph-trace=node'
     WHEN min(value) FILTER (metric = 'gpu_busy_pct') < 90
-        THEN 'next: ' || CASE count(*) FILTER (metric = 'gpu_busy_pct') WHEN 1 THEN 'the' ELSE 'a' END || ' GPU is idle ' || round(100 - min(value) FILTER (metric = 'gpu_busy_pct'), 1) || ' % of the wall time: nsys-insight gaps shows why'
+        THEN 'next: ' || CASE count(*) FILTER (metric = 'gpu_busy_pct') WHEN 1 THEN 'the' ELSE 'a' END
+            || ' GPU is idle ' || round(100 - min(value) FILTER (metric = 'gpu_busy_pct'), 1)
+            || ' % of the wall time: nsys-insight gaps shows why'
     ELSE 'next: the GPU is nearly always busy: nsys-insight top shows with which kernels'
 END || CASE WHEN count(*) FILTER (metric = 'nvtx_ranges' AND section = 'events') > 0
-    THEN '; nsys-insight nvtx by range, and --nvtx NAME narrows every report' ELSE '; nsys-insight per-token --tokens N by step' END
+    THEN '; nsys-insight nvtx by range, and --nvtx NAME narrows every report'
+    ELSE '; nsys-insight per-token --tokens N by step' END
 FROM answer"""
 */
 WITH is_whole AS (
     -- That there is nothing in a part of the trace says nothing about the whole, or about the capture.
-    SELECT coalesce(nvtx, steps, from_ns::VARCHAR, to_ns::VARCHAR, device_id::VARCHAR, process_id::VARCHAR, stream_id::VARCHAR) IS NULL
+    SELECT
+        coalesce(
+            nvtx, steps, from_ns::VARCHAR, to_ns::VARCHAR, device_id::VARCHAR, process_id::VARCHAR, stream_id::VARCHAR
+        ) IS NULL
     FROM scope
 ),
 walls AS MATERIALIZED (
@@ -107,7 +114,9 @@ found(place, rank, section, metric, value, detail) AS (
     SELECT 12, 0, 'capture', 'capture_ns', capture_ns, 'begun ' || begun || ' UTC' FROM settings
     UNION ALL
     SELECT 13, 0, 'capture', 'wall_ns', wall_ns, CASE
-        WHEN nvtx IS NOT NULL THEN 'in the ' || range_count || CASE range_count WHEN 1 THEN ' range' ELSE ' ranges' END || ' of ' || if(is_phase, '--phase', '--nvtx')
+        WHEN nvtx IS NOT NULL
+            THEN 'in the ' || range_count || CASE range_count WHEN 1 THEN ' range' ELSE ' ranges' END || ' of '
+                || if(is_phase, '--phase', '--nvtx')
         WHEN steps = 'steady' THEN 'the wall time of the steady steps'
         WHEN steps IS NOT NULL THEN 'the wall time of step ' || steps
         WHEN coalesce(from_ns, to_ns) IS NOT NULL THEN 'in the window of --from and --to'
@@ -115,7 +124,9 @@ found(place, rank, section, metric, value, detail) AS (
     END
     FROM walls, scope WHERE wall_ns IS NOT NULL
     UNION ALL
-    SELECT 20, gpu_id, 'gpu', 'gpu_busy_pct', 100.0 * busy_ns / wall_ns, concat_ws(': ', 'GPU ' || gpu_id, nullif(facts, ''))
+    SELECT
+        20, gpu_id, 'gpu', 'gpu_busy_pct', 100.0 * busy_ns / wall_ns,
+        concat_ws(': ', 'GPU ' || gpu_id, nullif(facts, ''))
     FROM all_gpus, walls WHERE busy_ns IS NOT NULL
     UNION ALL
     SELECT 21, 0, 'gpu', 'gpus_not_used', count(*), string_agg(DISTINCT name, ', ' ORDER BY name)
@@ -153,7 +164,9 @@ found(place, rank, section, metric, value, detail) AS (
     SELECT 44, 0, 'events', 'syncs', count(*), 'waits that CUPTI recorded' FROM sync_events HAVING count(*) > 0
     UNION ALL
     SELECT 45, 0, 'events', 'nvtx_ranges', sum(ranges), count(*) || ' names; the most frequent: '
-        || array_to_string(list_slice(list(left(name, 60) || ' (' || ranges || ')' ORDER BY ranges DESC, name), 1, 5), ', ')
+        || array_to_string(
+            list_slice(list(left(name, 60) || ' (' || ranges || ')' ORDER BY ranges DESC, name), 1, 5), ', '
+        )
     FROM (SELECT name, count(*) AS ranges FROM nvtx_ranges GROUP BY name) HAVING count(*) > 0
     UNION ALL
     SELECT 46, 0, 'events', 'memory_events', count(*), 'allocations and deallocations, with sizes'
@@ -181,7 +194,9 @@ found(place, rank, section, metric, value, detail) AS (
     FROM graphs WHERE wholes > 0
     UNION ALL
     -- Those that lost what CUDA did come first.
-    SELECT CASE WHEN is_cuda_loss THEN 59 WHEN severity = 'error' THEN 60 ELSE 61 END, -count(*), 'diagnostics', severity || 's', count(*),
+    SELECT
+        CASE WHEN is_cuda_loss THEN 59 WHEN severity = 'error' THEN 60 ELSE 61 END, -count(*), 'diagnostics',
+        severity || 's', count(*),
         left(regexp_replace(trim(message), '\s+', ' ', 'g'), 300)
     FROM diagnostics WHERE severity IN ('error', 'warning') GROUP BY severity, message, is_cuda_loss
     UNION ALL
@@ -192,8 +207,14 @@ found(place, rank, section, metric, value, detail) AS (
     SELECT 70, place, 'missing', metric, NULL, detail
     FROM scope, LATERAL (
         VALUES
-            (0, 'kernels', 'nsys profile -t cuda; or the program did not use the GPU', NOT EXISTS (FROM ops) AND NOT EXISTS (FROM _unrecorded)),
-            (0, 'kernels', 'a newer nsys or driver, or less at a time; and let the program end by itself', EXISTS (FROM _unrecorded WHERE what = 'kernels')),
+            (
+                0, 'kernels', 'nsys profile -t cuda; or the program did not use the GPU',
+                NOT EXISTS (FROM ops) AND NOT EXISTS (FROM _unrecorded)
+            ),
+            (
+                0, 'kernels', 'a newer nsys or driver, or less at a time; and let the program end by itself',
+                EXISTS (FROM _unrecorded WHERE what = 'kernels')
+            ),
             (1, 'graph_kernels', '--cuda-graph-trace=node', EXISTS (FROM graphs WHERE wholes > 0)),
             (2, 'nvtx_ranges', '-t cuda,nvtx, and ranges around the program''s steps', NOT EXISTS (FROM nvtx_ranges)),
             (3, 'memory_events', '--cuda-memory-usage=true', NOT EXISTS (FROM memory_events)),

@@ -7,20 +7,22 @@ examples = ["", "--by path"]
 aliases = ["nvtx_sum", "nvtx-sum"]
 main = ["name", "host_ns", "wall_pct", "calls", "gpu_ns", "own_host_ns", "kernels", "avg_ns"]
 description = """
-Host time is the time from opening to closing a range on its thread, own_host_ns the part of it outside nested ranges. GPU
-work belongs to the ranges that are open on the launching thread when its launch call begins, no matter when it runs: gpu_ns
-adds up the kernels, copies, memsets and whole graphs launched inside, nested ranges included, each once per name; own_gpu_ns
-counts only those launched outside nested ranges. projected_ns is, for each range, from the start of its first GPU operation
-to the end of its last, idle time between them included. A range that was still open at the end of the capture is counted,
-with its GPU work; its host time is unknown. start/end ranges do not nest, so they have no own time. Names that differ only
-in their numbers count as one: step #."""
+Host time is the time from opening to closing a range on its thread, own_host_ns the part of it outside nested
+ranges. GPU work belongs to the ranges that are open on the launching thread when its launch call begins, no matter
+when it runs: gpu_ns adds up the kernels, copies, memsets and whole graphs launched inside, nested ranges included,
+each once per name; own_gpu_ns counts only those launched outside nested ranges. projected_ns is, for each range,
+from the start of its first GPU operation to the end of its last, idle time between them included. A range that was
+still open at the end of the capture is counted, with its GPU work; its host time is unknown. start/end ranges do
+not nest, so they have no own time. Names that differ only in their numbers count as one: step #."""
 reading = """
-Start with the range that repeats once per step, and compare its host_ns with its gpu_ns: a gpu_ns far below host_ns means
-that the host is the limit, so see gaps and syncs with --nvtx NAME; about equal means that the GPU is, so see top with --nvtx
-NAME. A large own_host_ns of an outer range is work that no range names yet. Hundreds of kernels per call that take little
-time are candidates for fusion or a CUDA graph. Work that another thread launches, as PyTorch's backward pass does, is in
-that thread's ranges."""
-empty = "No NVTX ranges in this scope: capture with nsys profile -t cuda,nvtx, and mark ranges in the program (torch.cuda.nvtx.range_push, nvtx.annotate, nvtxRangePush)"
+Start with the range that repeats once per step, and compare its host_ns with its gpu_ns: a gpu_ns far below host_ns
+means that the host is the limit, so see gaps and syncs with --nvtx NAME; about equal means that the GPU is, so see
+top with --nvtx NAME. A large own_host_ns of an outer range is work that no range names yet. Hundreds of kernels per
+call that take little time are candidates for fusion or a CUDA graph. Work that another thread launches, as
+PyTorch's backward pass does, is in that thread's ranges."""
+empty = """\
+No NVTX ranges in this scope: capture with nsys profile -t cuda,nvtx, and mark ranges in the program \
+(torch.cuda.nvtx.range_push, nvtx.annotate, nvtxRangePush)"""
 
 details = ["gpu_wall_pct", "med_ns", "min_ns", "max_ns", "stddev_ns"]
 
@@ -58,11 +60,17 @@ SELECT CASE count(*) WHEN 1 THEN '1 range was' ELSE count(*) || ' ranges were' E
     || ' still open when the capture ended: counted, but without a host time'
 FROM nvtx_ranges WHERE end_ns IS NULL HAVING count(*) > 0"""
 outside = """
-SELECT round(100 - 100.0 * inside_ns / total_ns, 1) || ' % of GPU time was launched outside all push/pop ranges, or by calls that the trace does not have'
-FROM (SELECT sum(own_gpu_ns) AS inside_ns FROM answer WHERE style = 'push/pop') CROSS JOIN (SELECT sum(duration_ns) AS total_ns FROM gpu_ops)
+SELECT
+    round(100 - 100.0 * inside_ns / total_ns, 1)
+        || ' % of GPU time was launched outside all push/pop ranges, or by calls that the trace does not have'
+FROM (SELECT sum(own_gpu_ns) AS inside_ns FROM answer WHERE style = 'push/pop')
+CROSS JOIN (SELECT sum(duration_ns) AS total_ns FROM gpu_ops)
 WHERE inside_ns < 0.99 * total_ns"""
 graphs = """
-SELECT 'CUDA graphs ran as a whole ' || count(*) || ' times: gpu_ns includes them, but their kernels are not counted; capture with --cuda-graph-trace=node to see them'
+SELECT
+    'CUDA graphs ran as a whole ' || count(*)
+        || ' times: gpu_ns includes them, but their kernels are not counted; capture with --cuda-graph-trace=node '
+            'to see them'
 FROM graph_launches HAVING count(*) > 0"""
 
 [ranks]
@@ -74,10 +82,13 @@ min = ["min_ns"]
 max = ["max_ns"]
 ratio = { kernels_per_call = ["kernels", "calls"], avg_ns = ["host_ns", "calls"] }
 */
--- The GPU work of each thread is summed up by pieces that lie wholly inside or wholly outside of every range. So what is in one is
--- the difference of two running sums, and its first and last operation are those of a window, however many ranges overlap.
+-- The GPU work of each thread is summed up by pieces that lie wholly inside or wholly outside of every range. So what
+-- is in one is the difference of two running sums, and its first and last operation are those of a window, however many
+-- ranges overlap.
 WITH texts AS MATERIALIZED (
-    SELECT path AS name, 'push/pop' AS style, range_id, thread_of(thread_id, process_id) AS thread, start_ns, end_ns, duration_ns
+    SELECT
+        path AS name, 'push/pop' AS style, range_id, thread_of(thread_id, process_id) AS thread, start_ns, end_ns,
+        duration_ns
     FROM nvtx_nesting
     WHERE $by = 'path'
     UNION ALL
@@ -99,7 +110,10 @@ folded AS (
 ranges AS MATERIALIZED (
     SELECT
         *,
-        greatest(start_ns, coalesce(end_ns, (SELECT max(greatest(start_ns, coalesce(end_ns, start_ns))) + 1 FROM nvtx_ranges))) AS close_ns,
+        greatest(
+            start_ns,
+            coalesce(end_ns, (SELECT max(greatest(start_ns, coalesce(end_ns, start_ns))) + 1 FROM nvtx_ranges))
+        ) AS close_ns,
         dense_rank() OVER (ORDER BY name, style) AS group_id
     FROM (SELECT t.* REPLACE (f.folded AS name) FROM texts AS t JOIN folded AS f USING (name))
 ),
@@ -115,12 +129,17 @@ running AS (
 stretches AS (
     SELECT group_id, thread, min(start_ns) AS start_ns, max(close_ns) AS close_ns
     FROM (
-        SELECT *, sum(begins) OVER (PARTITION BY group_id, thread ORDER BY start_ns, close_ns ROWS UNBOUNDED PRECEDING) AS stretch
+        SELECT
+            *,
+            sum(begins) OVER (
+                PARTITION BY group_id, thread ORDER BY start_ns, close_ns ROWS UNBOUNDED PRECEDING
+            ) AS stretch
         FROM (
             SELECT
                 group_id, thread, start_ns, close_ns,
                 CASE WHEN start_ns <= max(close_ns) OVER (
-                    PARTITION BY group_id, thread ORDER BY start_ns, close_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+                    PARTITION BY group_id, thread
+                ORDER BY start_ns, close_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
                 ) THEN 0 ELSE 1 END AS begins
             FROM ranges
         )

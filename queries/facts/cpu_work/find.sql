@@ -1,5 +1,6 @@
--- What the pieces of CPU work were, place by place: counted in each of four ways. $least_samples: with 10 samples of one activity of
--- half of the time, a share is told to a third (its standard error is 16 points). Columns as in the report cpu-work.
+-- What the pieces of CPU work were, place by place: counted in each of four ways. $least_samples: with 10 samples of
+-- one activity of half of the time, a share is told to a third (its standard error is 16 points). Columns as in the
+-- report cpu-work.
 INSERT INTO facts.cpu_work BY NAME
 WITH steady AS MATERIALIZED (
     SELECT gpu_id, start_ns, end_ns FROM step_gpus WHERE phase = 'steady'
@@ -12,7 +13,12 @@ per AS (
         greatest((SELECT count(*) FROM steps WHERE phase = 'steady'), 1) * t.tokens AS tokens,
         greatest((SELECT count(DISTINCT (step, gpu_id)) FROM step_budget), 1) * t.tokens AS gpu_tokens,
         (SELECT sum(time_ns) FROM step_budget)::DOUBLE AS all_ns
-    FROM (SELECT coalesce((SELECT tokens_per_step FROM step_method WHERE EXISTS (FROM steps WHERE phase = 'steady')), 1) AS tokens) AS t
+    FROM (
+        SELECT
+            coalesce(
+                (SELECT tokens_per_step FROM step_method WHERE EXISTS (FROM steps WHERE phase = 'steady')), 1
+            ) AS tokens
+    ) AS t
 ),
 -- A piece lies in the step in which it begins, as far as that goes; and the rest in the one that begins in it.
 pieces AS (
@@ -50,17 +56,29 @@ told AS (
             depth
         ) FILTER (kind NOT IN ('system', 'unknown')) AS code,
         min_by(regexp_replace(module, '\.so\b.*', ''), depth) FILTER (kind = 'system') AS system_module,
-        coalesce(min_by(name, depth) FILTER (kind NOT IN ('system', 'unknown') AND function IS NOT NULL), min_by(name, depth) FILTER (kind <> 'unknown')) AS named,
+        coalesce(
+            min_by(name, depth) FILTER (kind NOT IN ('system', 'unknown') AND function IS NOT NULL),
+            min_by(name, depth) FILTER (kind <> 'unknown')
+        ) AS named,
         min_by(name, depth) FILTER (kind <> 'unknown') AS function_name
     -- Formatting allocates and copies, not the other way round.
-    FROM (SELECT *, CASE WHEN activity IN ('allocating host memory', 'copying host memory', 'page faults') THEN 65536 ELSE 0 END AS turn FROM frames)
+    FROM (
+        SELECT
+            *,
+            CASE
+                WHEN activity IN ('allocating host memory', 'copying host memory', 'page faults') THEN 65536 ELSE 0
+            END AS turn
+        FROM frames
+    )
     GROUP BY sample_id
 ),
 has_chains AS (
     SELECT coalesce(max(frames) > 1, false) AS is_chained FROM told
 ),
 ranges AS (
-    SELECT range_id, fold(path) AS nvtx_path FROM nvtx_nesting WHERE range_id IN (SELECT range_id FROM pieces UNION SELECT range_id FROM sampled)
+    SELECT range_id, fold(path) AS nvtx_path
+    FROM nvtx_nesting
+    WHERE range_id IN (SELECT range_id FROM pieces UNION SELECT range_id FROM sampled)
 ),
 samples AS MATERIALIZED (
     SELECT
@@ -73,7 +91,8 @@ samples AS MATERIALIZED (
     LEFT JOIN ranges AS r USING (range_id)
 ),
 placed AS MATERIALIZED (
-    SELECT r.nvtx_path, n.name AS os_call, p.os_call_id IS NOT NULL AS in_os, p.is_off, sum(p.time_ns)::BIGINT AS time_ns
+    SELECT
+        r.nvtx_path, n.name AS os_call, p.os_call_id IS NOT NULL AS in_os, p.is_off, sum(p.time_ns)::BIGINT AS time_ns
     FROM pieces AS p
     LEFT JOIN ranges AS r USING (range_id)
     LEFT JOIN strings AS n ON n.name_id = p.os_call_id
@@ -81,15 +100,21 @@ placed AS MATERIALIZED (
 ),
 -- What each sample counts for, by each way to count.
 labels AS MATERIALIZED (
-    SELECT 'activity' AS counted_by, sample_id, nvtx_path, label AS what, told_by AS function_name FROM samples WHERE frames > is_chained::INTEGER
+    SELECT 'activity' AS counted_by, sample_id, nvtx_path, label AS what, told_by AS function_name
+    FROM samples
+    WHERE frames > is_chained::INTEGER
     UNION ALL
-    SELECT 'function', sample_id, nvtx_path, coalesce(function_name, 'functions without a name'), function_name FROM samples WHERE frames > 0
+    SELECT 'function', sample_id, nvtx_path, coalesce(function_name, 'functions without a name'), function_name
+    FROM samples
+    WHERE frames > 0
     UNION ALL
     SELECT DISTINCT ON (s.sample_id, f.name) 'inclusive', s.sample_id, s.nvtx_path, f.name, s.function_name
     FROM samples AS s JOIN frames AS f USING (sample_id)
     WHERE s.frames > s.is_chained::INTEGER AND f.kind <> 'unknown'
     UNION ALL
-    SELECT 'stack', s.sample_id, s.nvtx_path, string_agg(replace(f.name, chr(59), ','), chr(59) ORDER BY f.depth DESC), any_value(s.function_name)
+    SELECT
+        'stack', s.sample_id, s.nvtx_path, string_agg(replace(f.name, chr(59), ','), chr(59) ORDER BY f.depth DESC),
+        any_value(s.function_name)
     FROM samples AS s JOIN frames AS f USING (sample_id)
     WHERE s.frames > s.is_chained::INTEGER AND f.kind <> 'unknown'
     GROUP BY s.sample_id, s.nvtx_path
@@ -104,7 +129,12 @@ places AS MATERIALIZED (
         ON n.nvtx_path IS NOT DISTINCT FROM p.nvtx_path
 ),
 names AS MATERIALIZED (
-    SELECT nvtx_path, CASE WHEN is_own OR (SELECT count(*) FROM places WHERE NOT is_own) = 1 THEN nvtx_path ELSE '(other ranges)' END AS place FROM places
+    SELECT
+        nvtx_path,
+        CASE
+            WHEN is_own OR (SELECT count(*) FROM places WHERE NOT is_own) = 1 THEN nvtx_path ELSE '(other ranges)'
+        END AS place
+    FROM places
 ),
 ways AS (
     FROM (VALUES ('activity'), ('function'), ('inclusive'), ('stack')) AS w(counted_by)
@@ -129,10 +159,14 @@ counted AS (
 -- Samples come at an even pace: so many stand for so much time, but for those at the edges of gaps.
 judged AS MATERIALIZED (
     SELECT
-        c.counted_by, c.place, c.on_ns, c.has_switches, coalesce(n.samples, 0) AS samples, coalesce(t.samples, 0) AS all_samples, p.period_ns,
+        c.counted_by, c.place, c.on_ns, c.has_switches, coalesce(n.samples, 0) AS samples,
+        coalesce(t.samples, 0) AS all_samples, p.period_ns,
         CASE
             WHEN p.period_ns IS NULL THEN 0
-            WHEN c.has_switches AND all_samples * p.period_ns >= c.on_ns - greatest(0.2 * c.on_ns, 2 * p.period_ns * sqrt(all_samples + 1)) THEN c.on_ns
+            WHEN c.has_switches
+                AND all_samples * p.period_ns
+                    >= c.on_ns - greatest(0.2 * c.on_ns, 2 * p.period_ns * sqrt(all_samples + 1))
+                THEN c.on_ns
             ELSE least(c.on_ns, all_samples * p.period_ns)
         END AS sampled_ns
     FROM computing AS c
@@ -153,13 +187,17 @@ parts AS (
     SELECT counted_by, place, 'on the CPU, too few samples to tell', sampled_ns, all_samples, NULL, 0, false
     FROM judged WHERE samples < $least_samples AND sampled_ns > 0
     UNION ALL
-    SELECT counted_by, place, CASE WHEN period_ns IS NULL THEN 'outside of OS calls' ELSE 'not sampled' END, on_ns - sampled_ns, NULL, NULL,
+    SELECT
+        counted_by, place, CASE WHEN period_ns IS NULL THEN 'outside of OS calls' ELSE 'not sampled' END,
+        on_ns - sampled_ns, NULL, NULL,
         CASE WHEN has_switches THEN 0 END, false
     FROM judged WHERE on_ns > sampled_ns
     UNION ALL
     SELECT
-        w.counted_by, n.place, CASE WHEN p.in_os THEN 'OS call: ' || coalesce(p.os_call, '(no name)') ELSE 'off the CPU' END, sum(p.time_ns),
-        NULL, NULL, CASE WHEN bool_and(p.is_off IS NOT NULL) THEN coalesce(sum(p.time_ns) FILTER (p.is_off), 0) END, true
+        w.counted_by, n.place,
+        CASE WHEN p.in_os THEN 'OS call: ' || coalesce(p.os_call, '(no name)') ELSE 'off the CPU' END, sum(p.time_ns),
+        NULL, NULL, CASE WHEN bool_and(p.is_off IS NOT NULL) THEN coalesce(sum(p.time_ns) FILTER (p.is_off), 0) END,
+        true
     FROM placed AS p
     JOIN names AS n ON n.nvtx_path IS NOT DISTINCT FROM p.nvtx_path
     CROSS JOIN ways AS w
@@ -167,7 +205,8 @@ parts AS (
     GROUP BY ALL
 )
 SELECT
-    p.counted_by, p.place AS nvtx_path, p.what, p.time_ns / r.gpu_tokens AS time_ns, 100 * p.time_ns / r.all_ns AS wall_pct,
+    p.counted_by, p.place AS nvtx_path, p.what, p.time_ns / r.gpu_tokens AS time_ns,
+    100 * p.time_ns / r.all_ns AS wall_pct,
     100 * p.time_ns / (SELECT sum(time_ns) FROM placed)::DOUBLE AS work_pct, p.samples, p.function_name,
     p.off_cpu_ns / r.gpu_tokens AS off_cpu_ns, p.is_told
 FROM parts AS p, per AS r;

@@ -5,8 +5,10 @@ CREATE TABLE IF NOT EXISTS facts.ranks (
 );
 
 CREATE TABLE IF NOT EXISTS facts.collectives (
-    collective BIGINT, communicator VARCHAR, operation VARCHAR, bytes BIGINT, ranks BIGINT, seen_ranks BIGINT, step BIGINT,
-    start_ns BIGINT, arrived_ns BIGINT, end_ns BIGINT, skew_ns BIGINT, transfer_ns BIGINT, waiting_ns BIGINT, last_rank BIGINT
+    collective BIGINT, communicator VARCHAR, operation VARCHAR, bytes BIGINT, ranks BIGINT, seen_ranks BIGINT,
+    step BIGINT,
+    start_ns BIGINT, arrived_ns BIGINT, end_ns BIGINT, skew_ns BIGINT, transfer_ns BIGINT, waiting_ns BIGINT,
+    last_rank BIGINT
 );
 
 CREATE TABLE IF NOT EXISTS facts.collective_ranks (
@@ -14,12 +16,14 @@ CREATE TABLE IF NOT EXISTS facts.collective_ranks (
 );
 
 CREATE TABLE IF NOT EXISTS facts.messages (
-    communicator VARCHAR, sender BIGINT, receiver BIGINT, bytes BIGINT, sent_ns BIGINT, sent_end_ns BIGINT, received_ns BIGINT,
+    communicator VARCHAR, sender BIGINT, receiver BIGINT, bytes BIGINT, sent_ns BIGINT, sent_end_ns BIGINT,
+    received_ns BIGINT,
     received_end_ns BIGINT, is_alone BOOLEAN
 );
 
 CREATE TABLE IF NOT EXISTS facts.rank_steps (
-    step BIGINT, rank BIGINT, start_ns BIGINT, trace_start_ns BIGINT, wall_ns BIGINT, busy_ns BIGINT, waiting_ns BIGINT, transfer_ns BIGINT, idle_ns BIGINT,
+    step BIGINT, rank BIGINT, start_ns BIGINT, trace_start_ns BIGINT, wall_ns BIGINT, busy_ns BIGINT, waiting_ns BIGINT,
+    transfer_ns BIGINT, idle_ns BIGINT,
     late_ns BIGINT
 );
 
@@ -28,7 +32,8 @@ CREATE TABLE IF NOT EXISTS facts.rank_delays (
 );
 
 CREATE TABLE IF NOT EXISTS facts.rank_run (
-    verdict VARCHAR, unit VARCHAR, steps BIGINT, ranks BIGINT, error_ns BIGINT, numbered_by VARCHAR, clock VARCHAR, missing VARCHAR,
+    verdict VARCHAR, unit VARCHAR, steps BIGINT, ranks BIGINT, error_ns BIGINT, numbered_by VARCHAR, clock VARCHAR,
+    missing VARCHAR,
     unmatched VARCHAR, doubled VARCHAR, pipeline VARCHAR,
     compared_with VARCHAR, stages BIGINT, stage_messages BIGINT, bubble_pct DOUBLE
 );

@@ -1,7 +1,8 @@
 CREATE VIEW _operation_counts AS
 FROM facts.operation_counts;
 
-COMMENT ON VIEW _operation_counts IS 'How many operations there are on each stream by kind and name, and how long they took.';
+COMMENT ON VIEW _operation_counts IS
+    'How many operations there are on each stream by kind and name, and how long they took.';
 COMMENT ON COLUMN _operation_counts.kind IS 'kernel, copy, memset or graph, as in `gpu_ops`';
 COMMENT ON COLUMN _operation_counts.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN _operation_counts.device_id IS 'CUDA device number';

@@ -1,7 +1,9 @@
 CREATE VIEW _stream_times AS
 FROM facts.stream_times;
 
-COMMENT ON VIEW _stream_times IS 'How long each stream was busy, and how much of that at the same time as other streams of its GPU: one row per stream that ran operations.';
+COMMENT ON VIEW _stream_times IS
+    'How long each stream was busy, and how much of that at the same time as other streams of its GPU: one row per '
+    'stream that ran operations.';
 COMMENT ON COLUMN _stream_times.gpu_id IS 'The GPU, as in `gpus`';
 COMMENT ON COLUMN _stream_times.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN _stream_times.device_id IS 'CUDA device number';

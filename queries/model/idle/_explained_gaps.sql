@@ -12,8 +12,11 @@ COMMENT ON COLUMN _explained_gaps.host IS 'What the host did for most of it, as 
 COMMENT ON COLUMN _explained_gaps.host_ns IS 'Time of the gap that host took';
 COMMENT ON COLUMN _explained_gaps.before_name IS 'The operation before the gap';
 COMMENT ON COLUMN _explained_gaps.after_name IS 'The operation after it';
-COMMENT ON COLUMN _explained_gaps.nvtx_path IS 'The NVTX ranges of the launching thread that hold most of the gap, or the launch call if that was before the gap; NULL outside all ranges';
-COMMENT ON COLUMN _explained_gaps.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
+COMMENT ON COLUMN _explained_gaps.nvtx_path IS
+    'The NVTX ranges of the launching thread that hold most of the gap, or the launch call if that was before the '
+    'gap; NULL outside all ranges';
+COMMENT ON COLUMN _explained_gaps.gpu_id IS
+    'The machine''s GPU where the trace says which, else the CUDA device number';
 COMMENT ON COLUMN _explained_gaps.process_id IS 'Process that launched the operation after it';
 COMMENT ON COLUMN _explained_gaps.thread_id IS 'Thread that launched it';
 COMMENT ON COLUMN _explained_gaps.correlation_id IS 'Id of the call that launched it; NULL where no call launched it';

@@ -14,7 +14,8 @@ SELECT
     graphNodeId AS graph_node_id
 FROM raw.kernel_times;
 
-COMMENT ON VIEW _kernel_times IS 'The kernels of `kernel_events` with what most facts read of them: of a big export no more is copied.';
+COMMENT ON VIEW _kernel_times IS
+    'The kernels of `kernel_events` with what most facts read of them: of a big export no more is copied.';
 COMMENT ON COLUMN _kernel_times.start_ns IS 'When the kernel started on the GPU, in the trace''s time';
 COMMENT ON COLUMN _kernel_times.end_ns IS 'When the kernel ended on the GPU';
 COMMENT ON COLUMN _kernel_times.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
@@ -23,7 +24,8 @@ COMMENT ON COLUMN _kernel_times.device_id IS 'CUDA device number within the proc
 COMMENT ON COLUMN _kernel_times.stream_id IS 'CUDA stream, numbered by CUPTI';
 COMMENT ON COLUMN _kernel_times.context_id IS 'CUDA context';
 COMMENT ON COLUMN _kernel_times.process_id IS 'Operating system''s process id';
-COMMENT ON COLUMN _kernel_times.correlation_id IS 'Joins with `api_calls`, together with process_id; shared by all kernels of one graph launch';
+COMMENT ON COLUMN _kernel_times.correlation_id IS
+    'Joins with `api_calls`, together with process_id; shared by all kernels of one graph launch';
 COMMENT ON COLUMN _kernel_times.grid_x IS 'Blocks in the grid, x';
 COMMENT ON COLUMN _kernel_times.grid_y IS 'Blocks in the grid, y';
 COMMENT ON COLUMN _kernel_times.grid_z IS 'Blocks in the grid, z';

@@ -1,8 +1,11 @@
 CREATE VIEW launch_shapes AS
 FROM facts.launch_shapes;
 
-COMMENT ON VIEW launch_shapes IS 'One row per kernel name, grid, block, registers, shared and local memory and GPU model: how often it ran and how much of an SM it can fill.';
-COMMENT ON COLUMN launch_shapes.shape_id IS 'Stands for the name, grid, block, cluster, registers, shared and local memory, as in `kernel_events`';
+COMMENT ON VIEW launch_shapes IS
+    'One row per kernel name, grid, block, registers, shared and local memory and GPU model: how often it ran and '
+    'how much of an SM it can fill.';
+COMMENT ON COLUMN launch_shapes.shape_id IS
+    'Stands for the name, grid, block, cluster, registers, shared and local memory, as in `kernel_events`';
 COMMENT ON COLUMN launch_shapes.name_id IS 'Id of the kernel''s name, in `strings` and `kernel_names`';
 COMMENT ON COLUMN launch_shapes.grid_x IS 'Blocks in the grid, x';
 COMMENT ON COLUMN launch_shapes.grid_y IS 'Blocks in the grid, y';
@@ -29,10 +32,14 @@ COMMENT ON COLUMN launch_shapes.warps_per_block IS 'Warps in a block';
 COMMENT ON COLUMN launch_shapes.block_slots IS 'Blocks that an SM has slots for';
 COMMENT ON COLUMN launch_shapes.blocks_by_warps IS 'Blocks that an SM''s warps allow';
 COMMENT ON COLUMN launch_shapes.blocks_by_registers IS 'Blocks that an SM''s registers allow';
-COMMENT ON COLUMN launch_shapes.blocks_by_shared IS 'Blocks that an SM''s shared memory allows, as the driver divided it from L1 for these launches';
-COMMENT ON COLUMN launch_shapes.blocks_per_sm IS 'Most such blocks that an SM holds at once: the least of the four; NULL when a limit is unknown';
-COMMENT ON COLUMN launch_shapes.occupancy_pct IS 'Theoretical occupancy: the warps of that many blocks as a share of the warps that an SM can hold';
-COMMENT ON COLUMN launch_shapes.waves_per_sm IS 'How often the grid fills the GPU: blocks_count / (SMs * blocks_per_sm)';
+COMMENT ON COLUMN launch_shapes.blocks_by_shared IS
+    'Blocks that an SM''s shared memory allows, as the driver divided it from L1 for these launches';
+COMMENT ON COLUMN launch_shapes.blocks_per_sm IS
+    'Most such blocks that an SM holds at once: the least of the four; NULL when a limit is unknown';
+COMMENT ON COLUMN launch_shapes.occupancy_pct IS
+    'Theoretical occupancy: the warps of that many blocks as a share of the warps that an SM can hold';
+COMMENT ON COLUMN launch_shapes.waves_per_sm IS
+    'How often the grid fills the GPU: blocks_count / (SMs * blocks_per_sm)';
 COMMENT ON COLUMN launch_shapes.warps_per_sm IS 'Most resident warps of an SM';
 COMMENT ON COLUMN launch_shapes.registers_per_sm IS '32-bit registers of an SM';
 COMMENT ON COLUMN launch_shapes.shared_per_sm_bytes IS 'Shared memory of an SM';

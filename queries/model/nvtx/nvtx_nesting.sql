@@ -3,7 +3,8 @@ FROM facts.nvtx_nesting;
 
 COMMENT ON VIEW nvtx_nesting IS 'Push/pop ranges with their place in the nesting of their thread, across NVTX domains.';
 COMMENT ON COLUMN nvtx_nesting.range_id IS 'Number of the range within this trace and scope';
-COMMENT ON COLUMN nvtx_nesting.parent_id IS 'The innermost range, of any domain, that is open from its start to its end; NULL at the top';
+COMMENT ON COLUMN nvtx_nesting.parent_id IS
+    'The innermost range, of any domain, that is open from its start to its end; NULL at the top';
 COMMENT ON COLUMN nvtx_nesting.depth IS '1 at the top';
 COMMENT ON COLUMN nvtx_nesting.path IS 'Names from the top down, joined by /';
 COMMENT ON COLUMN nvtx_nesting.name IS 'Its text';

@@ -8,7 +8,8 @@ COMMENT ON COLUMN _phase_ranges.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN _phase_ranges.thread_id IS 'Thread that opened it';
 COMMENT ON COLUMN _phase_ranges.start_ns IS 'When it was opened';
 COMMENT ON COLUMN _phase_ranges.end_ns IS 'When it was closed';
-COMMENT ON COLUMN _phase_ranges.step_start_ns IS 'When its step began: a range around it that is named step, else itself';
+COMMENT ON COLUMN _phase_ranges.step_start_ns IS
+    'When its step began: a range around it that is named step, else itself';
 COMMENT ON COLUMN _phase_ranges.step_end_ns IS 'When its step ended';
 COMMENT ON COLUMN _phase_ranges.batch_size IS 'Sequences that it decodes, or prompts of a prefill, as the name says';
 COMMENT ON COLUMN _phase_ranges.prompt_tokens IS 'Tokens of the prompts, as the name says';

@@ -6,4 +6,5 @@ COMMENT ON COLUMN collective_ranks.collective IS 'Number of the collective in `c
 COMMENT ON COLUMN collective_ranks.rank IS 'The rank';
 COMMENT ON COLUMN collective_ranks.start_ns IS 'When the rank arrived: its kernel started';
 COMMENT ON COLUMN collective_ranks.end_ns IS 'When it left';
-COMMENT ON COLUMN collective_ranks.waiting_ns IS 'How long it waited for the last rank; NULL where not all ranks were seen';
+COMMENT ON COLUMN collective_ranks.waiting_ns IS
+    'How long it waited for the last rank; NULL where not all ranks were seen';
