@@ -84,24 +84,6 @@ graphs = """
 SELECT sentence FROM _whole_graphs"""
 */
 WITH shapes AS (FROM launch_shapes),
-sampled AS (
-    SELECT
-        k.shape_id, g.model_id,
-        count(*) AS samples,
-        avg(issue_pct) AS issue_pct, avg(tensor_pct) AS tensor_pct, avg(dram_pct) AS dram_pct,
-        avg(sms_active_pct) AS sms_active_pct
-    FROM kernel_samples AS k
-    LEFT JOIN gpu_limits AS g USING (gpu_id)
-    GROUP BY ALL
-),
-rules AS (
-    SELECT DISTINCT ON (n.name_id) n.name_id, r.bound, r.least_ns, r.because
-    FROM kernel_names AS n
-    JOIN rules_of_thumb() AS r ON r.family = n.family AND regexp_matches(n.name, r.pattern)
-    -- That a matrix product reuses what it loads holds for libraries; one that somebody wrote may be anything.
-    WHERE r.bound <> 'compute' OR r.family <> 'gemm' OR n.provenance <> 'hand-written'
-    ORDER BY n.name_id, r.number
-),
 known AS (
     SELECT
         l.*, n.name, n.family, s.samples, s.sms_active_pct, s.issue_pct, s.tensor_pct, s.dram_pct, p.l2_pct, p.l1_pct,
@@ -116,9 +98,9 @@ known AS (
         CASE WHEN by_ncu THEN p.dram_pct ELSE s.dram_pct END AS memory_dram_pct
     FROM shapes AS l
     LEFT JOIN kernel_names AS n USING (name_id)
-    LEFT JOIN sampled AS s ON s.shape_id = l.shape_id AND s.model_id IS NOT DISTINCT FROM l.model_id
+    LEFT JOIN _sampled_shapes AS s ON s.shape_id = l.shape_id AND s.model_id IS NOT DISTINCT FROM l.model_id
     LEFT JOIN _ncu_shapes AS p USING (name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
-    LEFT JOIN rules AS r
+    LEFT JOIN _usual_bounds AS r
         ON r.name_id = l.name_id AND l.avg_ns >= r.least_ns AND (r.bound <> 'compute' OR l.blocks_count >= l.sm_count)
 ),
 -- The case that decides, each with its answer, evidence and reason below.

@@ -122,46 +122,8 @@ by = ["part", "see"]
 spread = "time_ns"
 mean = ["time_ns", "wall_pct", "recoverable_ns"]
 */
-WITH budget AS MATERIALIZED (
-    FROM step_budget
-),
--- The parts of a step add up to its wall on each GPU, so their sum is the wall of all.
-walls AS (
-    SELECT
-        sum(time_ns)::DOUBLE AS all_ns,
-        count(DISTINCT (step, gpu_id)) AS walls,
-        any_value(CASE WHEN step IS NULL THEN 1 ELSE (SELECT tokens_per_step FROM step_method) END) AS tokens,
-        any_value(CASE WHEN step IS NULL THEN 1 ELSE (SELECT count(*) FROM steps WHERE phase = 'steady') END) AS steps
-    FROM budget
-),
-launching AS (
-    SELECT
-        sum(launch_calls) AS launch_calls, sum(launch_calls - graph_launches) AS single_launches,
-        sum(launch_queue_ns) AS launch_queue_ns, 100.0 * sum(queue_ns) / nullif(sum(launch_queue_ns), 0) AS queue_pct
-    FROM step_launches
-),
-hosts AS (
-    SELECT
-        part,
-        CASE
-            WHEN host IS NOT NULL THEN host
-            WHEN part = 'copy' THEN 'copies alone'
-            WHEN part = 'communication' THEN 'communication alone'
-        END AS host,
-        sum(time_ns)::DOUBLE AS time_ns
-    FROM budget
-    GROUP BY ALL
-),
-parts AS (
-    SELECT
-        h.part, sum(h.time_ns) AS time_ns, 100 * sum(h.time_ns) / any_value(w.all_ns) AS wall_pct,
-        string_agg(h.host || ' ' || round(100 * h.time_ns / w.all_ns, 1) || ' %', ', ' ORDER BY h.time_ns DESC, h.host)
-            FILTER (h.host <> h.part AND 100 * h.time_ns / w.all_ns >= 0.05) AS evidence
-    FROM hosts AS h, walls AS w
-    GROUP BY h.part
-),
 -- The host is late for launching, or for CPU work of which that is the smaller part.
-late AS (
+WITH late AS (
     SELECT
         CASE WHEN is_apart THEN 'host-bound' ELSE 'launch-bound' END AS bound,
         CASE WHEN is_apart THEN 'gaps' ELSE 'graph-candidates' END AS see
@@ -171,11 +133,13 @@ late AS (
 judged AS (
     SELECT
         CASE
-            WHEN coalesce((SELECT wall_pct FROM parts WHERE part = 'edge'), 0) >= $edge_pct THEN ['start-up and end']
+            WHEN coalesce((SELECT wall_pct FROM _wall_parts WHERE part = 'edge'), 0) >= $edge_pct
+                THEN ['start-up and end']
             ELSE _verdict_of(
-            p['gpu'], p['launch'], p['sync'], p['copy'], p['allocation'], p['communication'], p['dependency'],
-            (SELECT bound FROM late), $least_pct, $busy_pct, $main_pct
-        ) END AS words
+                p['gpu'], p['launch'], p['sync'], p['copy'], p['allocation'], p['communication'], p['dependency'],
+                (SELECT bound FROM late), $least_pct, $busy_pct, $main_pct
+            )
+        END AS words
     FROM (
         SELECT
             map_from_entries(
@@ -184,7 +148,9 @@ judged AS (
                         n.part,
                         coalesce(
                             100 * p.time_ns
-                                / nullif(w.all_ns - coalesce((SELECT time_ns FROM parts WHERE part = 'edge'), 0), 0),
+                                / nullif(
+                                    w.all_ns - coalesce((SELECT time_ns FROM _wall_parts WHERE part = 'edge'), 0), 0
+                                ),
                             0
                         )
                     )
@@ -193,8 +159,8 @@ judged AS (
         FROM (
             SELECT unnest(['gpu', 'launch', 'sync', 'copy', 'allocation', 'communication', 'dependency']) AS part
         ) AS n
-        CROSS JOIN walls AS w
-        LEFT JOIN parts AS p USING (part)
+        CROSS JOIN _step_walls AS w
+        LEFT JOIN _wall_parts AS p USING (part)
     )
 ),
 known AS (
@@ -202,10 +168,10 @@ known AS (
         *,
         CASE
             WHEN part = 'launch'
-                THEN greatest(time_ns - $kernel_gap_ns * coalesce((SELECT single_launches FROM launching), 0), 0)
+                THEN greatest(time_ns - $kernel_gap_ns * coalesce((SELECT single_launches FROM _launch_totals), 0), 0)
             WHEN part IN ('sync', 'copy', 'allocation', 'communication') THEN time_ns
         END AS recoverable_ns
-    FROM parts
+    FROM _wall_parts
 ),
 rows_ AS (
     SELECT
@@ -220,7 +186,7 @@ rows_ AS (
                 ELSE 'GPU-bound'
             END AS evidence,
         NULL AS see
-    FROM walls AS w, judged AS j, launching AS l
+    FROM _step_walls AS w, judged AS j, _launch_totals AS l
     WHERE w.all_ns > 0
     UNION ALL
     SELECT
@@ -240,5 +206,5 @@ SELECT
     r.part, r.verdict, r.time_ns / w.walls / w.tokens AS time_ns, r.wall_pct,
     r.recoverable_ns / w.walls / w.tokens AS recoverable_ns,
     r.evidence, r.see
-FROM rows_ AS r, walls AS w
+FROM rows_ AS r, _step_walls AS w
 ORDER BY r.part <> 'wall', r.verdict IS NULL, r.time_ns DESC, r.part

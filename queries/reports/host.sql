@@ -132,7 +132,7 @@ by_wait AS (
     WHERE w.start_ns < s.host_end_ns OR NOT EXISTS (FROM steady)
     GROUP BY ALL
 ),
--- Of these few calls, the time of each during which the GPU was idle. What may overlap is compared slot by slot.
+-- Calls that are counted by their name, and in which the GPU may have been idle.
 named AS MATERIALIZED (
     SELECT c.code, p.place, c.process_id, c.start_ns, c.end_ns, c.duration_ns
     FROM (
@@ -147,42 +147,6 @@ named AS MATERIALIZED (
     LEFT JOIN places AS p USING (process_id, correlation_id)
     ASOF LEFT JOIN steady AS s ON s.process_id = c.process_id AND s.host_start_ns <= c.start_ns
     WHERE c.start_ns < s.host_end_ns OR NOT EXISTS (FROM steady)
-),
-line AS MATERIALIZED (
-    SELECT
-        greatest(16384, (max(end_ns) - min(start_ns)) // greatest(200000, 16 * count(*))) AS slot_ns,
-        min(start_ns) AS from_ns, max(end_ns) AS until_ns
-    FROM named HAVING count(*) > 0
-),
-slotted AS MATERIALIZED (
-    SELECT
-        code, place, start_ns, end_ns, start_ns // slot_ns AS first_slot,
-        unnest(range(start_ns // slot_ns, end_ns // slot_ns + 1)) AS slot
-    FROM named CROSS JOIN line
-),
--- To DuckDB a list is one row; else it would take these few for many, and hash all gaps.
-slots AS MATERIALIZED (
-    SELECT unnest(list(DISTINCT slot)) AS slot FROM slotted
-),
-gpus AS MATERIALIZED (
-    SELECT unnest(list(DISTINCT gpu_id)) AS gpu_id FROM budget
-),
-gaps AS (
-    SELECT
-        start_ns, end_ns, greatest(start_ns, from_ns) // slot_ns AS first_slot,
-        least(end_ns, until_ns) // slot_ns AS last_slot
-    FROM gpu_gaps CROSS JOIN line
-    WHERE gpu_id IN (FROM gpus) AND start_ns < until_ns AND end_ns > from_ns
-),
-near AS MATERIALIZED (
-    FROM gaps WHERE first_slot IN (FROM slots) OR last_slot IN (FROM slots) OR last_slot > first_slot + 1
-),
-idle_during AS (
-    SELECT n.code, n.place, sum(least(g.end_ns, n.end_ns) - greatest(g.start_ns, n.start_ns))::BIGINT AS idle_ns
-    FROM (SELECT *, unnest(range(first_slot, last_slot + 1)) AS slot FROM near) AS g
-    JOIN slotted AS n USING (slot)
-    WHERE slot = greatest(g.first_slot, n.first_slot) AND g.start_ns < n.end_ns AND g.end_ns > n.start_ns
-    GROUP BY n.code, n.place
 ),
 by_name AS (
     SELECT code, place, count(*) AS calls, sum(duration_ns)::BIGINT AS host_ns FROM named GROUP BY ALL
@@ -205,7 +169,7 @@ idle AS (
     UNION ALL
     FROM _idle_by_caller('places') WHERE $group_by <> 'bottleneck'
     UNION ALL
-    FROM idle_during
+    FROM _idle_during('named')
 )
 SELECT
     w.bottleneck,

@@ -54,64 +54,16 @@ calls AS MATERIALIZED (
 ops AS MATERIALIZED (
     SELECT * RENAME (operations AS ops) FROM _operation_counts
 ),
-command AS (
-    SELECT
-        split_part(name, ':', 1) AS process,
-        string_agg(value, ' ' ORDER BY try_cast(split_part(name, '_', -1) AS BIGINT) NULLS FIRST) AS line
-    FROM capture
-    WHERE regexp_matches(name, '^PROCESS_\d+:(COMMAND|ARGUMENT_\d+)$')
-    GROUP BY process
-),
-settings AS (
-    SELECT
-        max(value) FILTER (WHERE name = 'EXPORT_PRODUCT_VERSION') AS nsys_version,
-        max(value) FILTER (WHERE name = 'EXPORT_SCHEMA_VERSION') AS schema_version,
-        max(value) FILTER (WHERE name = 'CAPTURE_DURATION_NS')::BIGINT AS capture_ns,
-        max(replace(value, 'T', ' ')) FILTER (WHERE name = 'CAPTURE_START_UTC') AS begun,
-        count(*) FILTER (WHERE name LIKE '%:CUDA_SKIP_SOME_API_CALLS' AND value = 'true') > 0 AS skips_calls
-    FROM capture
-),
-all_gpus AS (
-    SELECT
-        coalesce(u.gpu_id, g.gpu_id) AS gpu_id,
-        u.busy_ns,
-        g.name,
-        concat_ws(
-            ', ', g.name, g.sm_count || ' SMs',
-            round(g.memory_bytes / 1073741824, 1) || ' GiB'
-                || coalesce(' at ' || round(g.memory_bytes_per_s / 1e9)::BIGINT || ' GB/s', ''),
-            'compute capability ' || g.compute_capability
-        ) AS facts
-    FROM used_gpus AS u
-    FULL JOIN (FROM gpus QUALIFY row_number() OVER (PARTITION BY gpu_id ORDER BY name, pci_bus) = 1) AS g USING (gpu_id)
-),
-cuda_processes AS (
-    SELECT
-        process_id, coalesce(calls, 0)::BIGINT AS calls, coalesce(threads, 0) AS threads,
-        coalesce(kernels, 0)::BIGINT AS kernels, coalesce(streams, 0) AS streams, coalesce(gpu_ns, 0) AS gpu_ns
-    FROM (SELECT process_id, sum(calls) AS calls, count(DISTINCT thread_id) AS threads FROM calls GROUP BY process_id)
-    FULL JOIN (
-        SELECT
-            process_id, sum(ops) FILTER (WHERE kind = 'kernel') AS kernels,
-            count(DISTINCT (device_id, stream_id)) AS streams, sum(gpu_ns) AS gpu_ns
-        FROM ops
-        GROUP BY process_id
-    ) USING (process_id)
-),
 graphs AS MATERIALIZED (
-    SELECT
-        (SELECT sum(calls) FROM calls WHERE call_group = 'graph launch') AS calls,
-        (SELECT count(*) FROM _kernel_times WHERE graph_node_id > 0) AS node_kernels,
-        (SELECT sum(ops) FROM ops WHERE kind = 'graph') AS wholes,
-        (SELECT 100.0 * sum(gpu_ns) FILTER (WHERE kind = 'graph') / sum(gpu_ns) FROM ops) AS whole_pct
+    FROM _graph_tracing
 ),
 found(place, rank, section, metric, value, detail) AS (
     SELECT 10, 0, 'capture', 'nsys_version', NULL, nsys_version || coalesce(', export schema ' || schema_version, '')
-    FROM settings
+    FROM _capture_settings
     UNION ALL
-    SELECT 11, row_number() OVER (ORDER BY process), 'capture', 'command', NULL, line FROM command
+    SELECT 11, row_number() OVER (ORDER BY process), 'capture', 'command', NULL, line FROM _command_lines
     UNION ALL
-    SELECT 12, 0, 'capture', 'capture_ns', capture_ns, 'begun ' || begun || ' UTC' FROM settings
+    SELECT 12, 0, 'capture', 'capture_ns', capture_ns, 'begun ' || begun || ' UTC' FROM _capture_settings
     UNION ALL
     SELECT 13, 0, 'capture', 'wall_ns', wall_ns, CASE
         WHEN nvtx IS NOT NULL
@@ -127,10 +79,10 @@ found(place, rank, section, metric, value, detail) AS (
     SELECT
         20, gpu_id, 'gpu', 'gpu_busy_pct', 100.0 * busy_ns / wall_ns,
         concat_ws(': ', 'GPU ' || gpu_id, nullif(facts, ''))
-    FROM all_gpus, walls WHERE busy_ns IS NOT NULL
+    FROM _gpu_inventory, walls WHERE busy_ns IS NOT NULL
     UNION ALL
     SELECT 21, 0, 'gpu', 'gpus_not_used', count(*), string_agg(DISTINCT name, ', ' ORDER BY name)
-    FROM all_gpus WHERE busy_ns IS NULL AND (FROM is_whole) HAVING count(*) > 0
+    FROM _gpu_inventory WHERE busy_ns IS NULL AND (FROM is_whole) HAVING count(*) > 0
     UNION ALL
     SELECT 30, -c.gpu_ns, 'process', 'gpu_time_ns', c.gpu_ns,
         concat_ws(' ', c.process_id, n.name) || format(
@@ -138,11 +90,11 @@ found(place, rank, section, metric, value, detail) AS (
             c.calls, c.threads, CASE WHEN c.threads = 1 THEN '' ELSE 's' END,
             c.kernels, c.streams, CASE WHEN c.streams = 1 THEN '' ELSE 's' END
         )
-    FROM cuda_processes AS c
+    FROM _cuda_processes AS c
     LEFT JOIN (SELECT process_id, min(name) AS name FROM processes GROUP BY process_id) AS n USING (process_id)
     UNION ALL
     SELECT 31, 0, 'process', 'processes_without_cuda', count(DISTINCT process_id), NULL
-    FROM processes ANTI JOIN cuda_processes USING (process_id) WHERE (FROM is_whole) HAVING count(*) > 0
+    FROM processes ANTI JOIN _cuda_processes USING (process_id) WHERE (FROM is_whole) HAVING count(*) > 0
     UNION ALL
     SELECT 40, 0, 'events', 'kernels', kernels, names || ' names; ' || CASE launched
         WHEN kernels THEN 'all with their launch call'
@@ -204,25 +156,7 @@ found(place, rank, section, metric, value, detail) AS (
         'host time that the profiler took: it is not the application''s'
     FROM profiler_overheads HAVING count(*) > 0
     UNION ALL
-    SELECT 70, place, 'missing', metric, NULL, detail
-    FROM scope, LATERAL (
-        VALUES
-            (
-                0, 'kernels', 'nsys profile -t cuda; or the program did not use the GPU',
-                NOT EXISTS (FROM ops) AND NOT EXISTS (FROM _unrecorded)
-            ),
-            (
-                0, 'kernels', 'a newer nsys or driver, or less at a time; and let the program end by itself',
-                EXISTS (FROM _unrecorded WHERE what = 'kernels')
-            ),
-            (1, 'graph_kernels', '--cuda-graph-trace=node', EXISTS (FROM graphs WHERE wholes > 0)),
-            (2, 'nvtx_ranges', '-t cuda,nvtx, and ranges around the program''s steps', NOT EXISTS (FROM nvtx_ranges)),
-            (3, 'memory_events', '--cuda-memory-usage=true', NOT EXISTS (FROM memory_events)),
-            (4, 'gpu_metric_samples', '--gpu-metrics-devices=all', NOT EXISTS (FROM gpu_metrics)),
-            (5, 'os_calls', '-t osrt', NOT EXISTS (FROM os_calls)),
-            (6, 'unimportant_api_calls', '--cuda-trace-all-apis=true', (SELECT skips_calls FROM settings))
-    ) AS m (place, metric, detail, is_missing)
-    WHERE is_missing AND (FROM is_whole)
+    SELECT 70, place, 'missing', metric, NULL, detail FROM _missing_data WHERE (FROM is_whole)
 )
 SELECT section, metric, value::DOUBLE AS value, detail
 FROM found

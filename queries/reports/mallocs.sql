@@ -114,31 +114,10 @@ calls AS (
     ASOF LEFT JOIN steady AS s ON s.process_id = a.process_id AND s.host_start_ns <= a.start_ns
     LEFT JOIN places AS p ON p.process_id = a.process_id AND p.correlation_id = a.correlation_id
 ),
-charged AS (
-    SELECT
-        process_id, thread_id, call_start_ns AS start_ns,
-        sum(c.idle_ns)::BIGINT AS idle_ns, coalesce(sum(c.idle_ns) FILTER (g.step IS NOT NULL), 0)::BIGINT AS steady_ns
-    FROM idle_charges AS c
-    LEFT JOIN (FROM step_gpus WHERE phase = 'steady') AS g ON g.step = c.step AND g.gpu_id = c.gpu_id
-    WHERE c.charge = 'allocation'
-    GROUP BY ALL
-),
-sizes AS (
-    SELECT process_id, correlation_id, sum(size_bytes)::BIGINT AS size_bytes
-    FROM memory_events
-    GROUP BY ALL
-),
 measured AS (
     SELECT
         c.name,
-        CASE
-            WHEN c.function LIKE '%Async' THEN 'stream-ordered'
-            WHEN c.function LIKE '%Host%' THEN 'pinned host'
-            WHEN c.function LIKE '%Managed' THEN 'managed'
-            WHEN c.function LIKE '%Array%' THEN 'array'
-            WHEN c.function IN ('cuMemCreate', 'cuMemRelease') THEN 'virtual'
-            ELSE 'device'
-        END AS memory,
+        _memory_kind(c.function) AS memory,
         c.call_group,
         count(*) AS calls,
         count(*) FILTER (WHERE c.start_ns < (SELECT min(host_start_ns) FROM steady)) AS startup_count,
@@ -151,8 +130,8 @@ measured AS (
         max(z.size_bytes) AS max_size_bytes,
         CASE WHEN count(c.return_value) > 0 THEN count(*) FILTER (WHERE c.return_value <> 0) END AS failed_count
     FROM calls AS c
-    LEFT JOIN sizes AS z USING (process_id, correlation_id)
-    LEFT JOIN charged AS i USING (process_id, thread_id, start_ns)
+    LEFT JOIN _call_sizes AS z USING (process_id, correlation_id)
+    LEFT JOIN _allocation_idle AS i USING (process_id, thread_id, start_ns)
     GROUP BY ALL
 )
 SELECT

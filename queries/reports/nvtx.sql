@@ -82,9 +82,6 @@ min = ["min_ns"]
 max = ["max_ns"]
 ratio = { kernels_per_call = ["kernels", "calls"], avg_ns = ["host_ns", "calls"] }
 */
--- The GPU work of each thread is summed up by pieces that lie wholly inside or wholly outside of every range. So what
--- is in one is the difference of two running sums, and its first and last operation are those of a window, however many
--- ranges overlap.
 WITH texts AS MATERIALIZED (
     SELECT
         path AS name, 'push/pop' AS style, range_id, thread_of(thread_id, process_id) AS thread, start_ns, end_ns,
@@ -117,69 +114,6 @@ ranges AS MATERIALIZED (
         dense_rank() OVER (ORDER BY name, style) AS group_id
     FROM (SELECT t.* REPLACE (f.folded AS name) FROM texts AS t JOIN folded AS f USING (name))
 ),
-work AS (
-    FROM _nvtx_work
-),
-running AS (
-    SELECT thread, start_ns, sum(gpu_ns) OVER along AS gpu_ns, sum(kernels) OVER along AS kernels
-    FROM work
-    WINDOW along AS (PARTITION BY thread ORDER BY start_ns ROWS UNBOUNDED PRECEDING)
-),
--- Ranges of one name may overlap: what is in two of them counts once.
-stretches AS (
-    SELECT group_id, thread, min(start_ns) AS start_ns, max(close_ns) AS close_ns
-    FROM (
-        SELECT
-            *,
-            sum(begins) OVER (
-                PARTITION BY group_id, thread ORDER BY start_ns, close_ns ROWS UNBOUNDED PRECEDING
-            ) AS stretch
-        FROM (
-            SELECT
-                group_id, thread, start_ns, close_ns,
-                CASE WHEN start_ns <= max(close_ns) OVER (
-                    PARTITION BY group_id, thread
-                ORDER BY start_ns, close_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-                ) THEN 0 ELSE 1 END AS begins
-            FROM ranges
-        )
-    )
-    GROUP BY group_id, thread, stretch
-),
-gpus AS (
-    SELECT i.group_id, sum(i.sign * r.gpu_ns)::BIGINT AS gpu_ns, sum(i.sign * r.kernels)::BIGINT AS kernels
-    FROM (SELECT group_id, thread, unnest([start_ns, close_ns]) AS at_ns, unnest([-1, 1]) AS sign FROM stretches) AS i
-    ASOF JOIN running AS r ON r.thread = i.thread AND r.start_ns < i.at_ns
-    GROUP BY i.group_id
-),
--- Ranges that follow one another share no operation: each stretch of time that ranges cover is looked at by itself.
-marks AS (
-    SELECT group_id, thread, start_ns, close_ns - 1 - start_ns AS reach_ns, NULL AS first_ns, NULL AS last_ns
-    FROM ranges WHERE close_ns > start_ns
-    UNION ALL
-    SELECT NULL, thread, start_ns, 0, first_ns, last_ns FROM work
-),
-covered AS (
-    SELECT *, count(CASE WHEN begins THEN 1 END) OVER along AS part
-    FROM (
-        SELECT
-            *, group_id IS NOT NULL AND start_ns > coalesce(max(start_ns + reach_ns) OVER (
-                PARTITION BY thread ORDER BY start_ns, group_id IS NULL ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-            ), start_ns - 1) AS begins
-        FROM marks
-    )
-    WINDOW along AS (PARTITION BY thread ORDER BY start_ns, group_id IS NULL ROWS UNBOUNDED PRECEDING)
-),
-projections AS (
-    SELECT group_id, sum(last_ns - first_ns)::BIGINT AS projected_ns
-    FROM (
-        SELECT group_id, min(first_ns) OVER inside AS first_ns, max(last_ns) OVER inside AS last_ns
-        FROM covered
-        WINDOW inside AS (PARTITION BY thread, part ORDER BY start_ns RANGE BETWEEN CURRENT ROW AND reach_ns FOLLOWING)
-    )
-    WHERE group_id IS NOT NULL
-    GROUP BY group_id
-),
 hosts AS (
     SELECT
         group_id,
@@ -194,26 +128,6 @@ hosts AS (
         stddev_samp(duration_ns) AS stddev_ns
     FROM ranges
     GROUP BY ALL
-),
-places AS MATERIALIZED (
-    SELECT
-        thread_of(thread_id, process_id) AS thread, start_ns, range_id,
-        lead(start_ns) OVER (PARTITION BY process_id, thread_id ORDER BY start_ns) - start_ns AS host_ns
-    FROM nvtx_places
-),
-own AS (
-    SELECT
-        r.group_id,
-        sum(p.host_ns) FILTER (WHERE r.end_ns IS NOT NULL)::BIGINT AS host_ns,
-        sum(p.gpu_ns)::BIGINT AS gpu_ns
-    FROM (
-        SELECT range_id, host_ns, NULL AS gpu_ns FROM places
-        UNION ALL
-        SELECT p.range_id, NULL, w.gpu_ns
-        FROM work AS w ASOF JOIN places AS p ON p.thread = w.thread AND p.start_ns <= w.start_ns
-    ) AS p
-    JOIN ranges AS r ON r.range_id = p.range_id
-    GROUP BY r.group_id
 )
 SELECT
     h.name,
@@ -235,7 +149,7 @@ SELECT
     h.stddev_ns
 FROM hosts AS h
 CROSS JOIN (SELECT sum(duration_ns) AS duration_ns FROM wall) AS wall
-LEFT JOIN own USING (group_id)
-LEFT JOIN gpus AS g USING (group_id)
-LEFT JOIN projections AS j USING (group_id)
+LEFT JOIN _own_time('ranges') AS own USING (group_id)
+LEFT JOIN _gpu_work_in('ranges') AS g USING (group_id)
+LEFT JOIN _projected_time('ranges') AS j USING (group_id)
 ORDER BY h.host_ns DESC NULLS LAST, gpu_ns DESC, h.name, h.style

@@ -117,34 +117,13 @@ WITH sizes AS (
 ncu AS MATERIALIZED (
     FROM _ncu_shapes
 ),
-counted AS (
-    SELECT
-        s.name_id, s.grid_x, s.grid_y, s.grid_z, s.block_x, s.block_y, s.block_z,
-        mode(r.precision) AS ncu_precision,
-        avg(r.flop_count) AS ncu_flop,
-        avg(r.other_flop_count) AS other_flop_count,
-        avg(r.l2_bytes) AS l2_bytes,
-        avg(r.l1_bytes) AS l1_bytes,
-        avg(r.duration_ns) AS ncu_ns
-    FROM (SELECT * EXCLUDE (launches), unnest(launches) AS launch FROM ncu) AS s
-    JOIN ncu_roofline AS r USING (launch)
-    GROUP BY ALL
-),
 shapes AS (
     SELECT
         l.*, n.name, n.family, c.ncu_flop, c.other_flop_count, c.l2_bytes, c.l1_bytes, c.ncu_ns,
         CASE
             WHEN $precision <> 'auto' THEN $precision
             WHEN c.ncu_precision IS NOT NULL THEN c.ncu_precision
-            WHEN n.family NOT IN ('gemm', 'attention')
-                THEN CASE WHEN regexp_matches(n.name, '\bdouble\b') THEN 'fp64' ELSE 'fp32' END
-            WHEN regexp_matches(n.name, '(?i)tf32') THEN 'tf32'
-            WHEN regexp_matches(n.name, '(?i)e4m3|e5m2|fp8|float8|nvjet_\w*?_q') THEN 'fp8'
-            WHEN regexp_matches(n.name, '(?i)f64|dgemm|double')
-                THEN CASE WHEN regexp_matches(n.name, 'tensor') THEN 'fp64_tensor' ELSE 'fp64' END
-            WHEN regexp_matches(n.name, '(?i)s8|int8|imma') THEN 'int8'
-            WHEN regexp_matches(n.name, '(?i)f16|half|hgemm|h16816|hmma|nvjet_\w*?_[ht]s[hts]_') THEN 'fp16'
-            WHEN regexp_matches(n.name, '(?i)sgemm|ffma|simt|f32f32') THEN 'fp32'
+            ELSE _precision_by_name(n.name, n.family)
         END AS used,
         $kernel IS NULL AND n.family = 'gemm' OR contains(lower(n.name), lower($kernel)) AS as_gemm,
         $kernel IS NULL AND n.family = 'attention' OR contains(lower(n.name), lower($kernel)) AS as_attention,
@@ -152,40 +131,8 @@ shapes AS (
             OR contains(lower(n.name), lower($kernel)) AS as_elements
     FROM launch_shapes AS l
     LEFT JOIN kernel_names AS n USING (name_id)
-    LEFT JOIN counted AS c USING (name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
+    LEFT JOIN _counted_work AS c USING (name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
     WHERE $kernel IS NULL OR contains(lower(n.name), lower($kernel))
-),
-sized AS MATERIALIZED (
-    FROM sized_ranges
-),
--- Without sized ranges no call is looked at.
-sized_calls AS MATERIALIZED (
-    SELECT a.process_id, a.correlation_id, a.thread_id, r.start_ns, r.family, r.flop_count, r.elements_count
-    FROM (
-        FROM api_calls SEMI JOIN sized USING (process_id, thread_id) WHERE call_group = 'launch'
-    ) AS a
-    ASOF JOIN sized AS r
-        ON r.process_id = a.process_id AND r.thread_id = a.thread_id AND r.start_ns <= a.start_ns
-    WHERE a.start_ns < r.end_ns
-),
-traced AS (
-    SELECT shape_id, avg(flop_count) AS flop_count, avg(elements_count) AS elements_count
-    FROM (
-        SELECT k.shape_id, c.flop_count, c.elements_count
-        FROM (FROM kernel_events SEMI JOIN sized_calls USING (process_id, correlation_id)) AS k
-        JOIN sized_calls AS c USING (process_id, correlation_id)
-        JOIN kernel_names AS n ON n.name_id = k.name_id AND n.family = c.family
-        WHERE NOT regexp_matches(n.name, '(?i)splitk_?reduce')
-        QUALIFY count(*) OVER (PARTITION BY process_id, c.thread_id, c.start_ns) = 1
-    )
-    GROUP BY shape_id
-),
-sampled AS (
-    SELECT k.shape_id, g.model_id, avg(k.dram_pct) AS dram_pct, count(*) AS samples
-    FROM kernel_samples AS k
-    LEFT JOIN gpu_limits AS g USING (gpu_id)
-    GROUP BY ALL
-    HAVING count(*) >= 4
 ),
 placed AS (
     SELECT
@@ -220,8 +167,9 @@ placed AS (
     CROSS JOIN sizes AS z
     LEFT JOIN (SELECT DISTINCT gpu_id, memory_bytes_per_s FROM gpu_peaks) AS m ON m.gpu_id = h.model_id
     LEFT JOIN gpu_peaks AS k ON k.gpu_id = h.model_id AND k.precision = h.used
-    LEFT JOIN traced AS t ON t.shape_id = h.shape_id
-    LEFT JOIN sampled AS s ON s.shape_id = h.shape_id AND s.model_id IS NOT DISTINCT FROM h.model_id
+    LEFT JOIN _sized_shapes AS t ON t.shape_id = h.shape_id
+    LEFT JOIN (FROM _sampled_shapes WHERE samples >= 4) AS s ON s.shape_id = h.shape_id
+        AND s.model_id IS NOT DISTINCT FROM h.model_id
     LEFT JOIN ncu AS p USING (name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
 ),
 -- Who says which kernels are meant is believed; else a size is not of a kernel that would have had to beat the peaks.
