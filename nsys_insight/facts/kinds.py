@@ -11,7 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from nsys_insight.model import views
-from nsys_insight.model.fact_tables import fact_tables
+from nsys_insight.model.fact_tables import fact_tables, without_comments
 from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.paths import query
 
@@ -95,7 +95,7 @@ def create_tables(connection: duckdb.DuckDBPyConnection, names: AbstractSet[str]
     with _CREATING:
         for kind, tables in KINDS.items():
             if names & tables:
-                connection.execute(query(f"facts/{kind}/tables"))
+                connection.execute(without_comments(query(f"facts/{kind}/tables")))
         for name in names & fact_tables().keys():
             connection.execute(fact_tables()[name].create)
 

@@ -22,7 +22,7 @@ class FactTable:
 
     @cached_property
     def _text(self) -> tuple[str, str, str]:
-        return self.path.read_text(encoding="utf-8").partition("INSERT INTO ")
+        return without_comments(self.path.read_text(encoding="utf-8")).partition("INSERT INTO ")
 
     @property
     def create(self) -> str:
@@ -43,6 +43,11 @@ class FactTable:
     def mentions(self) -> Names:
         """What it is found in."""
         return mentioned(self.query)
+
+
+def without_comments(text: str) -> str:
+    """What a file says of tables of facts, without the comments on the views that show them."""
+    return text.partition("COMMENT ON ")[0]
 
 
 @cache

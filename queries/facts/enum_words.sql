@@ -1,3 +1,4 @@
+/* topic = "program" */
 -- The file's own enum tables come first. Old exports lack them; then the numbering that nsys documents applies (its
 -- memory kinds count from pageable = 0, unlike CUPTI's, in every export seen since 2021).
 CREATE TABLE IF NOT EXISTS facts.enum_words (
@@ -44,3 +45,10 @@ recorded AS (
 SELECT enum, id, min(word) AS word FROM recorded GROUP BY ALL
 UNION ALL
 SELECT enum, id, word FROM documented ANTI JOIN recorded USING (enum, id);
+
+COMMENT ON VIEW _enum_words IS
+    'What the enum values of the trace mean, in words: from the file''s own tables, else as nsys documents them.';
+COMMENT ON COLUMN _enum_words.enum IS
+    'Which enum: copy kind, memory, launch type, memory event, stream type, severity, diagnostic source';
+COMMENT ON COLUMN _enum_words.id IS 'The number in the trace';
+COMMENT ON COLUMN _enum_words.word IS 'The word for it';

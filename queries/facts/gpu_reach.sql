@@ -1,3 +1,4 @@
+/* topic = "gpu" */
 -- Operations overlap, so what matters at the start of one is the latest end so far, not the end of the one before it.
 -- The GPUs' times are laid one after the other on a single line: to sort by one number takes half the memory, and two
 -- thirds of the time, that a window for each GPU takes. What is in order needs windows without one, which keep no row.
@@ -31,3 +32,16 @@ SELECT
     call,
     is_same_call
 FROM reach;
+
+COMMENT ON VIEW _gpu_reach IS
+    'The operations of `_gpu_work`, each with the latest end of those before it: busy time and gaps follow from '
+    'this in one pass.';
+COMMENT ON COLUMN _gpu_reach.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
+COMMENT ON COLUMN _gpu_reach.start_ns IS 'When the operation started on the GPU';
+COMMENT ON COLUMN _gpu_reach.end_ns IS 'When it ended; never before its start';
+COMMENT ON COLUMN _gpu_reach.running_end_ns IS
+    'The latest end of the operations that started before it; NULL for the first';
+COMMENT ON COLUMN _gpu_reach.call IS
+    'Its launch call: the correlation id times 16,777,216, plus the process id; NULL where the trace lacks the id';
+COMMENT ON COLUMN _gpu_reach.is_same_call IS
+    'Whether the operation before it on the GPU is of the same launch call, as in a CUDA graph';

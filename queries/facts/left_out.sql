@@ -1,3 +1,4 @@
+/* topic = "gpu" */
 -- What threads without a range of --nvtx launch while one of their process is open, such as PyTorch's backward pass, is
 -- in no range.
 CREATE TABLE IF NOT EXISTS facts.left_out (
@@ -29,3 +30,8 @@ SELECT
         || ' leaves out, such as a backward pass; --from and --to keep it' AS sentence
 FROM left_out, (SELECT coalesce(sum(duration_ns), 0)::DOUBLE AS kept_ns FROM gpu_ops) AS k, scope AS s
 WHERE gpu_ns > 0;
+
+COMMENT ON VIEW _left_out IS
+    'One row where a scope by --nvtx leaves out what other threads launched meanwhile; no row where it leaves '
+    'nothing out.';
+COMMENT ON COLUMN _left_out.sentence IS 'How much, and how to keep it';

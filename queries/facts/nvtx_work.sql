@@ -1,3 +1,4 @@
+/* topic = "nvtx" */
 -- Each thread's time is cut wherever a range opens or closes, and its GPU work summed up by piece: a piece lies wholly
 -- inside or wholly outside of every range.
 CREATE TABLE IF NOT EXISTS facts.nvtx_work (
@@ -33,3 +34,13 @@ SELECT
 FROM launched AS l
 ASOF JOIN pieces AS p ON p.thread = l.thread AND p.start_ns <= l.api_start_ns
 GROUP BY p.thread, p.start_ns;
+
+COMMENT ON VIEW _nvtx_work IS
+    'The GPU work that each thread launched between consecutive instants at which one of its ranges opens or '
+    'closes; only where there is any. A range contains the pieces that begin in it.';
+COMMENT ON COLUMN _nvtx_work.thread IS 'The thread, as thread_of gives it';
+COMMENT ON COLUMN _nvtx_work.start_ns IS 'When the piece begins';
+COMMENT ON COLUMN _nvtx_work.gpu_ns IS 'Sum of the durations of what was launched';
+COMMENT ON COLUMN _nvtx_work.kernels IS 'Number of kernels';
+COMMENT ON COLUMN _nvtx_work.first_ns IS 'When the first operation starts';
+COMMENT ON COLUMN _nvtx_work.last_ns IS 'When the last one ends';

@@ -1,3 +1,4 @@
+/* topic = "gpu" */
 CREATE TABLE IF NOT EXISTS facts.other_processes (
     sentence VARCHAR
 );
@@ -8,3 +9,7 @@ SELECT
         || string_agg(process_id::VARCHAR, ', ' ORDER BY process_id) AS sentence
 FROM (SELECT DISTINCT process_id FROM gpu_ops)
 HAVING count(*) > 1;
+
+COMMENT ON VIEW _other_processes IS
+    'What a report about one process says where several ran on GPUs: one row; no row where only one did.';
+COMMENT ON COLUMN _other_processes.sentence IS 'That they did, and which';

@@ -1,3 +1,4 @@
+/* topic = "program" */
 -- What calls prove that it happened, of which a trace has nothing at all; whatever the scope is. A call that failed
 -- proves nothing.
 CREATE TABLE IF NOT EXISTS facts.unrecorded (
@@ -39,3 +40,8 @@ SELECT what, CASE what
         || ' in the trace, but no copies: the time of copies on the GPU counts as idle time'
 END
 FROM asked;
+
+COMMENT ON VIEW _unrecorded IS
+    'What is missing from a trace, although other events show that it happened; no rows in most traces.';
+COMMENT ON COLUMN _unrecorded.what IS 'calls, kernels or copies';
+COMMENT ON COLUMN _unrecorded.sentence IS 'That it is missing, and what cannot be determined without it';
