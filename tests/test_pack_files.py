@@ -9,6 +9,7 @@ from nsys_insight.errors import UsageError
 from nsys_insight.model.views import needed
 from nsys_insight.packs import library
 from nsys_insight.packs.pack import parse
+from nsys_insight.paths import queries_folder
 from nsys_insight.sql import headers, names, parameters
 
 HEADER = '''/*
@@ -149,3 +150,9 @@ class TestChosen:
 
         assert "kernels_in_nvtx" in read("nvtx")
         assert "kernels_in_nvtx" not in read("full")
+
+
+def test_no_line_of_sql_is_longer_than_120_characters():
+    files = queries_folder().rglob("*.sql")
+    lines = [(file.name, line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    assert [(name, line) for name, line in lines if len(line) > 120] == []

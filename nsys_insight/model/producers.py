@@ -4,6 +4,7 @@ A producer is a file of `queries/facts`, whose statement fills the table of its 
 defines the tables, and the module of its name in `nsys_insight.facts` fills them by the other statements. What the
 statements do not tell is declared in TOML, in the comment that the file or `tables.sql` begins with:
 
+    topic = "gpu"             the topic of the views that show its tables, which comments in the file name
     progress = "idle time"    what progress says is being found, if not the name
     options = ["steps"]       the fields of `FactOptions` that `fill` takes; those of what it reads follow
     is_cross_rank = true      filled once for all traces together
@@ -49,6 +50,7 @@ class Producer:
     def _texts(self) -> tuple[str | None, str, str]:
         """The header, the definition of the tables, and the statement that fills one."""
         header, text = headers.split(self.path.read_text(encoding="utf-8"))
+        text = text.partition("COMMENT ON ")[0]  # of the views that show the tables (`views.fact_views`)
         create, insert, rest = text.partition("INSERT INTO ") if self.is_statement else (text, "", "")
         return header, create, insert + rest
 

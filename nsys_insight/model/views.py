@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
@@ -63,11 +64,42 @@ class View:
         return self.topic == "ranks"
 
 
+@dataclass(frozen=True)
+class FactView(View):
+    """A view that shows a table of facts as it is; `path` is the file that defines the table and documents the view."""
+
+    @cached_property
+    def _text(self) -> tuple[str, str, str]:
+        statements = _COMMENT.split(self.path.read_text(encoding="utf-8"))
+        comments = "".join(each for each in statements if _commented(each) == self.name)
+        return f"CREATE VIEW {self.name} AS FROM facts.{self.name.removeprefix('_')};", "", comments
+
+
+_COMMENT = re.compile(r"^(?=COMMENT ON )", re.MULTILINE)
+
+
+def _commented(statement: str) -> str:
+    """The name of the view that a statement comments on, or on a column of."""
+    found = re.match(r"COMMENT ON (?:VIEW|COLUMN) (\w+)", statement)
+    return found[1] if found else ""
+
+
+def fact_views() -> dict[str, View]:
+    """The views that show a table of facts as it is: the comments of its file name them, the header their topic."""
+    found: dict[str, View] = {}
+    for path in [*(queries_folder() / "facts").glob("*.sql"), *(queries_folder() / "facts").glob("*/tables.sql")]:
+        definition, *comments = _COMMENT.split(path.read_text(encoding="utf-8"))
+        topic = re.search(r'^(?:/\* )?topic = "(\w+)"', definition, re.MULTILINE)
+        found |= {name: FactView(name, topic[1], path) for name in map(_commented, comments) if topic}
+    return found
+
+
 @cache
 def definitions() -> dict[str, View]:
-    """The views and the table macros by name: the files below the topics of `queries/model`."""
-    files = sorted((queries_folder() / "model").glob("*/*.sql"))
-    return {path.stem: View(path.stem, path.parent.name, path) for path in files}
+    """The views and the table macros by name: the files below the topics of `queries/model`, and views of facts."""
+    files = (queries_folder() / "model").glob("*/*.sql")
+    found = {path.stem: View(path.stem, path.parent.name, path) for path in files} | fact_views()
+    return dict(sorted(found.items()))
 
 
 def documented(*, internal: bool = True) -> dict[str, View]:

@@ -1,8 +1,9 @@
 /* progress = "call chains" */
--- The functions that call chains of CUDA calls name, each once, and the lines of Python; the chains themselves stay where they are, for
--- there may be hundreds of millions of frames in them.
+-- The functions that call chains of CUDA calls name, each once, and the lines of Python; the chains themselves stay
+-- where they are, for there may be hundreds of millions of frames in them.
 CREATE TABLE IF NOT EXISTS facts.api_frames (
-    frame_id INTEGER, symbol_id BIGINT, module_id BIGINT, name VARCHAR, function VARCHAR, module VARCHAR, kind VARCHAR, line BIGINT
+    frame_id INTEGER, symbol_id BIGINT, module_id BIGINT, name VARCHAR, function VARCHAR, module VARCHAR, kind VARCHAR,
+    line BIGINT
 );
 
 INSERT INTO facts.api_frames BY NAME

@@ -1,5 +1,6 @@
--- A copy between memory of GPUs does not hold the host up, whatever its call is named; one into pageable memory of the host
--- does. (CUDA Runtime API, "API synchronization behavior".)
+/* topic = "memory" */
+-- A copy between memory of GPUs does not hold the host up, whatever its call is named; one into pageable memory of the
+-- host does. (CUDA Runtime API, "API synchronization behavior".)
 CREATE TABLE IF NOT EXISTS facts.blocking_copies (
     process_id BIGINT, correlation_id BIGINT, is_read BOOLEAN
 );
@@ -20,3 +21,13 @@ FROM copies AS c
 JOIN _host_activity AS a ON call_of(a.correlation_id, a.process_id) = call_of(c.correlation_id, c.process_id)
 JOIN _api_names AS n USING (name_id)
 WHERE a.kind = 'api' AND n.call_group = 'copy' AND (c.is_read OR n.name NOT LIKE '%Async%');
+
+COMMENT ON VIEW _blocking_copies IS
+    'The API calls that return only when their copy is done, including those that a scope leaves out: copies from '
+    'or to host memory that are not asynchronous by name, and all copies into pageable memory.';
+COMMENT ON COLUMN _blocking_copies.process_id IS 'Operating system''s process id';
+COMMENT ON COLUMN _blocking_copies.correlation_id IS
+    'Joins with `_host_activity` and `_gpu_work`, together with process_id';
+COMMENT ON COLUMN _blocking_copies.is_read IS
+    'Whether it copied from a GPU into pageable memory: such a call returns after the copy, even if its name says '
+    'Async';

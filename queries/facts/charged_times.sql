@@ -1,7 +1,8 @@
--- A statement by itself: where more is made of its rows, DuckDB 1.5.5 does not narrow the look at all gaps down to these few, which
--- then takes ten times as long.
+-- A statement by itself: where more is made of its rows, DuckDB 1.5.5 does not narrow the look at all gaps down to
+-- these few, which then takes ten times as long.
 CREATE TABLE IF NOT EXISTS facts.charged_times (
-    gpu_id INTEGER, start_ns BIGINT, end_ns BIGINT, thread BIGINT, call_ns BIGINT, returned_ns BIGINT, is_copy BOOLEAN, host VARCHAR,
+    gpu_id INTEGER, start_ns BIGINT, end_ns BIGINT, thread BIGINT, call_ns BIGINT, returned_ns BIGINT, is_copy BOOLEAN,
+    host VARCHAR,
     sync_ns BIGINT, copy_ns BIGINT, alloc_ns BIGINT, api_ns BIGINT
 );
 

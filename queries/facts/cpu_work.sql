@@ -1,10 +1,14 @@
-/* progress = "CPU work" */
--- What the pieces of CPU work were, place by place: counted in each of four ways. With fewer than 10 samples of a place nothing is
--- said of what it is: with 10 samples of one activity of half of the time, a share is told to a third (its standard error is 16 points).
--- Places with fewer samples and less than a twentieth of the time are taken together. Columns as in the report cpu-work.
+/*
+progress = "CPU work"
+topic = "work"
+*/
+-- What the pieces of CPU work were, place by place: counted in each of four ways. With fewer than 10 samples of a place
+-- nothing is said of what it is: with 10 samples of one activity of half of the time, a share is told to a third (its
+-- standard error is 16 points). Places with fewer samples and less than a twentieth of the time are taken together.
+-- Columns as in the report cpu-work.
 CREATE TABLE IF NOT EXISTS facts.cpu_work (
-    counted_by VARCHAR, nvtx_path VARCHAR, what VARCHAR, time_ns DOUBLE, wall_pct DOUBLE, work_pct DOUBLE, samples BIGINT, function_name VARCHAR,
-    off_cpu_ns DOUBLE, is_told BOOLEAN
+    counted_by VARCHAR, nvtx_path VARCHAR, what VARCHAR, time_ns DOUBLE, wall_pct DOUBLE, work_pct DOUBLE,
+    samples BIGINT, function_name VARCHAR, off_cpu_ns DOUBLE, is_told BOOLEAN
 );
 
 INSERT INTO facts.cpu_work BY NAME
@@ -19,7 +23,12 @@ per AS (
         greatest((SELECT count(*) FROM steps WHERE phase = 'steady'), 1) * t.tokens AS tokens,
         greatest((SELECT count(DISTINCT (step, gpu_id)) FROM step_budget), 1) * t.tokens AS gpu_tokens,
         (SELECT sum(time_ns) FROM step_budget)::DOUBLE AS all_ns
-    FROM (SELECT coalesce((SELECT tokens_per_step FROM step_method WHERE EXISTS (FROM steps WHERE phase = 'steady')), 1) AS tokens) AS t
+    FROM (
+        SELECT
+            coalesce(
+                (SELECT tokens_per_step FROM step_method WHERE EXISTS (FROM steps WHERE phase = 'steady')), 1
+            ) AS tokens
+    ) AS t
 ),
 -- A piece lies in the step in which it begins, as far as that goes; and the rest in the one that begins in it.
 pieces AS (
@@ -57,17 +66,29 @@ told AS (
             depth
         ) FILTER (kind NOT IN ('system', 'unknown')) AS code,
         min_by(regexp_replace(module, '\.so\b.*', ''), depth) FILTER (kind = 'system') AS system_module,
-        coalesce(min_by(name, depth) FILTER (kind NOT IN ('system', 'unknown') AND function IS NOT NULL), min_by(name, depth) FILTER (kind <> 'unknown')) AS named,
+        coalesce(
+            min_by(name, depth) FILTER (kind NOT IN ('system', 'unknown') AND function IS NOT NULL),
+            min_by(name, depth) FILTER (kind <> 'unknown')
+        ) AS named,
         min_by(name, depth) FILTER (kind <> 'unknown') AS function_name
     -- Formatting allocates and copies, not the other way round.
-    FROM (SELECT *, CASE WHEN activity IN ('allocating host memory', 'copying host memory', 'page faults') THEN 65536 ELSE 0 END AS turn FROM frames)
+    FROM (
+        SELECT
+            *,
+            CASE
+                WHEN activity IN ('allocating host memory', 'copying host memory', 'page faults') THEN 65536 ELSE 0
+            END AS turn
+        FROM frames
+    )
     GROUP BY sample_id
 ),
 has_chains AS (
     SELECT coalesce(max(frames) > 1, false) AS is_chained FROM told
 ),
 ranges AS (
-    SELECT range_id, fold(path) AS nvtx_path FROM nvtx_nesting WHERE range_id IN (SELECT range_id FROM pieces UNION SELECT range_id FROM sampled)
+    SELECT range_id, fold(path) AS nvtx_path
+    FROM nvtx_nesting
+    WHERE range_id IN (SELECT range_id FROM pieces UNION SELECT range_id FROM sampled)
 ),
 samples AS MATERIALIZED (
     SELECT
@@ -80,7 +101,8 @@ samples AS MATERIALIZED (
     LEFT JOIN ranges AS r USING (range_id)
 ),
 placed AS MATERIALIZED (
-    SELECT r.nvtx_path, n.name AS os_call, p.os_call_id IS NOT NULL AS in_os, p.is_off, sum(p.time_ns)::BIGINT AS time_ns
+    SELECT
+        r.nvtx_path, n.name AS os_call, p.os_call_id IS NOT NULL AS in_os, p.is_off, sum(p.time_ns)::BIGINT AS time_ns
     FROM pieces AS p
     LEFT JOIN ranges AS r USING (range_id)
     LEFT JOIN strings AS n ON n.name_id = p.os_call_id
@@ -88,15 +110,21 @@ placed AS MATERIALIZED (
 ),
 -- What each sample counts for, by each way to count.
 labels AS MATERIALIZED (
-    SELECT 'activity' AS counted_by, sample_id, nvtx_path, label AS what, told_by AS function_name FROM samples WHERE frames > is_chained::INTEGER
+    SELECT 'activity' AS counted_by, sample_id, nvtx_path, label AS what, told_by AS function_name
+    FROM samples
+    WHERE frames > is_chained::INTEGER
     UNION ALL
-    SELECT 'function', sample_id, nvtx_path, coalesce(function_name, 'functions without a name'), function_name FROM samples WHERE frames > 0
+    SELECT 'function', sample_id, nvtx_path, coalesce(function_name, 'functions without a name'), function_name
+    FROM samples
+    WHERE frames > 0
     UNION ALL
     SELECT DISTINCT ON (s.sample_id, f.name) 'inclusive', s.sample_id, s.nvtx_path, f.name, s.function_name
     FROM samples AS s JOIN frames AS f USING (sample_id)
     WHERE s.frames > s.is_chained::INTEGER AND f.kind <> 'unknown'
     UNION ALL
-    SELECT 'stack', s.sample_id, s.nvtx_path, string_agg(replace(f.name, chr(59), ','), chr(59) ORDER BY f.depth DESC), any_value(s.function_name)
+    SELECT
+        'stack', s.sample_id, s.nvtx_path, string_agg(replace(f.name, chr(59), ','), chr(59) ORDER BY f.depth DESC),
+        any_value(s.function_name)
     FROM samples AS s JOIN frames AS f USING (sample_id)
     WHERE s.frames > s.is_chained::INTEGER AND f.kind <> 'unknown'
     GROUP BY s.sample_id, s.nvtx_path
@@ -111,7 +139,12 @@ places AS MATERIALIZED (
         ON n.nvtx_path IS NOT DISTINCT FROM p.nvtx_path
 ),
 names AS MATERIALIZED (
-    SELECT nvtx_path, CASE WHEN is_own OR (SELECT count(*) FROM places WHERE NOT is_own) = 1 THEN nvtx_path ELSE '(other ranges)' END AS place FROM places
+    SELECT
+        nvtx_path,
+        CASE
+            WHEN is_own OR (SELECT count(*) FROM places WHERE NOT is_own) = 1 THEN nvtx_path ELSE '(other ranges)'
+        END AS place
+    FROM places
 ),
 ways AS (
     FROM (VALUES ('activity'), ('function'), ('inclusive'), ('stack')) AS w(counted_by)
@@ -136,10 +169,14 @@ counted AS (
 -- Samples come at an even pace: so many stand for so much time, but for those at the edges of gaps.
 judged AS MATERIALIZED (
     SELECT
-        c.counted_by, c.place, c.on_ns, c.has_switches, coalesce(n.samples, 0) AS samples, coalesce(t.samples, 0) AS all_samples, p.period_ns,
+        c.counted_by, c.place, c.on_ns, c.has_switches, coalesce(n.samples, 0) AS samples,
+        coalesce(t.samples, 0) AS all_samples, p.period_ns,
         CASE
             WHEN p.period_ns IS NULL THEN 0
-            WHEN c.has_switches AND all_samples * p.period_ns >= c.on_ns - greatest(0.2 * c.on_ns, 2 * p.period_ns * sqrt(all_samples + 1)) THEN c.on_ns
+            WHEN c.has_switches
+                AND all_samples * p.period_ns
+                    >= c.on_ns - greatest(0.2 * c.on_ns, 2 * p.period_ns * sqrt(all_samples + 1))
+                THEN c.on_ns
             ELSE least(c.on_ns, all_samples * p.period_ns)
         END AS sampled_ns
     FROM computing AS c
@@ -160,13 +197,17 @@ parts AS (
     SELECT counted_by, place, 'on the CPU, too few samples to tell', sampled_ns, all_samples, NULL, 0, false
     FROM judged WHERE samples < 10 AND sampled_ns > 0
     UNION ALL
-    SELECT counted_by, place, CASE WHEN period_ns IS NULL THEN 'outside of OS calls' ELSE 'not sampled' END, on_ns - sampled_ns, NULL, NULL,
+    SELECT
+        counted_by, place, CASE WHEN period_ns IS NULL THEN 'outside of OS calls' ELSE 'not sampled' END,
+        on_ns - sampled_ns, NULL, NULL,
         CASE WHEN has_switches THEN 0 END, false
     FROM judged WHERE on_ns > sampled_ns
     UNION ALL
     SELECT
-        w.counted_by, n.place, CASE WHEN p.in_os THEN 'OS call: ' || coalesce(p.os_call, '(no name)') ELSE 'off the CPU' END, sum(p.time_ns),
-        NULL, NULL, CASE WHEN bool_and(p.is_off IS NOT NULL) THEN coalesce(sum(p.time_ns) FILTER (p.is_off), 0) END, true
+        w.counted_by, n.place,
+        CASE WHEN p.in_os THEN 'OS call: ' || coalesce(p.os_call, '(no name)') ELSE 'off the CPU' END, sum(p.time_ns),
+        NULL, NULL, CASE WHEN bool_and(p.is_off IS NOT NULL) THEN coalesce(sum(p.time_ns) FILTER (p.is_off), 0) END,
+        true
     FROM placed AS p
     JOIN names AS n ON n.nvtx_path IS NOT DISTINCT FROM p.nvtx_path
     CROSS JOIN ways AS w
@@ -174,7 +215,26 @@ parts AS (
     GROUP BY ALL
 )
 SELECT
-    p.counted_by, p.place AS nvtx_path, p.what, p.time_ns / r.gpu_tokens AS time_ns, 100 * p.time_ns / r.all_ns AS wall_pct,
+    p.counted_by, p.place AS nvtx_path, p.what, p.time_ns / r.gpu_tokens AS time_ns,
+    100 * p.time_ns / r.all_ns AS wall_pct,
     100 * p.time_ns / (SELECT sum(time_ns) FROM placed)::DOUBLE AS work_pct, p.samples, p.function_name,
     p.off_cpu_ns / r.gpu_tokens AS off_cpu_ns, p.is_told
 FROM parts AS p, per AS r;
+
+COMMENT ON VIEW _cpu_work IS
+    'What the CPU did while the GPU waited for a thread that was outside of CUDA calls, by place; no row where the '
+    'trace does not say.';
+COMMENT ON COLUMN _cpu_work.counted_by IS
+    'activity, function, inclusive or stack: one of the four ways in which samples are counted, each with all rows';
+COMMENT ON COLUMN _cpu_work.nvtx_path IS 'The NVTX ranges around it; NULL outside all ranges';
+COMMENT ON COLUMN _cpu_work.what IS 'What the thread did';
+COMMENT ON COLUMN _cpu_work.time_ns IS
+    'Time in which the GPU waited for it, per token of the steady steps; in total for the whole scope where no '
+    'steps were found';
+COMMENT ON COLUMN _cpu_work.wall_pct IS 'Share of the wall time';
+COMMENT ON COLUMN _cpu_work.work_pct IS 'Share of the CPU work that the GPU waited for';
+COMMENT ON COLUMN _cpu_work.samples IS 'Samples it is based on; NULL where no sample is needed';
+COMMENT ON COLUMN _cpu_work.function_name IS 'The function in most of the samples';
+COMMENT ON COLUMN _cpu_work.off_cpu_ns IS
+    'The part of time_ns in which the thread had no CPU; NULL where that was not recorded';
+COMMENT ON COLUMN _cpu_work.is_told IS 'Whether what says what the thread did, and not why that is unknown';

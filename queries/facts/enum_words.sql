@@ -1,3 +1,4 @@
+/* topic = "program" */
 -- The file's own enum tables come first. Old exports lack them; then the numbering that nsys documents applies (its
 -- memory kinds count from pageable = 0, unlike CUPTI's, in every export seen since 2021).
 CREATE TABLE IF NOT EXISTS facts.enum_words (
@@ -11,7 +12,8 @@ WITH documented(enum, id, word) AS (
         ('copy kind', 8, 'D2D'), ('copy kind', 9, 'H2H'), ('copy kind', 10, 'P2P'), ('copy kind', 11, 'UM H2D'),
         ('copy kind', 12, 'UM D2H'), ('copy kind', 13, 'UM D2D'),
         ('memory', 0, 'pageable'), ('memory', 1, 'pinned'), ('memory', 2, 'device'), ('memory', 3, 'array'),
-        ('memory', 4, 'managed'), ('memory', 5, 'device static'), ('memory', 6, 'managed static'), ('memory', 7, 'unknown'),
+        ('memory', 4, 'managed'), ('memory', 5, 'device static'), ('memory', 6, 'managed static'),
+        ('memory', 7, 'unknown'),
         ('migration', 0, 'unknown'), ('migration', 1, 'prefetch'), ('migration', 2, 'page fault'),
         ('migration', 3, 'speculative'), ('migration', 4, 'eviction'), ('migration', 5, 'access counters'),
         ('launch type', 0, 'unknown'), ('launch type', 1, 'regular'), ('launch type', 2, 'coop single device'),
@@ -28,7 +30,10 @@ recorded AS (
     SELECT 'copy kind' AS enum, id, CASE WHEN label = 'Unknown' THEN 'unknown' ELSE copy_kind_word(label) END AS word
     FROM raw.ENUM_CUDA_MEMCPY_OPER
     UNION ALL SELECT 'memory', id, lower(label) FROM raw.ENUM_CUDA_MEM_KIND
-    UNION ALL SELECT 'migration', id, CASE WHEN label LIKE 'User%' THEN 'prefetch' WHEN label LIKE 'Speculative%' THEN 'speculative' ELSE lower(label) END
+    UNION ALL SELECT 'migration', id,
+        CASE
+            WHEN label LIKE 'User%' THEN 'prefetch' WHEN label LIKE 'Speculative%' THEN 'speculative' ELSE lower(label)
+        END
     FROM raw.ENUM_CUDA_UNIF_MEM_MIGRATION
     UNION ALL SELECT 'launch type', id, lower(label) FROM raw.ENUM_CUDA_KERNEL_LAUNCH_TYPE
     UNION ALL SELECT 'launch type', id, lower(label) FROM raw.ENUM_CUDA_KRENEL_LAUNCH_TYPE
@@ -40,3 +45,10 @@ recorded AS (
 SELECT enum, id, min(word) AS word FROM recorded GROUP BY ALL
 UNION ALL
 SELECT enum, id, word FROM documented ANTI JOIN recorded USING (enum, id);
+
+COMMENT ON VIEW _enum_words IS
+    'What the enum values of the trace mean, in words: from the file''s own tables, else as nsys documents them.';
+COMMENT ON COLUMN _enum_words.enum IS
+    'Which enum: copy kind, memory, launch type, memory event, stream type, severity, diagnostic source';
+COMMENT ON COLUMN _enum_words.id IS 'The number in the trace';
+COMMENT ON COLUMN _enum_words.word IS 'The word for it';

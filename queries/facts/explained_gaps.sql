@@ -1,6 +1,8 @@
+/* topic = "idle" */
 -- The cause of a gap is looked for in the calls of the thread that launched the operation after it: `gaps` says how.
 CREATE TABLE IF NOT EXISTS facts.explained_gaps (
-    gap_id BIGINT, start_ns BIGINT, end_ns BIGINT, duration_ns BIGINT, idle_pct DOUBLE, cause VARCHAR, host VARCHAR, host_ns BIGINT,
+    gap_id BIGINT, start_ns BIGINT, end_ns BIGINT, duration_ns BIGINT, idle_pct DOUBLE, cause VARCHAR, host VARCHAR,
+    host_ns BIGINT,
     before_name VARCHAR, after_name VARCHAR, nvtx_path VARCHAR, gpu_id BIGINT, process_id BIGINT, thread_id BIGINT,
     correlation_id BIGINT
 );
@@ -14,7 +16,8 @@ before_gap AS (
     SELECT g.gap_id, o.name, o.process_id, o.correlation_id
     FROM listed AS g
     JOIN _gap_operations AS o ON o.gpu_id = g.gpu_id AND o.end_ns = g.running_end_ns
-    QUALIFY row_number() OVER (PARTITION BY g.gap_id ORDER BY o.correlation_id, o.process_id, o.start_ns DESC, o.name) = 1
+    QUALIFY row_number() OVER (PARTITION BY g.gap_id ORDER BY o.correlation_id, o.process_id, o.start_ns DESC, o.name)
+        = 1
 ),
 after_gap AS (
     SELECT g.gap_id, o.name, o.process_id, o.correlation_id
@@ -24,7 +27,8 @@ after_gap AS (
 ),
 -- What may overlap is compared slice by slice: of a millisecond, or longer where the gaps are far apart.
 slicing AS MATERIALIZED (
-    SELECT min(start_ns) AS first_ns, max(end_ns) AS last_ns, greatest(1000000, (last_ns - first_ns) // 100000) AS slice_ns
+    SELECT
+        min(start_ns) AS first_ns, max(end_ns) AS last_ns, greatest(1000000, (last_ns - first_ns) // 100000) AS slice_ns
     FROM listed
 ),
 launched AS MATERIALIZED (
@@ -82,7 +86,9 @@ during AS MATERIALIZED (
         FROM late CROSS JOIN slicing
     ) AS g
     JOIN (
-        SELECT a.*, unnest(range(greatest(start_ns, first_ns) // slice_ns, least(end_ns, last_ns) // slice_ns + 1)) AS slice
+        SELECT
+            a.*,
+            unnest(range(greatest(start_ns, first_ns) // slice_ns, least(end_ns, last_ns) // slice_ns + 1)) AS slice
         FROM named AS a CROSS JOIN slicing
         WHERE a.start_ns < last_ns AND a.end_ns > first_ns
     ) AS a ON a.process_id = g.process_id AND a.thread_id = g.thread_id AND a.slice = g.slice
@@ -90,15 +96,22 @@ during AS MATERIALIZED (
         AND g.slice = greatest(g.start_ns // slice_ns, a.start_ns // slice_ns)
 ),
 explanations AS (
-    SELECT gap_id, host, cause, sum(overlap_ns)::BIGINT AS host_ns FROM during WHERE is_outermost OR turn = 0 GROUP BY ALL
+    SELECT gap_id, host, cause, sum(overlap_ns)::BIGINT AS host_ns
+    FROM during
+    WHERE is_outermost OR turn = 0
+    GROUP BY ALL
     UNION ALL
     SELECT gap_id, 'CPU work', 'starved', greatest(until_ns - start_ns, 0) - coalesce(covered_ns, 0)
     FROM late
-    LEFT JOIN (SELECT gap_id, sum(overlap_ns)::BIGINT AS covered_ns FROM during WHERE is_outermost GROUP BY ALL) USING (gap_id)
+    LEFT JOIN (
+        SELECT gap_id, sum(overlap_ns)::BIGINT AS covered_ns FROM during WHERE is_outermost GROUP BY ALL
+    ) USING (gap_id)
     UNION ALL
     SELECT gap_id, 'launch latency', 'starved', end_ns - greatest(until_ns, start_ns) FROM late
     UNION ALL
-    SELECT gap_id, in_time, CASE in_time WHEN 'managed memory' THEN 'starved' ELSE 'dependency' END, duration_ns FROM launched WHERE in_time IS NOT NULL
+    SELECT gap_id, in_time, CASE in_time WHEN 'managed memory' THEN 'starved' ELSE 'dependency' END, duration_ns
+    FROM launched
+    WHERE in_time IS NOT NULL
 ),
 explained AS (
     SELECT gap_id, host, cause, host_ns
@@ -108,12 +121,13 @@ explained AS (
         ORDER BY (cause = 'profiler' AND 2 * host_ns >= duration_ns) DESC, host_ns DESC, host
     ) = 1
 ),
--- A range that has most of a gap has its middle; of what was launched in time, the launch call counts. Only the few ranges that are
--- open at one of these instants are worth a path.
+-- A range that has most of a gap has its middle; of what was launched in time, the launch call counts. Only the few
+-- ranges that are open at one of these instants are worth a path.
 instants AS MATERIALIZED (
     SELECT
         gap_id, process_id, thread_id,
-        CASE WHEN in_time IS NULL THEN start_ns ELSE call_start_ns END AS from_ns, CASE WHEN in_time IS NULL THEN end_ns ELSE call_start_ns END AS to_ns,
+        CASE WHEN in_time IS NULL THEN start_ns ELSE call_start_ns END AS from_ns,
+        CASE WHEN in_time IS NULL THEN end_ns ELSE call_start_ns END AS to_ns,
         (from_ns + to_ns) // 2 AS at_ns
     FROM launched WHERE thread_id IS NOT NULL
 ),
@@ -150,3 +164,23 @@ SELECT
 FROM launched AS g
 LEFT JOIN explained AS e USING (gap_id)
 LEFT JOIN paths AS p USING (gap_id);
+
+COMMENT ON VIEW _explained_gaps IS 'The gaps of `longest_gaps`, each with its cause and its place in the program.';
+COMMENT ON COLUMN _explained_gaps.gap_id IS 'As in `longest_gaps`';
+COMMENT ON COLUMN _explained_gaps.start_ns IS 'When the GPU became idle';
+COMMENT ON COLUMN _explained_gaps.end_ns IS 'When the next operation started';
+COMMENT ON COLUMN _explained_gaps.duration_ns IS 'end_ns - start_ns';
+COMMENT ON COLUMN _explained_gaps.idle_pct IS 'Share of the idle time of all gaps in scope';
+COMMENT ON COLUMN _explained_gaps.cause IS 'The cause of most of it, as in `gpu_idle`';
+COMMENT ON COLUMN _explained_gaps.host IS 'What the host did for most of it, as in the report gaps';
+COMMENT ON COLUMN _explained_gaps.host_ns IS 'Time of the gap that host took';
+COMMENT ON COLUMN _explained_gaps.before_name IS 'The operation before the gap';
+COMMENT ON COLUMN _explained_gaps.after_name IS 'The operation after it';
+COMMENT ON COLUMN _explained_gaps.nvtx_path IS
+    'The NVTX ranges of the launching thread that hold most of the gap, or the launch call if that was before the '
+    'gap; NULL outside all ranges';
+COMMENT ON COLUMN _explained_gaps.gpu_id IS
+    'The machine''s GPU where the trace says which, else the CUDA device number';
+COMMENT ON COLUMN _explained_gaps.process_id IS 'Process that launched the operation after it';
+COMMENT ON COLUMN _explained_gaps.thread_id IS 'Thread that launched it';
+COMMENT ON COLUMN _explained_gaps.correlation_id IS 'Id of the call that launched it; NULL where no call launched it';

@@ -1,3 +1,4 @@
+/* topic = "idle" */
 CREATE TABLE IF NOT EXISTS facts.gpu_idle (
     gpu_id BIGINT, cause VARCHAR, host VARCHAR, idle_ns BIGINT
 );
@@ -9,7 +10,8 @@ WITH times AS NOT MATERIALIZED (
 -- Read twice, and not kept: that would be as large as all gaps.
 pieces AS NOT MATERIALIZED (
     SELECT
-        gpu_id, start_ns, end_ns, call_ns, returned_ns, is_copy, host, sync_ns, copy_ns, alloc_ns, api_ns, gap_ns, gap_end_ns, 0 AS window_ns
+        gpu_id, start_ns, end_ns, call_ns, returned_ns, is_copy, host, sync_ns, copy_ns, alloc_ns, api_ns, gap_ns,
+        gap_end_ns, 0 AS window_ns
     FROM in_scope('times')
 ),
 gaps AS NOT MATERIALIZED (
@@ -20,3 +22,23 @@ cut AS MATERIALIZED (
 )
 SELECT gpu_id, cause, host, idle_ns
 FROM _idle_of('gaps', 'cut');
+
+COMMENT ON VIEW gpu_idle IS
+    'The idle time of each GPU by cause: with `used_gpus.busy_ns` it adds up to the wall time, to the nanosecond. A '
+    'gap is attributed to the operation that ends it. If its launch call began before the gap, the operation was '
+    'launched in time and waited on the GPU: dependency; but if that call is a copy into pageable host memory that '
+    'was still in progress, the host was blocked in it. Otherwise the host was late, and each nanosecond is '
+    'attributed to what the launching thread did then.';
+COMMENT ON COLUMN gpu_idle.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
+COMMENT ON COLUMN gpu_idle.cause IS
+    'profiler: it blocked the thread, whatever else the thread was in; blocked: in a sync call or a blocking copy '
+    '(a copy into pageable memory blocks even if its name says Async); allocation: in an allocation or a free; '
+    'starved: late for any other reason; dependency; edge: before the GPU''s first operation or after its last one; '
+    'unknown: the launch call is not in the trace';
+COMMENT ON COLUMN gpu_idle.host IS
+    'starved: CPU work (no CUDA call), API calls (other than those named), launch call, launch latency (from the '
+    'call''s return to the start on the GPU), managed memory (until pages of unified memory were moved without a '
+    'call, because the host touched them); blocked: sync calls, blocking copies; dependency: same launch call (of a '
+    'CUDA graph), launched before, launch call under way; edge: before the first operation, after the last '
+    'operation';
+COMMENT ON COLUMN gpu_idle.idle_ns IS 'How long';

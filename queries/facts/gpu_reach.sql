@@ -1,15 +1,19 @@
-/* progress = "GPU activity" */
+/*
+topic = "gpu"
+progress = "GPU activity"
+*/
 -- Operations overlap, so what matters at the start of one is the latest end so far, not the end of the one before it.
--- The GPUs' times are laid one after the other on a single line: to sort by one number takes half the memory, and two thirds
--- of the time, that a window for each GPU takes. What is in order needs windows without one, which keep no row. One number for a call, too: there is one call to a correlation id (see
--- nsys_insight/ingest/raw.py).
+-- The GPUs' times are laid one after the other on a single line: to sort by one number takes half the memory, and two
+-- thirds of the time, that a window for each GPU takes. What is in order needs windows without one, which keep no row.
+-- One number for a call, too: there is one call to a correlation id (see nsys_insight/ingest/raw.py).
 CREATE TABLE IF NOT EXISTS facts.gpu_reach (
     gpu_id INTEGER, start_ns BIGINT, end_ns BIGINT, running_end_ns BIGINT, call BIGINT, is_same_call BOOLEAN
 );
 
 INSERT INTO facts.gpu_reach BY NAME
 WITH reach AS (
-    SELECT line_start, line_end, call, lag(line_reached) OVER () AS line_reached, lag(call) OVER () = call AS is_same_call
+    SELECT
+        line_start, line_end, call, lag(line_reached) OVER () AS line_reached, lag(call) OVER () = call AS is_same_call
     FROM (
         SELECT *, max(line_end) OVER (ROWS UNBOUNDED PRECEDING) AS line_reached
         FROM (
@@ -25,7 +29,22 @@ SELECT
     gpu_on_line(line_start) AS gpu_id,
     ns_on_line(line_start) AS start_ns,
     ns_on_line(line_end) AS end_ns,
-    CASE WHEN line_start >> lane_bits() = line_reached >> lane_bits() THEN ns_on_line(line_reached) END AS running_end_ns,
+    CASE
+        WHEN line_start >> lane_bits() = line_reached >> lane_bits() THEN ns_on_line(line_reached)
+    END AS running_end_ns,
     call,
     is_same_call
 FROM reach;
+
+COMMENT ON VIEW _gpu_reach IS
+    'The operations of `_gpu_work`, each with the latest end of those before it: busy time and gaps follow from '
+    'this in one pass.';
+COMMENT ON COLUMN _gpu_reach.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
+COMMENT ON COLUMN _gpu_reach.start_ns IS 'When the operation started on the GPU';
+COMMENT ON COLUMN _gpu_reach.end_ns IS 'When it ended; never before its start';
+COMMENT ON COLUMN _gpu_reach.running_end_ns IS
+    'The latest end of the operations that started before it; NULL for the first';
+COMMENT ON COLUMN _gpu_reach.call IS
+    'Its launch call: the correlation id times 16,777,216, plus the process id; NULL where the trace lacks the id';
+COMMENT ON COLUMN _gpu_reach.is_same_call IS
+    'Whether the operation before it on the GPU is of the same launch call, as in a CUDA graph';

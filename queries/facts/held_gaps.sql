@@ -1,37 +1,51 @@
--- A call of a thread that is in a call or between calls when a GPU starts the operation that it launched: so of each call one
--- gap at most is that in which it ended, and of each gap one call is still under way at its end, a copy that ends the gap.
+/* topic = "waits" */
+-- A call of a thread that is in a call or between calls when a GPU starts the operation that it launched: so of each
+-- call one gap at most is that in which it ended, and of each gap one call is still under way at its end, a copy that
+-- ends the gap.
 CREATE TABLE IF NOT EXISTS facts.held_gaps (
-    charge VARCHAR, process_id BIGINT, thread_id BIGINT, call_start_ns BIGINT, start_ns BIGINT, end_ns BIGINT, held_ns BIGINT,
+    charge VARCHAR, process_id BIGINT, thread_id BIGINT, call_start_ns BIGINT, start_ns BIGINT, end_ns BIGINT,
+    held_ns BIGINT,
     gpu_id BIGINT, gap_start_ns BIGINT, gap_end_ns BIGINT, dry_ns BIGINT
 );
 
 INSERT INTO facts.held_gaps BY NAME
 WITH held AS MATERIALIZED (
-    SELECT 'wait' AS charge, process_id, thread_id, thread_of(thread_id, process_id) AS thread, call_start_ns, start_ns, end_ns, wait_ns AS held_ns
+    SELECT
+        'wait' AS charge, process_id, thread_id, thread_of(thread_id, process_id) AS thread, call_start_ns, start_ns,
+        end_ns, wait_ns AS held_ns
     FROM waits
     UNION ALL
-    SELECT 'allocation', process_id, thread_id, thread_of(thread_id, process_id), start_ns, start_ns, end_ns, duration_ns
+    SELECT
+        'allocation', process_id, thread_id, thread_of(thread_id, process_id), start_ns, start_ns, end_ns, duration_ns
     FROM outer_api_calls
     WHERE call_group IN ('alloc', 'free')
 ),
--- A gap in which a call ends begins or ends in the same slice of time, of slices that are no shorter than the gap: so few of
--- millions are left to be sorted.
+-- A gap in which a call ends begins or ends in the same slice of time, of slices that are no shorter than the gap: so
+-- few of millions are left to be sorted.
 slices AS MATERIALIZED (
     SELECT DISTINCT unnest([16384, 262144, 4194304, 67108864]) AS size_ns, end_ns // size_ns AS slice FROM held
 ),
 near AS (
     SELECT * EXCLUDE (size_ns)
     FROM (
-        SELECT *, CASE WHEN duration_ns <= 16384 THEN 16384 WHEN duration_ns <= 262144 THEN 262144 WHEN duration_ns <= 4194304 THEN 4194304
+        SELECT
+            *,
+            CASE
+                WHEN duration_ns <= 16384 THEN 16384
+                WHEN duration_ns <= 262144 THEN 262144
+                WHEN duration_ns <= 4194304 THEN 4194304
             WHEN duration_ns <= 67108864 THEN 67108864 END AS size_ns
         FROM gpu_gaps
     )
-    WHERE (size_ns, start_ns // size_ns) IN (FROM slices) OR (size_ns, end_ns // size_ns) IN (FROM slices) OR size_ns IS NULL
+    WHERE (size_ns, start_ns // size_ns) IN (FROM slices) OR (size_ns, end_ns // size_ns) IN (FROM slices)
+        OR size_ns IS NULL
         OR next_ns IN (SELECT start_ns FROM memcpys WHERE copy_kind LIKE '%H%')
 ),
 -- Those whose operation's launch call did not return before.
 gaps AS MATERIALIZED (
-    SELECT g.gpu_id::BIGINT AS gpu_id, g.start_ns AS gap_start_ns, g.end_ns AS gap_end_ns, g.running_end_ns AS dry_ns, i.thread
+    SELECT
+        g.gpu_id::BIGINT AS gpu_id, g.start_ns AS gap_start_ns, g.end_ns AS gap_end_ns, g.running_end_ns AS dry_ns,
+        i.thread
     FROM near AS g
     JOIN _idle_time AS i ON i.gpu_id = g.gpu_id AND i.start_ns = g.running_end_ns
     WHERE i.returned_ns > i.start_ns
@@ -51,3 +65,19 @@ under_way AS (
 SELECT * EXCLUDE (thread) FROM ended
 UNION ALL BY NAME
 SELECT * EXCLUDE (thread) FROM under_way;
+
+COMMENT ON VIEW _held_gaps IS
+    'The waits, allocations and frees of the thread that an idle GPU waited for: one row per call and gap in which '
+    'it ended, or that its own copy ended.';
+COMMENT ON COLUMN _held_gaps.charge IS 'wait or allocation';
+COMMENT ON COLUMN _held_gaps.process_id IS 'Operating system''s process id';
+COMMENT ON COLUMN _held_gaps.thread_id IS 'Thread that called, and launched what ended the gap';
+COMMENT ON COLUMN _held_gaps.call_start_ns IS 'When the call began';
+COMMENT ON COLUMN _held_gaps.start_ns IS 'The same; for a wait as in `waits`';
+COMMENT ON COLUMN _held_gaps.end_ns IS 'When the call returned';
+COMMENT ON COLUMN _held_gaps.held_ns IS 'How long it blocked the host';
+COMMENT ON COLUMN _held_gaps.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
+COMMENT ON COLUMN _held_gaps.gap_start_ns IS 'When the GPU became idle, as in `gpu_gaps`';
+COMMENT ON COLUMN _held_gaps.gap_end_ns IS 'When the next operation started';
+COMMENT ON COLUMN _held_gaps.dry_ns IS
+    'When the operations before it ended: gap_start_ns, unless the scope cut the gap';

@@ -1,8 +1,10 @@
--- Idle time is split by `_idle_in` over windows that are cut where a call that held the host up begins and ends. What a wait
--- costs beyond its own time is what the GPU then starved in the same gap, at most as long as the wait held the host up besides:
--- without it the host would have launched that much earlier. Of what starved, the first counts.
+/* topic = "idle" */
+-- Idle time is split by `_idle_in` over windows that are cut where a call that held the host up begins and ends. What a
+-- wait costs beyond its own time is what the GPU then starved in the same gap, at most as long as the wait held the
+-- host up besides: without it the host would have launched that much earlier. Of what starved, the first counts.
 CREATE TABLE IF NOT EXISTS facts.idle_charges (
-    step BIGINT, gpu_id BIGINT, charge VARCHAR, process_id BIGINT, thread_id BIGINT, call_start_ns BIGINT, gap_start_ns BIGINT, cause VARCHAR, host VARCHAR,
+    step BIGINT, gpu_id BIGINT, charge VARCHAR, process_id BIGINT, thread_id BIGINT, call_start_ns BIGINT,
+    gap_start_ns BIGINT, cause VARCHAR, host VARCHAR,
     idle_ns BIGINT
 );
 
@@ -22,7 +24,8 @@ cuts AS (
     SELECT unnest([gap_start_ns, gap_end_ns]) FROM gaps
     UNION
     SELECT unnest([
-        greatest(start_ns, gap_start_ns), greatest(call_start_ns, gap_start_ns), least(greatest(end_ns, gap_start_ns), gap_end_ns)
+        greatest(start_ns, gap_start_ns), greatest(call_start_ns, gap_start_ns),
+        least(greatest(end_ns, gap_start_ns), gap_end_ns)
     ]) FROM held
 ),
 places AS MATERIALIZED (
@@ -50,16 +53,26 @@ idle AS MATERIALIZED (
 ),
 in_call AS MATERIALIZED (
     SELECT i.*, h.charge, h.process_id, h.thread_id, h.call_start_ns
-    FROM (SELECT *, CASE cause WHEN 'blocked' THEN 'wait' ELSE cause END AS charge FROM idle WHERE cause IN ('blocked', 'allocation')) AS i
+    FROM (
+        SELECT *, CASE cause WHEN 'blocked' THEN 'wait' ELSE cause END AS charge
+        FROM idle
+        WHERE cause IN ('blocked', 'allocation')
+    ) AS i
     ASOF JOIN (
         SELECT *, unnest([start_ns, call_start_ns]) AS from_ns FROM held
-    ) AS h ON h.gpu_id = i.gpu_id AND h.gap_start_ns = i.gap_start_ns AND h.charge = i.charge AND h.from_ns <= i.start_ns
+    ) AS h ON h.gpu_id = i.gpu_id AND h.gap_start_ns = i.gap_start_ns AND h.charge = i.charge
+        AND h.from_ns <= i.start_ns
     WHERE i.start_ns < h.end_ns
 ),
 tracing AS MATERIALIZED (
-    SELECT start_ns, gpu_id, host, (least(so_far_ns, most_ns) - least(so_far_ns - idle_ns, most_ns))::BIGINT AS tracing_ns
+    SELECT
+        start_ns, gpu_id, host, (least(so_far_ns, most_ns) - least(so_far_ns - idle_ns, most_ns))::BIGINT AS tracing_ns
     FROM (
-        SELECT i.*, t.most_ns, sum(i.idle_ns) OVER (PARTITION BY gpu_id, gap_start_ns ORDER BY i.start_ns, i.host ROWS UNBOUNDED PRECEDING) AS so_far_ns
+        SELECT
+            i.*, t.most_ns,
+            sum(i.idle_ns) OVER (
+                PARTITION BY gpu_id, gap_start_ns ORDER BY i.start_ns, i.host ROWS UNBOUNDED PRECEDING
+            ) AS so_far_ns
         FROM idle AS i
         JOIN _traced_graphs AS t USING (gpu_id, gap_start_ns)
         WHERE i.host IN ('launch call', 'launch call under way')
@@ -67,10 +80,15 @@ tracing AS MATERIALIZED (
 ),
 -- The wait in which the GPU ran dry, and how long it held the host up beyond what is its own.
 drying AS (
-    SELECT h.gpu_id, h.gap_start_ns, h.process_id, h.thread_id, h.call_start_ns, h.end_ns, greatest(h.held_ns - coalesce(c.idle_ns, 0), 0) AS most_ns
+    SELECT
+        h.gpu_id, h.gap_start_ns, h.process_id, h.thread_id, h.call_start_ns, h.end_ns,
+        greatest(h.held_ns - coalesce(c.idle_ns, 0), 0) AS most_ns
     FROM held AS h
     LEFT JOIN (
-        SELECT gpu_id, process_id, thread_id, call_start_ns, sum(idle_ns) AS idle_ns FROM in_call WHERE charge = 'wait' GROUP BY ALL
+        SELECT gpu_id, process_id, thread_id, call_start_ns, sum(idle_ns) AS idle_ns
+        FROM in_call
+        WHERE charge = 'wait'
+        GROUP BY ALL
     ) AS c USING (gpu_id, process_id, thread_id, call_start_ns)
     WHERE h.charge = 'wait' AND h.start_ns <= h.dry_ns
     QUALIFY row_number() OVER (PARTITION BY h.gpu_id, h.gap_start_ns ORDER BY h.end_ns DESC, h.call_start_ns DESC) = 1
@@ -79,7 +97,8 @@ after_wait AS (
     SELECT * REPLACE (least(so_far_ns, most_ns) - least(so_far_ns - idle_ns, most_ns) AS idle_ns)
     FROM (
         SELECT
-            i.* REPLACE (i.idle_ns - coalesce(t.tracing_ns, 0) AS idle_ns), d.process_id, d.thread_id, d.call_start_ns, d.most_ns,
+            i.* REPLACE (i.idle_ns - coalesce(t.tracing_ns, 0) AS idle_ns), d.process_id, d.thread_id, d.call_start_ns,
+            d.most_ns,
             sum(i.idle_ns - coalesce(t.tracing_ns, 0)) OVER (
                 PARTITION BY i.gpu_id, i.gap_start_ns ORDER BY i.start_ns, i.host ROWS UNBOUNDED PRECEDING
             ) AS so_far_ns
@@ -92,13 +111,38 @@ after_wait AS (
 charged AS (
     SELECT step, gpu_id, charge, process_id, thread_id, call_start_ns, gap_start_ns, cause, host, idle_ns FROM in_call
     UNION ALL
-    SELECT step, gpu_id, 'wait', process_id, thread_id, call_start_ns, gap_start_ns, cause, host, idle_ns FROM after_wait
+    SELECT step, gpu_id, 'wait', process_id, thread_id, call_start_ns, gap_start_ns, cause, host, idle_ns
+    FROM after_wait
     UNION ALL
     SELECT i.step, i.gpu_id, 'tracing', NULL, NULL, NULL, i.gap_start_ns, i.cause, i.host, t.tracing_ns
     FROM idle AS i
     JOIN tracing AS t ON t.gpu_id = i.gpu_id AND t.start_ns = i.start_ns AND t.host = i.host
 )
-SELECT step, gpu_id, charge, process_id, thread_id, call_start_ns, gap_start_ns, cause, host, sum(idle_ns)::BIGINT AS idle_ns
+SELECT
+    step, gpu_id, charge, process_id, thread_id, call_start_ns, gap_start_ns, cause, host,
+    sum(idle_ns)::BIGINT AS idle_ns
 FROM charged
 WHERE idle_ns > 0
 GROUP BY ALL;
+
+COMMENT ON VIEW idle_charges IS
+    'The waits and allocations that GPU idle time is attributed to: one row per step, GPU, wait or allocation, gap, '
+    'and what the host did. A wait gets the idle time in which the thread that launched the next operation was in '
+    'it, and the starved time after it in the same gap, up to the rest of the time that the wait blocked the host: '
+    'without the wait, the host would have been that far ahead. An allocation or a free gets the idle time in which '
+    'that thread was in it. No idle time is counted twice.';
+COMMENT ON COLUMN idle_charges.step IS 'The steady step in whose wall time the idle time is; NULL outside of them';
+COMMENT ON COLUMN idle_charges.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
+COMMENT ON COLUMN idle_charges.charge IS
+    'wait; allocation: of frees too; tracing: half a microsecond for each kernel of a CUDA graph that is traced by '
+    'node, by which the launch of the graph takes longer';
+COMMENT ON COLUMN idle_charges.process_id IS
+    'Process of the wait or allocation: with thread_id and call_start_ns it identifies the row of `waits` or '
+    '`api_calls`; NULL for tracing';
+COMMENT ON COLUMN idle_charges.thread_id IS 'Its thread';
+COMMENT ON COLUMN idle_charges.call_start_ns IS 'When its call began';
+COMMENT ON COLUMN idle_charges.gap_start_ns IS
+    'When the gap began that the idle time is part of: start_ns of `gpu_gaps`';
+COMMENT ON COLUMN idle_charges.cause IS 'What `gpu_idle` calls this time';
+COMMENT ON COLUMN idle_charges.host IS 'The same: what the host did in it';
+COMMENT ON COLUMN idle_charges.idle_ns IS 'How long';

@@ -1,7 +1,7 @@
 /* progress = "API calls" */
--- nsys mostly leaves out what a call itself calls; but it can be there. Threads on which runs of calls overlap are looked at call by
--- call; those on which a call begins before the one before it has ended get the full look: there, in the order in which calls begin,
--- an outer call ends later than all before it.
+-- nsys mostly leaves out what a call itself calls; but it can be there. Threads on which runs of calls overlap are
+-- looked at call by call; those on which a call begins before the one before it has ended get the full look: there, in
+-- the order in which calls begin, an outer call ends later than all before it.
 CREATE TABLE IF NOT EXISTS facts.inner_calls (
     process_id BIGINT, thread_id BIGINT, start_ns BIGINT, end_ns BIGINT, api VARCHAR, correlation_id BIGINT
 );

@@ -1,13 +1,20 @@
--- GPUs of one model count as one: a kernel that ran on all eight has one row. Each of an SM's resources allows so many blocks, and the
--- least of them counts. Clusters, barriers and what else ran beside the kernel are not in it.
+/* topic = "kernels" */
+-- GPUs of one model count as one: a kernel that ran on all eight has one row. Each of an SM's resources allows so many
+-- blocks, and the least of them counts. Clusters, barriers and what else ran beside the kernel are not in it.
 CREATE TABLE IF NOT EXISTS facts.launch_shapes (
-    shape_id UBIGINT, name_id BIGINT, grid_x BIGINT, grid_y BIGINT, grid_z BIGINT, block_x BIGINT, block_y BIGINT, block_z BIGINT,
+    shape_id UBIGINT, name_id BIGINT, grid_x BIGINT, grid_y BIGINT, grid_z BIGINT, block_x BIGINT, block_y BIGINT,
+    block_z BIGINT,
     cluster_x BIGINT, cluster_y BIGINT, cluster_z BIGINT, registers_per_thread BIGINT, static_shared_bytes BIGINT,
-    dynamic_shared_bytes BIGINT, local_per_thread_bytes BIGINT, calls BIGINT, total_ns BIGINT, avg_ns DOUBLE, med_ns DOUBLE,
-    min_ns BIGINT, max_ns BIGINT, blocks_count BIGINT, threads_per_block BIGINT, warps_per_block BIGINT, block_slots BIGINT,
-    blocks_by_warps BIGINT, blocks_by_registers BIGINT, blocks_by_shared BIGINT, blocks_per_sm BIGINT, occupancy_pct DOUBLE,
-    waves_per_sm DOUBLE, warps_per_sm BIGINT, registers_per_sm BIGINT, shared_per_sm_bytes BIGINT, shared_per_block_bytes BIGINT,
-    shared_unit_bytes INTEGER, shared_driver_bytes INTEGER, sm_count BIGINT, threads_per_warp BIGINT, model_id BIGINT, gpu VARCHAR,
+    dynamic_shared_bytes BIGINT, local_per_thread_bytes BIGINT, calls BIGINT, total_ns BIGINT, avg_ns DOUBLE,
+    med_ns DOUBLE,
+    min_ns BIGINT, max_ns BIGINT, blocks_count BIGINT, threads_per_block BIGINT, warps_per_block BIGINT,
+    block_slots BIGINT,
+    blocks_by_warps BIGINT, blocks_by_registers BIGINT, blocks_by_shared BIGINT, blocks_per_sm BIGINT,
+    occupancy_pct DOUBLE,
+    waves_per_sm DOUBLE, warps_per_sm BIGINT, registers_per_sm BIGINT, shared_per_sm_bytes BIGINT,
+    shared_per_block_bytes BIGINT,
+    shared_unit_bytes INTEGER, shared_driver_bytes INTEGER, sm_count BIGINT, threads_per_warp BIGINT, model_id BIGINT,
+    gpu VARCHAR,
     compute_capability VARCHAR
 );
 
@@ -57,7 +64,9 @@ limits AS (
     SELECT
         *,
         warps_per_sm // nullif(warps_per_block, 0) AS blocks_by_warps,
-        blocks_by_registers_of(registers_per_sm, registers_per_thread, warps_per_block, threads_per_warp) AS blocks_by_registers,
+        blocks_by_registers_of(
+            registers_per_sm, registers_per_thread, warps_per_block, threads_per_warp
+        ) AS blocks_by_registers,
         shared_config_bytes // nullif(shared_allocated_bytes, 0) AS blocks_by_shared,
         CASE WHEN blocks_by_warps + block_slots + blocks_by_registers IS NOT NULL AND shared_config_bytes IS NOT NULL
             THEN least(blocks_by_warps, block_slots, blocks_by_registers, blocks_by_shared) END AS blocks_per_sm
@@ -65,7 +74,8 @@ limits AS (
 )
 SELECT
     shape_id_of(
-        name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, cluster_y, cluster_z, registers_per_thread,
+        name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, cluster_y, cluster_z,
+        registers_per_thread,
         static_shared_bytes, dynamic_shared_bytes, local_per_thread_bytes
     ) AS shape_id,
     name_id,
@@ -104,3 +114,54 @@ SELECT
     gpu,
     compute_capability
 FROM limits;
+
+COMMENT ON VIEW launch_shapes IS
+    'One row per kernel name, grid, block, registers, shared and local memory and GPU model: how often it ran and '
+    'how much of an SM it can fill.';
+COMMENT ON COLUMN launch_shapes.shape_id IS
+    'Stands for the name, grid, block, cluster, registers, shared and local memory, as in `kernel_events`';
+COMMENT ON COLUMN launch_shapes.name_id IS 'Id of the kernel''s name, in `strings` and `kernel_names`';
+COMMENT ON COLUMN launch_shapes.grid_x IS 'Blocks in the grid, x';
+COMMENT ON COLUMN launch_shapes.grid_y IS 'Blocks in the grid, y';
+COMMENT ON COLUMN launch_shapes.grid_z IS 'Blocks in the grid, z';
+COMMENT ON COLUMN launch_shapes.block_x IS 'Threads in a block, x';
+COMMENT ON COLUMN launch_shapes.block_y IS 'Threads in a block, y';
+COMMENT ON COLUMN launch_shapes.block_z IS 'Threads in a block, z';
+COMMENT ON COLUMN launch_shapes.cluster_x IS 'Blocks in a cluster, x; NULL before nsys 2026';
+COMMENT ON COLUMN launch_shapes.cluster_y IS 'Blocks in a cluster, y; NULL before nsys 2026';
+COMMENT ON COLUMN launch_shapes.cluster_z IS 'Blocks in a cluster, z; NULL before nsys 2026';
+COMMENT ON COLUMN launch_shapes.registers_per_thread IS 'Registers per thread';
+COMMENT ON COLUMN launch_shapes.static_shared_bytes IS 'Static shared memory per block';
+COMMENT ON COLUMN launch_shapes.dynamic_shared_bytes IS 'Dynamic shared memory per block';
+COMMENT ON COLUMN launch_shapes.local_per_thread_bytes IS 'Local memory (spills, stack) per thread';
+COMMENT ON COLUMN launch_shapes.calls IS 'Executions on the GPU';
+COMMENT ON COLUMN launch_shapes.total_ns IS 'Sum of their durations';
+COMMENT ON COLUMN launch_shapes.avg_ns IS 'Mean duration';
+COMMENT ON COLUMN launch_shapes.med_ns IS 'Median duration';
+COMMENT ON COLUMN launch_shapes.min_ns IS 'Shortest';
+COMMENT ON COLUMN launch_shapes.max_ns IS 'Longest';
+COMMENT ON COLUMN launch_shapes.blocks_count IS 'Blocks in the grid';
+COMMENT ON COLUMN launch_shapes.threads_per_block IS 'Threads in a block';
+COMMENT ON COLUMN launch_shapes.warps_per_block IS 'Warps in a block';
+COMMENT ON COLUMN launch_shapes.block_slots IS 'Blocks that an SM has slots for';
+COMMENT ON COLUMN launch_shapes.blocks_by_warps IS 'Blocks that an SM''s warps allow';
+COMMENT ON COLUMN launch_shapes.blocks_by_registers IS 'Blocks that an SM''s registers allow';
+COMMENT ON COLUMN launch_shapes.blocks_by_shared IS
+    'Blocks that an SM''s shared memory allows, as the driver divided it from L1 for these launches';
+COMMENT ON COLUMN launch_shapes.blocks_per_sm IS
+    'Most such blocks that an SM holds at once: the least of the four; NULL when a limit is unknown';
+COMMENT ON COLUMN launch_shapes.occupancy_pct IS
+    'Theoretical occupancy: the warps of that many blocks as a share of the warps that an SM can hold';
+COMMENT ON COLUMN launch_shapes.waves_per_sm IS
+    'How often the grid fills the GPU: blocks_count / (SMs * blocks_per_sm)';
+COMMENT ON COLUMN launch_shapes.warps_per_sm IS 'Most resident warps of an SM';
+COMMENT ON COLUMN launch_shapes.registers_per_sm IS '32-bit registers of an SM';
+COMMENT ON COLUMN launch_shapes.shared_per_sm_bytes IS 'Shared memory of an SM';
+COMMENT ON COLUMN launch_shapes.shared_per_block_bytes IS 'Most shared memory of a block that opts in';
+COMMENT ON COLUMN launch_shapes.shared_unit_bytes IS 'A block''s shared memory is rounded up to a multiple of this';
+COMMENT ON COLUMN launch_shapes.shared_driver_bytes IS 'Shared memory that the driver takes of each block';
+COMMENT ON COLUMN launch_shapes.sm_count IS 'Streaming multiprocessors of the GPU';
+COMMENT ON COLUMN launch_shapes.threads_per_warp IS 'Threads in a warp';
+COMMENT ON COLUMN launch_shapes.model_id IS 'The GPU model that it ran on, as in `gpu_limits`';
+COMMENT ON COLUMN launch_shapes.gpu IS 'Its name; NULL if the trace does not describe it';
+COMMENT ON COLUMN launch_shapes.compute_capability IS 'Its compute capability';

@@ -1,8 +1,11 @@
--- The parent is the innermost range, of whatever domain, that is open from start to end: a path names only what is around
--- all of a range. In each other domain of the thread the search begins at the range that is open where this one starts,
--- and goes outwards while that ends too early. Of ranges with equal times, the one with the lower number is around.
+/* topic = "nvtx" */
+-- The parent is the innermost range, of whatever domain, that is open from start to end: a path names only what is
+-- around all of a range. In each other domain of the thread the search begins at the range that is open where this one
+-- starts, and goes outwards while that ends too early. Of ranges with equal times, the one with the lower number is
+-- around.
 CREATE TABLE IF NOT EXISTS facts.nvtx_nesting (
-    range_id BIGINT, parent_id BIGINT, depth BIGINT, path VARCHAR, name VARCHAR, domain VARCHAR, process_id BIGINT, thread_id BIGINT,
+    range_id BIGINT, parent_id BIGINT, depth BIGINT, path VARCHAR, name VARCHAR, domain VARCHAR, process_id BIGINT,
+    thread_id BIGINT,
     start_ns BIGINT, end_ns BIGINT, duration_ns BIGINT
 );
 
@@ -20,7 +23,8 @@ around AS (
     SELECT s.range_id, s.close_ns, p.range_id AS outer_id
     FROM searched AS s
     ASOF JOIN _nvtx_domain_places AS p
-        ON p.process_id = s.process_id AND p.thread_id = s.thread_id AND p.domain_id = s.other_id AND p.start_ns <= s.start_ns
+        ON p.process_id = s.process_id AND p.thread_id = s.thread_id AND p.domain_id = s.other_id
+            AND p.start_ns <= s.start_ns
     UNION ALL
     SELECT a.range_id, a.close_ns, o.outer_id
     FROM around AS a JOIN stacks AS o ON o.range_id = a.outer_id
@@ -39,9 +43,24 @@ parented AS MATERIALIZED (
 paths AS (
     SELECT range_id, 1::BIGINT AS depth, name AS path FROM parented WHERE parent_id IS NULL
     UNION ALL
-    SELECT c.range_id, p.depth + 1, p.path || '/' || c.name FROM parented AS c JOIN paths AS p ON p.range_id = c.parent_id
+    SELECT c.range_id, p.depth + 1, p.path || '/' || c.name FROM parented AS c
+    JOIN paths AS p ON p.range_id = c.parent_id
 )
 SELECT
     range_id, parent_id, depth, path, name, domain, process_id, thread_id, start_ns, end_ns,
     duration(start_ns, end_ns) AS duration_ns
 FROM parented JOIN paths USING (range_id);
+
+COMMENT ON VIEW nvtx_nesting IS 'Push/pop ranges with their place in the nesting of their thread, across NVTX domains.';
+COMMENT ON COLUMN nvtx_nesting.range_id IS 'Number of the range within this trace and scope';
+COMMENT ON COLUMN nvtx_nesting.parent_id IS
+    'The innermost range, of any domain, that is open from its start to its end; NULL at the top';
+COMMENT ON COLUMN nvtx_nesting.depth IS '1 at the top';
+COMMENT ON COLUMN nvtx_nesting.path IS 'Names from the top down, joined by /';
+COMMENT ON COLUMN nvtx_nesting.name IS 'Its text';
+COMMENT ON COLUMN nvtx_nesting.domain IS 'Its NVTX domain; empty for the default domain';
+COMMENT ON COLUMN nvtx_nesting.process_id IS 'Operating system''s process id';
+COMMENT ON COLUMN nvtx_nesting.thread_id IS 'Thread that opened it';
+COMMENT ON COLUMN nvtx_nesting.start_ns IS 'When it was opened';
+COMMENT ON COLUMN nvtx_nesting.end_ns IS 'When it was closed; NULL when the capture ended first';
+COMMENT ON COLUMN nvtx_nesting.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';

@@ -1,3 +1,4 @@
+/* topic = "nvtx" */
 -- Ranges of two domains may overlap without nesting; then the one that opened last is the innermost. Numbers of ranges
 -- grow with their start, and at one instant from the outer to the inner, so the highest is that.
 CREATE TABLE IF NOT EXISTS facts.nvtx_places (
@@ -23,5 +24,15 @@ UNION ALL
 SELECT i.process_id, i.thread_id, i.start_ns, max(p.range_id)
 FROM instants AS i
 ASOF LEFT JOIN places AS p
-    ON p.process_id = i.process_id AND p.thread_id = i.thread_id AND p.domain_id = i.domain_id AND p.start_ns <= i.start_ns
+    ON p.process_id = i.process_id AND p.thread_id = i.thread_id AND p.domain_id = i.domain_id
+        AND p.start_ns <= i.start_ns
 GROUP BY i.process_id, i.thread_id, i.start_ns;
+
+COMMENT ON VIEW nvtx_places IS
+    'Which push/pop range a thread is in, from each instant at which that changes: ASOF JOIN it with anything on '
+    'the thread.';
+COMMENT ON COLUMN nvtx_places.process_id IS 'Operating system''s process id';
+COMMENT ON COLUMN nvtx_places.thread_id IS 'Operating system''s thread id';
+COMMENT ON COLUMN nvtx_places.start_ns IS 'From when on';
+COMMENT ON COLUMN nvtx_places.range_id IS
+    'The innermost open range (of any domain, the one that opened last), as in `nvtx_nesting`; NULL outside all ranges';

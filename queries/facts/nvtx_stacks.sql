@@ -1,9 +1,11 @@
--- Each thread has one stack a domain, as NVTX keeps them: what is pushed last is popped first. Sorted by time, the number
--- of open ranges is the depth, and the range around another is the last that opened one level up. At one instant a range
--- that ends there closes before its neighbour opens, and an outer range opens before an inner one; one of no length opens
--- last and closes at once, so that nothing is in it.
+/* topic = "nvtx" */
+-- Each thread has one stack a domain, as NVTX keeps them: what is pushed last is popped first. Sorted by time, the
+-- number of open ranges is the depth, and the range around another is the last that opened one level up. At one instant
+-- a range that ends there closes before its neighbour opens, and an outer range opens before an inner one; one of no
+-- length opens last and closes at once, so that nothing is in it.
 CREATE TABLE IF NOT EXISTS facts.nvtx_stacks (
-    range_id BIGINT, outer_id BIGINT, process_id BIGINT, thread_id BIGINT, domain_id BIGINT, start_ns BIGINT, end_ns BIGINT,
+    range_id BIGINT, outer_id BIGINT, process_id BIGINT, thread_id BIGINT, domain_id BIGINT, start_ns BIGINT,
+    end_ns BIGINT,
     close_ns BIGINT, name VARCHAR, domain VARCHAR
 );
 
@@ -34,7 +36,8 @@ opened AS (
     SELECT *, row_number() OVER along AS mark, sum(step) OVER along AS depth
     FROM marks
     WINDOW along AS (
-        PARTITION BY process_id, thread_id, domain_id ORDER BY at_ns, turn, order_ns, order_id, step DESC ROWS UNBOUNDED PRECEDING
+        PARTITION BY process_id, thread_id, domain_id
+    ORDER BY at_ns, turn, order_ns, order_id, step DESC ROWS UNBOUNDED PRECEDING
     )
     QUALIFY step = 1
 )
@@ -45,3 +48,17 @@ FROM opened AS c
 ASOF LEFT JOIN opened AS p
     ON p.process_id = c.process_id AND p.thread_id = c.thread_id AND p.domain_id = c.domain_id
     AND p.depth = c.depth - 1 AND p.mark < c.mark;
+
+COMMENT ON VIEW _nvtx_stacks IS
+    'Push/pop ranges as they are nested within their thread and domain: what `nvtx_nesting` is made of.';
+COMMENT ON COLUMN _nvtx_stacks.range_id IS 'Numbers the ranges, by thread and time, outer ones first';
+COMMENT ON COLUMN _nvtx_stacks.outer_id IS 'The innermost range of the same domain around it; NULL for none';
+COMMENT ON COLUMN _nvtx_stacks.process_id IS 'Operating system''s process id';
+COMMENT ON COLUMN _nvtx_stacks.thread_id IS 'Operating system''s thread id';
+COMMENT ON COLUMN _nvtx_stacks.domain_id IS 'Number of the domain in its process, 0 for the default domain';
+COMMENT ON COLUMN _nvtx_stacks.start_ns IS 'When the range was opened';
+COMMENT ON COLUMN _nvtx_stacks.end_ns IS 'When it was closed; NULL if it was open at the end of the capture';
+COMMENT ON COLUMN _nvtx_stacks.close_ns IS
+    'The same for sorting: later than all for an open range, never before start_ns';
+COMMENT ON COLUMN _nvtx_stacks.name IS 'The range''s text';
+COMMENT ON COLUMN _nvtx_stacks.domain IS 'Name of its domain; empty for the default domain';

@@ -1,19 +1,23 @@
--- Each thread's time is cut wherever a range opens or closes, and its GPU work summed up by piece: a piece lies wholly inside or
--- wholly outside of every range.
+/* topic = "nvtx" */
+-- Each thread's time is cut wherever a range opens or closes, and its GPU work summed up by piece: a piece lies wholly
+-- inside or wholly outside of every range.
 CREATE TABLE IF NOT EXISTS facts.nvtx_work (
     thread BIGINT, start_ns BIGINT, gpu_ns BIGINT, kernels BIGINT, first_ns BIGINT, last_ns BIGINT
 );
 
 INSERT INTO facts.nvtx_work BY NAME
 WITH ranges AS (
-    SELECT thread_of(thread_id, process_id) AS thread, start_ns, greatest(start_ns, end_ns) AS close_ns, end_ns FROM nvtx_ranges
+    SELECT thread_of(thread_id, process_id) AS thread, start_ns, greatest(start_ns, end_ns) AS close_ns, end_ns
+    FROM nvtx_ranges
 ),
 pieces AS (
     SELECT thread, start_ns FROM ranges UNION SELECT thread, close_ns FROM ranges WHERE end_ns IS NOT NULL
 ),
 launched AS (
     SELECT o.start_ns, o.end_ns, o.duration_ns, o.is_kernel, a.thread, a.start_ns AS api_start_ns
-    FROM (SELECT start_ns, end_ns, duration_ns, kind = 'kernel' AS is_kernel, process_id, correlation_id FROM gpu_ops) AS o
+    FROM (
+        SELECT start_ns, end_ns, duration_ns, kind = 'kernel' AS is_kernel, process_id, correlation_id FROM gpu_ops
+    ) AS o
     JOIN (
         SELECT thread_of(thread_id, process_id) AS thread, start_ns, process_id, correlation_id
         FROM api_calls
@@ -30,3 +34,13 @@ SELECT
 FROM launched AS l
 ASOF JOIN pieces AS p ON p.thread = l.thread AND p.start_ns <= l.api_start_ns
 GROUP BY p.thread, p.start_ns;
+
+COMMENT ON VIEW _nvtx_work IS
+    'The GPU work that each thread launched between consecutive instants at which one of its ranges opens or '
+    'closes; only where there is any. A range contains the pieces that begin in it.';
+COMMENT ON COLUMN _nvtx_work.thread IS 'The thread, as thread_of gives it';
+COMMENT ON COLUMN _nvtx_work.start_ns IS 'When the piece begins';
+COMMENT ON COLUMN _nvtx_work.gpu_ns IS 'Sum of the durations of what was launched';
+COMMENT ON COLUMN _nvtx_work.kernels IS 'Number of kernels';
+COMMENT ON COLUMN _nvtx_work.first_ns IS 'When the first operation starts';
+COMMENT ON COLUMN _nvtx_work.last_ns IS 'When the last one ends';

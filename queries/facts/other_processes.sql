@@ -1,8 +1,15 @@
+/* topic = "gpu" */
 CREATE TABLE IF NOT EXISTS facts.other_processes (
     sentence VARCHAR
 );
 
 INSERT INTO facts.other_processes BY NAME
-SELECT 'other processes ran on the GPU too: --process chooses one of ' || string_agg(process_id::VARCHAR, ', ' ORDER BY process_id) AS sentence
+SELECT
+    'other processes ran on the GPU too: --process chooses one of '
+        || string_agg(process_id::VARCHAR, ', ' ORDER BY process_id) AS sentence
 FROM (SELECT DISTINCT process_id FROM gpu_ops)
 HAVING count(*) > 1;
+
+COMMENT ON VIEW _other_processes IS
+    'What a report about one process says where several ran on GPUs: one row; no row where only one did.';
+COMMENT ON COLUMN _other_processes.sentence IS 'That they did, and which';

@@ -1,7 +1,10 @@
-/* progress = "API calls" */
--- Threads of which a call may begin before the one before it has ended. As they are stored, calls come in long runs of one thread in
--- which each begins when the one before it has ended, and soon after. To find these takes one look without a sort, and then only
--- where each begins and ends need be compared, whatever order they are stored in.
+/*
+topic = "api"
+progress = "API calls"
+*/
+-- Threads of which a call may begin before the one before it has ended. As they are stored, calls come in long runs of
+-- one thread in which each begins when the one before it has ended, and soon after. To find these takes one look
+-- without a sort, and then only where each begins and ends need be compared, whatever order they are stored in.
 CREATE TABLE IF NOT EXISTS facts.overlapping_threads (
     thread BIGINT
 );
@@ -29,3 +32,8 @@ FROM (
     FROM (FROM runs ORDER BY thread, start)
 )
 WHERE last_thread = thread AND last_close > start;
+
+COMMENT ON VIEW _overlapping_threads IS
+    'Threads of which an API call may begin before the one before it has ended: those to look at for calls inside '
+    'others.';
+COMMENT ON COLUMN _overlapping_threads.thread IS 'The thread as nsys packs it, with its process: `globalTid`';

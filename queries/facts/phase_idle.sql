@@ -1,3 +1,4 @@
+/* topic = "phases" */
 -- What the idle time of the steps of phases is owed to, a mean over the GPUs that the process used.
 CREATE TABLE IF NOT EXISTS facts.phase_idle (
     phase_step BIGINT, cause VARCHAR, idle_ns DOUBLE
@@ -24,3 +25,10 @@ SELECT phase_step, cause, sum(idle_ns) / any_value(cardinality(gpus)) AS idle_ns
 FROM parts
 GROUP BY phase_step, cause
 HAVING sum(idle_ns) > 0;
+
+COMMENT ON VIEW phase_idle IS
+    'The idle time in each step of a phase by cause, a mean over the GPUs that the process used; the parts add up '
+    'to `phase_steps.gpu_idle_ns`.';
+COMMENT ON COLUMN phase_idle.phase_step IS 'The step, as in `phase_steps`';
+COMMENT ON COLUMN phase_idle.cause IS 'As in `gpu_idle`';
+COMMENT ON COLUMN phase_idle.idle_ns IS 'How long';

@@ -1,9 +1,11 @@
--- The outermost ranges that name a phase, each with the step that it is part of: a range around it that is called a step and
--- holds no more than one decode, else itself. Where serving is named (prefill, decode), the names of training do not count.
--- A range around others is no phase, but what they are the phases of, where it holds a prefill and a decode, or says less
--- than they do: "decode" around many "decode_step 7".
+/* topic = "phases" */
+-- The outermost ranges that name a phase, each with the step that it is part of: a range around it that is called a
+-- step and holds no more than one decode, else itself. Where serving is named (prefill, decode), the names of training
+-- do not count. A range around others is no phase, but what they are the phases of, where it holds a prefill and a
+-- decode, or says less than they do: "decode" around many "decode_step 7".
 CREATE TABLE IF NOT EXISTS facts.phase_ranges (
-    phase VARCHAR, step_phase VARCHAR, process_id BIGINT, thread_id BIGINT, start_ns BIGINT, end_ns BIGINT, step_start_ns BIGINT,
+    phase VARCHAR, step_phase VARCHAR, process_id BIGINT, thread_id BIGINT, start_ns BIGINT, end_ns BIGINT,
+    step_start_ns BIGINT,
     step_end_ns BIGINT, batch_size BIGINT, prompt_tokens BIGINT, prefill_ids VARCHAR[], decode_ids VARCHAR[]
 );
 
@@ -20,13 +22,16 @@ leads AS (
     SELECT DISTINCT process_id, thread_id, lead FROM phased
 ),
 held AS (
-    SELECT o.process_id, o.thread_id, o.lead, o.start_ns, o.is_exact, r.phase AS inner_phase, r.is_exact AS is_inner_exact
+    SELECT
+        o.process_id, o.thread_id, o.lead, o.start_ns, o.is_exact, r.phase AS inner_phase, r.is_exact AS is_inner_exact
     FROM (
         SELECT r.*, l.lead AS outer_lead
-        FROM phased AS r JOIN leads AS l ON l.process_id = r.process_id AND l.thread_id = r.thread_id AND l.lead <> r.lead
+        FROM phased AS r
+        JOIN leads AS l ON l.process_id = r.process_id AND l.thread_id = r.thread_id AND l.lead <> r.lead
     ) AS r
     ASOF JOIN phased AS o
-        ON o.process_id = r.process_id AND o.thread_id = r.thread_id AND o.lead = r.outer_lead AND o.start_ns <= r.start_ns
+        ON o.process_id = r.process_id AND o.thread_id = r.thread_id AND o.lead = r.outer_lead
+            AND o.start_ns <= r.start_ns
     WHERE o.end_ns >= r.end_ns AND o.end_ns - o.start_ns > r.end_ns - r.start_ns
 ),
 around AS (
@@ -42,7 +47,8 @@ outermost AS MATERIALIZED (
     SELECT *
     FROM phased ANTI JOIN around USING (process_id, thread_id, lead)
     QUALIFY coalesce(max(end_ns) OVER (
-        PARTITION BY process_id, thread_id ORDER BY start_ns, end_ns DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        PARTITION BY process_id, thread_id
+    ORDER BY start_ns, end_ns DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) <= start_ns, true)
 ),
 -- Requests are named around the phases where they are served one by one.
@@ -64,7 +70,8 @@ in_step AS MATERIALIZED (
         WHERE p.is_serving
     ) AS p
     ASOF JOIN (FROM named WHERE is_step) AS s
-        ON s.process_id = p.process_id AND s.thread_id = p.thread_id AND s.lead = p.step_lead AND s.start_ns <= p.start_ns
+        ON s.process_id = p.process_id AND s.thread_id = p.thread_id AND s.lead = p.step_lead
+            AND s.start_ns <= p.start_ns
     WHERE s.end_ns >= p.end_ns
 ),
 -- A step decodes once: what holds several decodes is a run of steps.
@@ -78,7 +85,9 @@ runs AS (
     )
 ),
 steps_of AS (
-    SELECT process_id, thread_id, start_ns, min(step_start_ns) AS step_start_ns, arg_min(step_end_ns, step_start_ns) AS step_end_ns
+    SELECT
+        process_id, thread_id, start_ns, min(step_start_ns) AS step_start_ns,
+        arg_min(step_end_ns, step_start_ns) AS step_end_ns
     FROM in_step ANTI JOIN runs USING (process_id, thread_id, lead)
     GROUP BY process_id, thread_id, start_ns
 ),
@@ -87,8 +96,12 @@ placed AS (
         p.phase, p.process_id, p.thread_id, p.start_ns, p.end_ns,
         coalesce(s.step_start_ns, p.start_ns) AS step_start_ns, coalesce(s.step_end_ns, p.end_ns) AS step_end_ns,
         coalesce(p.batch_size, CASE WHEN phase <> 'mixed' THEN len(c.ids) END) AS batch_size, p.prompt_tokens,
-        CASE WHEN len(p.prefill_ids) = 0 AND phase = 'prefill' THEN coalesce(c.ids, []) ELSE p.prefill_ids END AS prefill_ids,
-        CASE WHEN len(p.decode_ids) = 0 AND phase = 'decode' THEN coalesce(c.ids, []) ELSE p.decode_ids END AS decode_ids
+        CASE
+            WHEN len(p.prefill_ids) = 0 AND phase = 'prefill' THEN coalesce(c.ids, []) ELSE p.prefill_ids
+        END AS prefill_ids,
+        CASE
+            WHEN len(p.decode_ids) = 0 AND phase = 'decode' THEN coalesce(c.ids, []) ELSE p.decode_ids
+        END AS decode_ids
     FROM outermost AS p
     LEFT JOIN steps_of AS s USING (process_id, thread_id, start_ns)
     LEFT JOIN carried AS c USING (process_id, thread_id, start_ns)
@@ -101,3 +114,18 @@ SELECT
         ELSE phase
     END AS step_phase
 FROM placed;
+
+COMMENT ON VIEW _phase_ranges IS 'The outermost NVTX ranges that name a phase, with the step that each is part of.';
+COMMENT ON COLUMN _phase_ranges.phase IS 'What its name says: prefill, decode, mixed, forward, backward or optimizer';
+COMMENT ON COLUMN _phase_ranges.step_phase IS 'What its step is: mixed where it prefills and decodes';
+COMMENT ON COLUMN _phase_ranges.process_id IS 'Operating system''s process id';
+COMMENT ON COLUMN _phase_ranges.thread_id IS 'Thread that opened it';
+COMMENT ON COLUMN _phase_ranges.start_ns IS 'When it was opened';
+COMMENT ON COLUMN _phase_ranges.end_ns IS 'When it was closed';
+COMMENT ON COLUMN _phase_ranges.step_start_ns IS
+    'When its step began: a range around it that is named step, else itself';
+COMMENT ON COLUMN _phase_ranges.step_end_ns IS 'When its step ended';
+COMMENT ON COLUMN _phase_ranges.batch_size IS 'Sequences that it decodes, or prompts of a prefill, as the name says';
+COMMENT ON COLUMN _phase_ranges.prompt_tokens IS 'Tokens of the prompts, as the name says';
+COMMENT ON COLUMN _phase_ranges.prefill_ids IS 'The requests that it prefills, as the name says';
+COMMENT ON COLUMN _phase_ranges.decode_ids IS 'The requests that it decodes, as the name says';

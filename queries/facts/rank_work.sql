@@ -1,3 +1,4 @@
+/* topic = "gpu" */
 -- What a process that communicates ran on its GPU beside the kernels of NCCL.
 CREATE TABLE IF NOT EXISTS facts.rank_work (process_id BIGINT, gpu_id BIGINT, start_ns BIGINT, end_ns BIGINT);
 
@@ -7,3 +8,9 @@ FROM _gpu_work
 WHERE end_ns > start_ns
     AND (name_id IS NULL OR name_id NOT IN (SELECT name_id FROM kernel_names WHERE provenance = 'NCCL'))
     AND (process_id, gpu_id) IN (SELECT process_id, gpu_id FROM nccl_kernels)
+
+COMMENT ON VIEW _rank_work IS 'What a process that communicates ran on its GPU other than NCCL kernels.';
+COMMENT ON COLUMN _rank_work.process_id IS 'Operating system''s process id';
+COMMENT ON COLUMN _rank_work.gpu_id IS 'The GPU';
+COMMENT ON COLUMN _rank_work.start_ns IS 'When it began on the GPU';
+COMMENT ON COLUMN _rank_work.end_ns IS 'When it ended';

@@ -1,6 +1,7 @@
--- Idle time is that of `gpu_idle` and `step_idle`; what `idle_charges` has of it is charged to the wait, or to the profiler. Busy
--- time that copies or communication alone account for is the union of all operations less the union of the others: each
--- operation's part after the latest end so far of the one, less of the other.
+/* topic = "steps" */
+-- Idle time is that of `gpu_idle` and `step_idle`; what `idle_charges` has of it is charged to the wait, or to the
+-- profiler. Busy time that copies or communication alone account for is the union of all operations less the union of
+-- the others: each operation's part after the latest end so far of the one, less of the other.
 CREATE TABLE IF NOT EXISTS facts.step_budget (
     step BIGINT, gpu_id BIGINT, part VARCHAR, host VARCHAR, time_ns BIGINT
 );
@@ -30,9 +31,12 @@ charges AS MATERIALIZED (
     FROM idle_charges AS c
     SEMI JOIN owner_gpus AS g ON g.step IS NOT DISTINCT FROM c.step AND g.gpu_id = c.gpu_id
     LEFT JOIN (
-        SELECT 'wait' AS charge, process_id, thread_id, call_start_ns, CASE WHEN copy_kind = 'D2H' THEN 'D2H copy' WHEN is_copy THEN 'copy' ELSE 'wait' END AS waited_for
+        SELECT
+            'wait' AS charge, process_id, thread_id, call_start_ns,
+            CASE WHEN copy_kind = 'D2H' THEN 'D2H copy' WHEN is_copy THEN 'copy' ELSE 'wait' END AS waited_for
         FROM waits
-    ) AS w ON w.charge = c.charge AND w.process_id = c.process_id AND w.thread_id = c.thread_id AND w.call_start_ns = c.call_start_ns
+    ) AS w ON w.charge = c.charge AND w.process_id = c.process_id AND w.thread_id = c.thread_id
+        AND w.call_start_ns = c.call_start_ns
     WHERE c.charge <> 'allocation'
 ),
 idle_parts AS (
@@ -50,12 +54,16 @@ idle_parts AS (
     SELECT
         step, gpu_id,
         CASE WHEN charge = 'tracing' THEN 'profiler' WHEN waited_for = 'copy' THEN 'copy' ELSE 'sync' END,
-        CASE WHEN charge = 'tracing' THEN 'tracing of graph nodes' WHEN waited_for = 'copy' THEN 'blocking copies' ELSE waited_for END,
+        CASE
+            WHEN charge = 'tracing' THEN 'tracing of graph nodes'
+            WHEN waited_for = 'copy' THEN 'blocking copies'
+            ELSE waited_for
+        END,
         idle_ns
     FROM charges
 ),
--- Only what runs at the same time as a copy or as communication matters: it begins or ends within the same 65 µs, or lasts
--- longer than those.
+-- Only what runs at the same time as a copy or as communication matters: it begins or ends within the same 65 µs, or
+-- lasts longer than those.
 others AS MATERIALIZED (
     FROM _other_work
 ),
@@ -66,7 +74,8 @@ together AS MATERIALIZED (
     FROM others
     UNION ALL
     FROM _levelled_work
-    WHERE level = 0 AND (start_ns // 65536 IN (FROM slices) OR end_ns // 65536 IN (FROM slices) OR end_ns - start_ns >= 65536)
+    WHERE level = 0
+        AND (start_ns // 65536 IN (FROM slices) OR end_ns // 65536 IN (FROM slices) OR end_ns - start_ns >= 65536)
 ),
 reach AS (
     SELECT
@@ -117,3 +126,18 @@ SELECT step, gpu_id, part, host, sum(time_ns)::BIGINT AS time_ns
 FROM budget
 WHERE time_ns > 0
 GROUP BY ALL;
+
+COMMENT ON VIEW step_budget IS
+    'Where the wall time of each steady step goes, on each GPU, by what would save it; of the whole scope where no '
+    'steps were found. The parts add up to the wall time. Idle time is that of `gpu_idle`; a wait gets, in addition '
+    'to its own time, the starved time after it, up to the time that the wait blocked the host.';
+COMMENT ON COLUMN step_budget.step IS 'Number of the step; NULL for the whole scope';
+COMMENT ON COLUMN step_budget.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
+COMMENT ON COLUMN step_budget.part IS
+    'gpu: busy with kernels, memsets, whole graphs or copies in its own memory; communication: busy only with '
+    'communication kernels; copy: busy only with copies, or idle for a blocking copy to the GPU; launch: idle, the '
+    'host launched late; sync: idle, the host had waited for the GPU; allocation, dependency, profiler, edge, '
+    'unknown: idle, as in `gpu_idle`';
+COMMENT ON COLUMN step_budget.host IS
+    'What the host did, as in `gpu_idle`; for sync, D2H copy where it waited for data, else wait; NULL for busy time';
+COMMENT ON COLUMN step_budget.time_ns IS 'How long';

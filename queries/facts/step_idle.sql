@@ -1,3 +1,4 @@
+/* topic = "steps" */
 CREATE TABLE IF NOT EXISTS facts.step_idle (
     step BIGINT, gpu_id BIGINT, cause VARCHAR, host VARCHAR, idle_ns BIGINT
 );
@@ -25,3 +26,12 @@ CROSS JOIN LATERAL (
     SELECT 'after the last operation', s.end_ns - greatest(w.end_ns, s.start_ns)
 ) AS e
 WHERE s.phase = 'steady' AND e.idle_ns > 0;
+
+COMMENT ON VIEW step_idle IS
+    'The idle time of each GPU in each steady step by cause: `gpu_idle` for every step; the parts of a step add up '
+    'to `step_gpus.idle_ns`.';
+COMMENT ON COLUMN step_idle.step IS 'Number of the step';
+COMMENT ON COLUMN step_idle.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
+COMMENT ON COLUMN step_idle.cause IS 'As in `gpu_idle`';
+COMMENT ON COLUMN step_idle.host IS 'As in `gpu_idle`';
+COMMENT ON COLUMN step_idle.idle_ns IS 'How long';

@@ -1,3 +1,4 @@
+/* topic = "gpu" */
 -- How long each stream of a GPU was busy, and how much of that in which another one was.
 CREATE TABLE IF NOT EXISTS facts.stream_times (
     gpu_id BIGINT, process_id BIGINT, device_id BIGINT, stream_id BIGINT, kernels BIGINT, copies BIGINT, graphs BIGINT,
@@ -42,8 +43,8 @@ streams AS MATERIALIZED (
     ) AS s
     LEFT JOIN alone AS a ON a.gpu_id = s.gpu_id AND a.ops = s.ops
 ),
--- What each operation adds to the busy time of its stream: the part of it after the latest end so far. These pieces do not
--- overlap within a stream.
+-- What each operation adds to the busy time of its stream: the part of it after the latest end so far. These pieces do
+-- not overlap within a stream.
 pieces AS MATERIALIZED (
     SELECT gpu_id, number, has_others, greatest(start_ns, coalesce(running_end_ns, start_ns)) AS start_ns, end_ns
     FROM (
@@ -74,8 +75,8 @@ steps AS (
 gpus_busy AS (
     SELECT gpu_id, sum(lasts_ns)::BIGINT AS busy_ns FROM steps WHERE busy_streams > 0 GROUP BY gpu_id
 ),
--- How long a stream was busy up to an instant follows from the last piece that began before it; the difference between the
--- ends of the wall's intervals is what they hold. Without --nvtx, --from and --to everything is within the wall.
+-- How long a stream was busy up to an instant follows from the last piece that began before it; the difference between
+-- the ends of the wall's intervals is what they hold. Without --nvtx, --from and --to everything is within the wall.
 within AS (
     SELECT i.gpu_id, i.number, sum(i.sign * (p.until_ns + least(p.end_ns, i.at_ns) - p.end_ns))::BIGINT AS busy_ns
     FROM (
@@ -85,14 +86,17 @@ within AS (
     ASOF JOIN (
         SELECT
             gpu_id, number, start_ns, end_ns,
-            sum(end_ns - start_ns) OVER (PARTITION BY gpu_id, number ORDER BY start_ns, end_ns ROWS UNBOUNDED PRECEDING) AS until_ns
+            sum(end_ns - start_ns) OVER (
+                PARTITION BY gpu_id, number ORDER BY start_ns, end_ns ROWS UNBOUNDED PRECEDING
+            ) AS until_ns
         FROM pieces WHERE (SELECT is_cut FROM scoped) AND end_ns > start_ns
     ) AS p ON p.gpu_id = i.gpu_id AND p.number = i.number AND p.start_ns <= i.at_ns
     GROUP BY ALL
 ),
 measured AS (
     SELECT
-        s.* EXCLUDE (known_ns), b.busy_ns, CASE WHEN (SELECT is_cut FROM scoped) THEN coalesce(w.busy_ns, 0) ELSE b.busy_ns END AS within_ns,
+        s.* EXCLUDE (known_ns), b.busy_ns,
+        CASE WHEN (SELECT is_cut FROM scoped) THEN coalesce(w.busy_ns, 0) ELSE b.busy_ns END AS within_ns,
         CASE WHEN s.has_others THEN b.busy_ns - coalesce(a.alone_ns, 0) ELSE 0 END AS overlap_ns
     FROM streams AS s
     JOIN (
@@ -110,3 +114,19 @@ SELECT
     coalesce(g.busy_ns, m.busy_ns) AS gpu_busy_ns, m.overlap_ns, m.span_ns
 FROM measured AS m
 LEFT JOIN gpus_busy AS g USING (gpu_id);
+
+COMMENT ON VIEW _stream_times IS
+    'How long each stream was busy, and how much of that at the same time as other streams of its GPU: one row per '
+    'stream that ran operations.';
+COMMENT ON COLUMN _stream_times.gpu_id IS 'The GPU, as in `gpus`';
+COMMENT ON COLUMN _stream_times.process_id IS 'Operating system''s process id';
+COMMENT ON COLUMN _stream_times.device_id IS 'CUDA device number';
+COMMENT ON COLUMN _stream_times.stream_id IS 'CUDA stream id';
+COMMENT ON COLUMN _stream_times.kernels IS 'Kernels that ran on it';
+COMMENT ON COLUMN _stream_times.copies IS 'Copies and memsets';
+COMMENT ON COLUMN _stream_times.graphs IS 'CUDA graphs that ran as a whole, traced without their kernels';
+COMMENT ON COLUMN _stream_times.busy_ns IS 'Union of their times';
+COMMENT ON COLUMN _stream_times.within_ns IS 'The part of busy_ns within the wall time';
+COMMENT ON COLUMN _stream_times.gpu_busy_ns IS 'Time in which the GPU was busy with any stream';
+COMMENT ON COLUMN _stream_times.overlap_ns IS 'Part of busy_ns in which another stream of the GPU was busy too';
+COMMENT ON COLUMN _stream_times.span_ns IS 'From its first operation to the end of its last';

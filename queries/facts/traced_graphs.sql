@@ -1,5 +1,6 @@
--- Tracing a graph by its nodes adds half a microsecond for each kernel to the launch call of the graph: 0.57 µs on an H200,
--- where the same call took 0.1 µs for each with the graph traced as a whole. That much is the profiler's.
+/* topic = "idle" */
+-- Tracing a graph by its nodes adds half a microsecond for each kernel to the launch call of the graph: 0.57 µs on an
+-- H200, where the same call took 0.1 µs for each with the graph traced as a whole. That much is the profiler's.
 CREATE TABLE IF NOT EXISTS facts.traced_graphs (
     gpu_id BIGINT, gap_start_ns BIGINT, gap_end_ns BIGINT, most_ns BIGINT
 );
@@ -10,7 +11,15 @@ FROM gpu_gaps AS g
 JOIN (
     SELECT gpu_of(k.process_id, k.device_id) AS gpu_id, min(k.start_ns) AS start_ns, 500 * count(*) AS tracing_ns
     FROM kernel_events AS k
-    SEMI JOIN (FROM api_calls WHERE call_group = 'graph launch') AS c ON c.process_id = k.process_id AND c.correlation_id = k.correlation_id
+    SEMI JOIN (FROM api_calls WHERE call_group = 'graph launch') AS c ON c.process_id = k.process_id
+        AND c.correlation_id = k.correlation_id
     GROUP BY gpu_of(k.process_id, k.device_id), k.process_id, k.correlation_id
 ) AS k ON k.gpu_id = g.gpu_id AND k.start_ns = g.next_ns
 GROUP BY ALL;
+
+COMMENT ON VIEW _traced_graphs IS
+    'The gaps that a CUDA graph ended which was traced by its nodes, and what that cost its launch call at most.';
+COMMENT ON COLUMN _traced_graphs.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
+COMMENT ON COLUMN _traced_graphs.gap_start_ns IS 'When the gap began, in the scope';
+COMMENT ON COLUMN _traced_graphs.gap_end_ns IS 'When it ended, in the scope';
+COMMENT ON COLUMN _traced_graphs.most_ns IS 'Half a microsecond for each kernel of the graph';

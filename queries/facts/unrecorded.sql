@@ -1,4 +1,6 @@
--- What calls prove that it happened, of which a trace has nothing at all; whatever the scope is. A call that failed proves nothing.
+/* topic = "program" */
+-- What calls prove that it happened, of which a trace has nothing at all; whatever the scope is. A call that failed
+-- proves nothing.
 CREATE TABLE IF NOT EXISTS facts.unrecorded (
     what VARCHAR, sentence VARCHAR
 );
@@ -7,7 +9,8 @@ INSERT INTO facts.unrecorded BY NAME
 WITH there AS MATERIALIZED (
     SELECT
         EXISTS (FROM whole.CUPTI_ACTIVITY_KIND_RUNTIME) AS calls,
-        EXISTS (FROM whole.CUPTI_ACTIVITY_KIND_KERNEL) OR EXISTS (FROM whole.CUPTI_ACTIVITY_KIND_GRAPH_TRACE) AS kernels,
+        EXISTS (FROM whole.CUPTI_ACTIVITY_KIND_KERNEL)
+            OR EXISTS (FROM whole.CUPTI_ACTIVITY_KIND_GRAPH_TRACE) AS kernels,
         EXISTS (FROM whole.CUPTI_ACTIVITY_KIND_MEMCPY) AS copies
 ),
 -- No names where nothing is missing, and then no calls are read.
@@ -27,7 +30,8 @@ asked AS (
     GROUP BY ALL
 )
 SELECT 'calls' AS what,
-    'the trace has no CUDA API calls: what the host did and why the GPU waited cannot be determined; capture with -t cuda, and let the program end before the capture' AS sentence
+    'the trace has no CUDA API calls: what the host did and why the GPU waited cannot be determined; capture with '
+    '-t cuda, and let the program end before the capture' AS sentence
 FROM there WHERE NOT calls AND (kernels OR copies)
 UNION ALL
 SELECT what, CASE what
@@ -37,3 +41,8 @@ SELECT what, CASE what
         || ' in the trace, but no copies: the time of copies on the GPU counts as idle time'
 END
 FROM asked;
+
+COMMENT ON VIEW _unrecorded IS
+    'What is missing from a trace, although other events show that it happened; no rows in most traces.';
+COMMENT ON COLUMN _unrecorded.what IS 'calls, kernels or copies';
+COMMENT ON COLUMN _unrecorded.sentence IS 'That it is missing, and what cannot be determined without it';

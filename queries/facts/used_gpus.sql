@@ -1,3 +1,4 @@
+/* topic = "gpu" */
 CREATE TABLE IF NOT EXISTS facts.used_gpus (
     gpu_id BIGINT, busy_ns BIGINT
 );
@@ -5,5 +6,11 @@ CREATE TABLE IF NOT EXISTS facts.used_gpus (
 INSERT INTO facts.used_gpus BY NAME
 SELECT g.gpu_id, coalesce(sum(p.duration_ns), 0)::BIGINT AS busy_ns
 FROM (SELECT DISTINCT gpu_id FROM _gpu_work) AS g
-LEFT JOIN (SELECT gpu_id, sum(duration_ns)::BIGINT AS duration_ns FROM _gpu_busy_parts GROUP BY gpu_id) AS p USING (gpu_id)
+LEFT JOIN (
+    SELECT gpu_id, sum(duration_ns)::BIGINT AS duration_ns FROM _gpu_busy_parts GROUP BY gpu_id
+) AS p USING (gpu_id)
 GROUP BY g.gpu_id;
+
+COMMENT ON VIEW used_gpus IS 'The GPUs in scope, and how long each was busy: the sum of `gpu_busy`.';
+COMMENT ON COLUMN used_gpus.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
+COMMENT ON COLUMN used_gpus.busy_ns IS 'How long it was busy within the wall time';

@@ -1,7 +1,10 @@
--- A wait is one call, with one exception: a device-to-host copy into pageable memory is done when its call returns, also
--- an asynchronous one. Where the usual cudaStreamSynchronize follows, both are one wait, which begins with the copy.
+/* topic = "waits" */
+-- A wait is one call, with one exception: a device-to-host copy into pageable memory is done when its call returns,
+-- also an asynchronous one. Where the usual cudaStreamSynchronize follows, both are one wait, which begins with the
+-- copy.
 CREATE TABLE IF NOT EXISTS facts.waits (
-    process_id BIGINT, thread_id BIGINT, start_ns BIGINT, call_start_ns BIGINT, end_ns BIGINT, wait_ns BIGINT, name VARCHAR,
+    process_id BIGINT, thread_id BIGINT, start_ns BIGINT, call_start_ns BIGINT, end_ns BIGINT, wait_ns BIGINT,
+    name VARCHAR,
     is_copy BOOLEAN, copy_kind VARCHAR, copy_bytes BIGINT, copy_end_ns BIGINT, device_id BIGINT, correlation_id BIGINT
 );
 
@@ -30,7 +33,8 @@ copies AS MATERIALIZED (
         GROUP BY process_id, correlation_id, copy_kind, device_id, stream_id
         -- One call may copy in several directions or on several devices, and waits once.
         QUALIFY row_number() OVER (
-            PARTITION BY process_id, correlation_id ORDER BY copy_kind <> 'D2H', max(end_ns) DESC, copy_kind, device_id, stream_id
+            PARTITION BY process_id, correlation_id
+        ORDER BY copy_kind <> 'D2H', max(end_ns) DESC, copy_kind, device_id, stream_id
         ) = 1
     ) AS m USING (process_id, correlation_id)
     LEFT JOIN _blocking_copies AS b USING (process_id, correlation_id)
@@ -41,7 +45,9 @@ syncs_called AS (
     SELECT c.*, s.device_id, s.context_id, s.stream_id, s.event_id
     FROM calls AS c
     LEFT JOIN (
-        SELECT process_id, correlation_id, min(device_id) AS device_id, min(context_id) AS context_id, min(stream_id) AS stream_id, min(event_id) AS event_id
+        SELECT
+            process_id, correlation_id, min(device_id) AS device_id, min(context_id) AS context_id,
+            min(stream_id) AS stream_id, min(event_id) AS event_id
         FROM sync_events GROUP BY ALL
     ) AS s ON s.process_id = c.process_id AND s.correlation_id = c.correlation_id
     WHERE c.call_group = 'sync'
@@ -61,8 +67,8 @@ syncs_meant AS MATERIALIZED (
     FROM syncs_called AS w
     ASOF LEFT JOIN recorded AS r ON r.process_id = w.process_id AND r.event_id = w.event_id AND r.start_ns <= w.start_ns
 ),
--- Which call is the first to complete what was put on a stream before until_ns. It need not be the one whose event was recorded
--- next: a wait for the stream may come before that for the event.
+-- Which call is the first to complete what was put on a stream before until_ns. It need not be the one whose event was
+-- recorded next: a wait for the stream may come before that for the event.
 completions AS (
     SELECT
         p.process_id, p.thread_id, p.device_id, p.stream_id, w.until_ns,
@@ -75,7 +81,8 @@ completions AS (
         FROM copies WHERE NOT is_blocking
         GROUP BY process_id, thread_id, device_id, stream_id
     ) AS p
-        ON p.process_id = w.process_id AND p.thread_id = w.thread_id AND p.stream_id = coalesce(w.stream_id, p.stream_id)
+        ON p.process_id = w.process_id AND p.thread_id = w.thread_id
+            AND p.stream_id = coalesce(w.stream_id, p.stream_id)
         -- nsys 2021 to 2023 says device 0 of waits for any device; the context is right.
         AND (p.device_id = coalesce(w.device_id, p.device_id) OR p.context_id = w.context_id)
 ),
@@ -83,7 +90,11 @@ completed AS MATERIALIZED (
     SELECT
         c.*,
         w.wait_id,
-        is_waiting AND row_number() OVER (PARTITION BY c.process_id, w.wait_id, is_waiting ORDER BY c.start_ns DESC, c.correlation_id DESC) = 1
+        is_waiting
+            AND row_number() OVER (
+                PARTITION BY c.process_id, w.wait_id, is_waiting ORDER BY c.start_ns DESC, c.correlation_id DESC
+            )
+                = 1
             AND w.wait_id IS NOT NULL AS is_joined
     FROM copies AS c
     ASOF LEFT JOIN completions AS w
@@ -92,7 +103,8 @@ completed AS MATERIALIZED (
     WHERE NOT c.is_blocking
 )
 SELECT
-    w.process_id, w.thread_id, coalesce(c.joined_start_ns, w.start_ns) AS start_ns, w.start_ns AS call_start_ns, w.end_ns,
+    w.process_id, w.thread_id, coalesce(c.joined_start_ns, w.start_ns) AS start_ns, w.start_ns AS call_start_ns,
+    w.end_ns,
     w.duration_ns + coalesce(c.joined_ns, 0) AS wait_ns,
     w.name, false AS is_copy, c.copy_kind, c.copy_bytes, c.copy_end_ns, w.device_id, w.correlation_id
 FROM syncs_meant AS w
@@ -102,7 +114,10 @@ LEFT JOIN (
         max(start_ns) FILTER (is_joined) AS joined_start_ns, max(duration_ns) FILTER (is_joined) AS joined_ns
     FROM completed
     GROUP BY process_id, wait_id, copy_kind
-    QUALIFY row_number() OVER (PARTITION BY process_id, wait_id ORDER BY copy_kind <> 'D2H', max(copy_end_ns) DESC, copy_kind) = 1
+    QUALIFY row_number() OVER (
+        PARTITION BY process_id, wait_id ORDER BY copy_kind <> 'D2H', max(copy_end_ns) DESC, copy_kind
+    )
+        = 1
 ) AS c ON c.process_id = w.process_id AND c.wait_id = w.correlation_id
 UNION ALL
 SELECT
@@ -114,3 +129,25 @@ SELECT
     process_id, thread_id, start_ns, start_ns, end_ns, duration_ns, name, true,
     copy_kind, copy_bytes, copy_end_ns, device_id, correlation_id
 FROM completed WHERE is_waiting AND NOT is_joined;
+
+COMMENT ON VIEW waits IS
+    'One row per time that the host waited for the GPU: calls that synchronize, blocking copies from or to host '
+    'memory, and copies into pageable memory, which block even if their name says Async.';
+COMMENT ON COLUMN waits.process_id IS 'Operating system''s process id';
+COMMENT ON COLUMN waits.thread_id IS 'Thread that waited';
+COMMENT ON COLUMN waits.start_ns IS
+    'When the wait began; for a copy into pageable memory and the call that then waits for it, when the copy was '
+    'called';
+COMMENT ON COLUMN waits.call_start_ns IS 'When the call that waited began';
+COMMENT ON COLUMN waits.end_ns IS 'When the call returned';
+COMMENT ON COLUMN waits.wait_ns IS 'How long the host was blocked: the durations of the one or two calls';
+COMMENT ON COLUMN waits.name IS 'The call that waited';
+COMMENT ON COLUMN waits.is_copy IS 'Whether that is the copy itself';
+COMMENT ON COLUMN waits.copy_kind IS
+    'D2H if a device-to-host copy was waited for, even among others; else the kind of the last asynchronous copy of '
+    'its thread that the call completed; NULL for none';
+COMMENT ON COLUMN waits.copy_bytes IS 'Size of the copies of that kind that it completed';
+COMMENT ON COLUMN waits.copy_end_ns IS 'When the last of them ended on the GPU';
+COMMENT ON COLUMN waits.device_id IS
+    'CUDA device waited for; NULL where the trace does not say or it is none in particular';
+COMMENT ON COLUMN waits.correlation_id IS 'The call''s id: joins with `api_calls`, together with process_id';

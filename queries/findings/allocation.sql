@@ -14,18 +14,31 @@ when = "SELECT 1 FROM host_report WHERE code = 'allocation'"
 SELECT
     h.recoverable_ns,
     h.wall_pct,
-    CASE WHEN NOT EXISTS (FROM steps WHERE phase = 'steady') THEN 'The GPU waits while memory is allocated' END AS title,
+    CASE
+        WHEN NOT EXISTS (FROM steps WHERE phase = 'steady') THEN 'The GPU waits while memory is allocated'
+    END AS title,
     -- Without steps nobody knows of a loop.
     CASE
         WHEN NOT EXISTS (FROM steps WHERE phase = 'steady') THEN
-        'Allocate ahead of the work that needs it, in few calls, and reuse what there is; host memory takes long to pin.'
+        'Allocate ahead of the work that needs it, in few calls, and reuse what there is; host memory takes long to '
+        'pin.'
         -- By default a pool gives its memory back whenever the host waits.
-        WHEN EXISTS (FROM (FROM mallocs_report WHERE steady_count > 0 ORDER BY total_ns DESC, name LIMIT 1) WHERE name LIKE '%Async') THEN
-        'Let the pool keep its memory (cudaMemPoolAttrReleaseThreshold; by default it is given back at each wait), or allocate before the loop and reuse.'
+        WHEN EXISTS (
+            FROM (FROM mallocs_report WHERE steady_count > 0 ORDER BY total_ns DESC, name LIMIT 1)
+            WHERE name LIKE '%Async'
+        )
+            THEN
+        'Let the pool keep its memory (cudaMemPoolAttrReleaseThreshold; by default it is given back at each wait), '
+        'or allocate before the loop and reuse.'
     END AS action,
     (SELECT string_agg(name, ', ' ORDER BY total_ns DESC, name) FROM (
-        FROM mallocs_report WHERE steady_count > 0 OR steady_count IS NULL ORDER BY total_ns DESC, name LIMIT 2)) AS place,
+        FROM mallocs_report
+        WHERE steady_count > 0 OR steady_count IS NULL
+        ORDER BY total_ns DESC, name
+        LIMIT 2)) AS place,
     counted_text(h.count, 'call') || ' ' || $per
-        || CASE count_text(h.count) WHEN '1' THEN ' takes' ELSE ' take' END || ' the host ' || time_text(h.host_ns) || ', and the GPU is idle for ' || time_text(h.recoverable_ns) || CASE count_text(h.count) WHEN '1' THEN ' because of it' ELSE ' because of them' END AS evidence
+        || CASE count_text(h.count) WHEN '1' THEN ' takes' ELSE ' take' END || ' the host ' || time_text(h.host_ns)
+        || ', and the GPU is idle for ' || time_text(h.recoverable_ns)
+        || CASE count_text(h.count) WHEN '1' THEN ' because of it' ELSE ' because of them' END AS evidence
 FROM host_report AS h
 WHERE h.code = 'allocation'

@@ -15,6 +15,8 @@ SELECT
     wall_pct,
     NULL AS place,
     counted_text(count, 'blocking memset') || ' ' || $per
-        || CASE count_text(count) WHEN '1' THEN ' takes' ELSE ' take' END || ' the host ' || time_text(host_ns) || ', in which the GPU is idle for ' || time_text(recoverable_ns) || ' (' || share_text(wall_pct) || ')' AS evidence
+        || CASE count_text(count) WHEN '1' THEN ' takes' ELSE ' take' END || ' the host ' || time_text(host_ns)
+        || ', in which the GPU is idle for ' || time_text(recoverable_ns) || ' (' || share_text(wall_pct)
+        || ')' AS evidence
 FROM host_report
 WHERE code = 'blocking_memset'

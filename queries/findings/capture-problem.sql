@@ -5,7 +5,8 @@ severity = "warning"
 meaning = """
 nsys lost events or could not record them, so counts and times are lower bounds."""
 action = """
-Capture less at a time (--capture-range=cudaProfilerApi, --duration, fewer -t options), and let the program exit on its own."""
+Capture less at a time (--capture-range=cudaProfilerApi, --duration, fewer -t options), and let the program exit on
+its own."""
 caveat = """
 What was lost is outside the part that you look at."""
 report = "info"
@@ -17,29 +18,42 @@ help = "Share of the launch calls without recorded kernels from which this is re
 WITH launched AS (
     SELECT coalesce(sum(called), 0)::BIGINT AS launched FROM _operation_counts WHERE kind = 'kernel'
 ),
--- Launch calls, where there are more than kernels: calls inside others and failed ones are among them, so those are looked at then.
--- A launch that is captured into a graph runs nothing itself.
+-- Launch calls, where there are more than kernels: calls inside others and failed ones are among them, so those are
+-- looked at then. A launch that is captured into a graph runs nothing itself.
 suspect AS (
     SELECT name FROM _call_counts
     WHERE call_group = 'launch'
         AND (SELECT sum(calls) FROM _call_counts WHERE call_group = 'launch') > (FROM launched)
         AND NOT EXISTS (FROM _call_counts WHERE call_group IN ('graph', 'graph launch'))
         AND NOT EXISTS (FROM _unrecorded WHERE what = 'kernels')
-        AND EXISTS (FROM scope WHERE coalesce(nvtx, steps, from_ns::VARCHAR, to_ns::VARCHAR, device_id::VARCHAR, process_id::VARCHAR, stream_id::VARCHAR) IS NULL)
+        AND EXISTS (
+            FROM scope
+            WHERE coalesce(
+                nvtx, steps, from_ns::VARCHAR, to_ns::VARCHAR, device_id::VARCHAR, process_id::VARCHAR,
+                stream_id::VARCHAR
+            ) IS NULL
+        )
 )
 SELECT NULL AS recoverable_ns, NULL AS wall_pct, NULL AS place,
-    string_agg(DISTINCT left(regexp_replace(trim(message), '\s+', ' ', 'g'), 300), ' ' ORDER BY left(regexp_replace(trim(message), '\s+', ' ', 'g'), 300)) AS evidence
+    string_agg(
+        DISTINCT left(regexp_replace(trim(message), '\s+', ' ', 'g'), 300), ' '
+    ORDER BY left(regexp_replace(trim(message), '\s+', ' ', 'g'), 300)
+    ) AS evidence
 FROM diagnostics
 WHERE is_cuda_loss
 HAVING count(*) > 0
 UNION ALL
 SELECT NULL, NULL, NULL, sentence FROM _unrecorded
 UNION ALL
-SELECT NULL, wall_pct, NULL, 'for ' || share_text(wall_pct) || ' of the wall time, the launch call that ended the gap is not in the trace'
+SELECT
+    NULL, wall_pct, NULL,
+    'for ' || share_text(wall_pct) || ' of the wall time, the launch call that ended the gap is not in the trace'
 FROM classify_report
 WHERE part = 'unknown' AND wall_pct >= 1 AND NOT EXISTS (FROM _unrecorded WHERE what = 'calls')
 UNION ALL
 SELECT NULL, NULL, NULL,
-    s.calls - l.launched || ' of ' || counted_text(s.calls, 'launch call') || ' ran no kernel that is in the trace: kernels are missing, and the GPU appears idle while they ran'
-FROM (SELECT count(*) AS calls FROM outer_api_calls SEMI JOIN suspect USING (name) WHERE return_value = 0) AS s, launched AS l
+    s.calls - l.launched || ' of ' || counted_text(s.calls, 'launch call')
+        || ' ran no kernel that is in the trace: kernels are missing, and the GPU appears idle while they ran'
+FROM (SELECT count(*) AS calls FROM outer_api_calls SEMI JOIN suspect USING (name) WHERE return_value = 0) AS s,
+    launched AS l
 WHERE 100 * (s.calls - l.launched) >= $least_pct * s.calls AND s.calls > 0

@@ -21,10 +21,15 @@ SELECT
     concat_ws('; ',
         time_text(c.time_ns) || ': ' || c.evidence,
         (SELECT 'most time: ' || copy_kind || ' from ' || source_memory || ' to ' || target_memory || ' memory, '
-            || format_bytes(avg_bytes::BIGINT) || ' each' || coalesce(' at ' || format('{:.3g} GB/s', bandwidth_bytes_per_s / 1e9), '') FROM copied)
+            || format_bytes(avg_bytes::BIGINT) || ' each'
+            || coalesce(' at ' || format('{:.3g} GB/s', bandwidth_bytes_per_s / 1e9), '')
+        FROM copied)
     ) AS evidence
 FROM classify_report AS c
 -- Unified memory has a finding of its own.
 WHERE c.part = 'copy' AND NOT EXISTS (
-    SELECT 1 FROM _steady_copies WHERE copy_kind LIKE '%H%' HAVING 2 * coalesce(sum(total_ns) FILTER (copy_kind LIKE 'UM %'), 0) > sum(total_ns)
+    SELECT 1
+    FROM _steady_copies
+    WHERE copy_kind LIKE '%H%'
+    HAVING 2 * coalesce(sum(total_ns) FILTER (copy_kind LIKE 'UM %'), 0) > sum(total_ns)
 )

@@ -21,7 +21,9 @@ help = "Share of the wall time that it must save (3: an improvement that is wort
 
 [params.least_busy]
 default = 0.5
-help = "Share of the wall time in which the GPU must be busy (0.5: otherwise the savings are in idle time, which other findings report)"
+help = """
+Share of the wall time in which the GPU must be busy (0.5: otherwise the savings are in idle time, which other
+findings report)"""
 
 [params.most_communication]
 default = 0.01
@@ -29,7 +31,8 @@ help = "Share of the wall time in which only communication runs: its duration al
 
 [params.most_of_own]
 default = 0.9
-help = "Largest share of its time on the path that it saves: where all of it is saved, hot-kernels and copy-bound report it"
+help = """
+Largest share of its time on the path that it saves: where all of it is saved, hot-kernels and copy-bound report it"""
 
 [params.least_errors]
 default = 2.0
@@ -47,16 +50,23 @@ SELECT
     100 * b.saved_ns / w.tokens / w.time_ns AS wall_pct,
     NULL AS place,
     CASE WHEN b.kind = 'copy' THEN 'copy' END AS family,
-    operation_text(b.name) || ' holds the critical path of a step for ' || time_text(b.path_ns) || ' of ' || time_text(r.measured_ns)
+    operation_text(b.name) || ' holds the critical path of a step for ' || time_text(b.path_ns) || ' of '
+        || time_text(r.measured_ns)
         || '; without it the step is ' || time_text(b.saved_ns) || ' shorter'
         || CASE WHEN b.half_saved_ns >= 0.95 * b.saved_ns THEN ', and as much if it takes half the time'
             ELSE ', ' || time_text(b.half_saved_ns) || ' if it takes half of its time' END
-        || '; then ' || CASE WHEN b.takes_over LIKE 'kernel: %' OR b.takes_over LIKE 'copy: %' THEN regexp_replace(b.takes_over, '^\w+: ', '') ELSE b.takes_over END || ' takes over' AS evidence
-FROM best AS b
-CROSS JOIN critical_path_run AS r
-CROSS JOIN walls AS w
+        || '; then '
+        || CASE
+            WHEN b.takes_over LIKE 'kernel: %' OR b.takes_over LIKE 'copy: %'
+                THEN regexp_replace(b.takes_over, '^\w+: ', '')
+            ELSE b.takes_over
+        END
+        || ' takes over' AS evidence
+FROM best AS b, critical_path_run AS r, walls AS w
 -- What the host does is already reported by the idle time that it causes.
 WHERE r.reason IS NULL AND b.kind IN ('kernel', 'copy', 'memset', 'graph') AND b.takes_over IS NOT NULL
     AND b.saved_ns <= $most_of_own * b.path_ns
-    AND 100 * b.saved_ns >= $least_pct * r.measured_ns AND b.saved_ns >= $least_errors * abs(r.played_ns - r.measured_ns)
-    AND coalesce((SELECT sum(path_ns) FROM critical_path WHERE kind = 'communication'), 0) <= $most_communication * r.measured_ns
+    AND 100 * b.saved_ns >= $least_pct * r.measured_ns
+    AND b.saved_ns >= $least_errors * abs(r.played_ns - r.measured_ns)
+    AND coalesce((SELECT sum(path_ns) FROM critical_path WHERE kind = 'communication'), 0)
+        <= $most_communication * r.measured_ns

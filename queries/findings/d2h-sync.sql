@@ -4,8 +4,8 @@ family = "sync"
 meaning = """
 The host blocks until the GPU has delivered the data and launches nothing meanwhile, so the GPU runs out of work."""
 action = """
-Keep the value on the GPU (no .item(), .cpu(), print), read it back every N steps, or copy it to pinned memory and read it
-later."""
+Keep the value on the GPU (no .item(), .cpu(), print), read it back every N steps, or copy it to pinned memory and
+read it later."""
 caveat = """
 The next step cannot begin before the host has the value."""
 report = "host"
@@ -29,7 +29,10 @@ SELECT
     h.wall_pct,
     (SELECT concat_ws(' in ', name, nvtx_path) FROM places) AS place,
     counted_text(h.count, 'read') || ' ' || $per
-        || '; the host waits ' || time_text(h.host_ns) || ', which leaves the GPU idle for ' || time_text(h.recoverable_ns)
-        || coalesce((SELECT '; ' || CASE WHEN least = most THEN '' ELSE least || ' to ' END || most || ' each' FROM sizes), '') AS evidence
+        || '; the host waits ' || time_text(h.host_ns) || ', which leaves the GPU idle for '
+        || time_text(h.recoverable_ns)
+        || coalesce(
+            (SELECT '; ' || CASE WHEN least = most THEN '' ELSE least || ' to ' END || most || ' each' FROM sizes), ''
+        ) AS evidence
 FROM host_report AS h
 WHERE h.code = 'd2h_sync'

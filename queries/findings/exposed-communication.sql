@@ -20,7 +20,8 @@ SELECT
     c.wall_pct,
     (SELECT kernel_base_name(name) FROM kernels_ WHERE family = 'comm' ORDER BY total_ns DESC, name LIMIT 1) AS place,
     time_text(c.time_ns) || ' (' || share_text(c.wall_pct) || ') in which the GPU only communicates'
-        || coalesce('; ' || share_text((SELECT 100.0 * sum(total_ns) FILTER (family = 'comm') / sum(total_ns) FROM kernels_))
+        || coalesce(
+            '; ' || share_text((SELECT 100.0 * sum(total_ns) FILTER (family = 'comm') / sum(total_ns) FROM kernels_))
             || ' of all kernel time is communication', '') AS evidence
 FROM classify_report AS c
 WHERE c.part = 'communication'

@@ -19,15 +19,24 @@ SELECT
     100 * s.together_high_ns / s.wall_ns AS wall_pct,
     NULL AS place,
     (SELECT count(*) || CASE count(*) WHEN 1 THEN ' chain saves ' ELSE ' chains together save ' END FROM chosen)
-        || CASE WHEN s.together_low_ns > 0 THEN time_text(s.together_low_ns / m.tokens_per_step) || ' to ' ELSE 'up to ' END
+        || CASE
+            WHEN s.together_low_ns > 0 THEN time_text(s.together_low_ns / m.tokens_per_step) || ' to ' ELSE 'up to '
+        END
         || time_text(s.together_high_ns / m.tokens_per_step)
         || CASE WHEN s.together_low_ns > 0 THEN '' ELSE ', or nothing where Python launches the fused kernels' END
         || ': '
         || (SELECT string_agg(
-                CASE WHEN pattern = 'novel' THEN kernel_count || ' kernels' ELSE pattern END || ', ' || per_step || ' a step', '; ' ORDER BY candidate
+                CASE WHEN pattern = 'novel' THEN kernel_count || ' kernels' ELSE pattern END || ', ' || per_step
+                    || ' a step',
+                '; '
+            ORDER BY candidate
             ) FROM chosen WHERE turn <= 3)
         || (SELECT CASE WHEN count(*) > 3 THEN '; and ' || count(*) - 3 || ' more' ELSE '' END FROM chosen)
-        || (SELECT CASE WHEN bool_or(host_high_ns > kernel_high_ns + gap_ns) THEN '; ' || profiler_share_text() ELSE '' END FROM chosen)
+        || (
+            SELECT
+                CASE WHEN bool_or(host_high_ns > kernel_high_ns + gap_ns) THEN '; ' || profiler_share_text() ELSE '' END
+            FROM chosen
+        )
         AS evidence
 FROM fusion_step AS s
 CROSS JOIN step_method AS m

@@ -3,7 +3,8 @@ title = "The GPU is idle at the end"
 family = "outside"
 of = "trace"
 meaning = """
-The trace continues long after the last operation on the GPU: results are processed, memory and contexts are released."""
+The trace continues long after the last operation on the GPU: results are processed, memory and contexts are
+released."""
 action = """
 Capture only the steady state: cudaProfilerStop with --capture-range=cudaProfilerApi, or --duration."""
 caveat = """
@@ -28,7 +29,8 @@ SELECT
     NULL AS recoverable_ns,
     i.wall_pct,
     NULL AS place,
-    'the last operation on the GPU ends ' || time_text(i.idle_ns) || ' before the last CUDA call does (' || share_text(i.wall_pct) || ')'
+    'the last operation on the GPU ends ' || time_text(i.idle_ns) || ' before the last CUDA call does ('
+        || share_text(i.wall_pct) || ')'
         || coalesce('; from then on: ' || c.longest, '')
         || outside_calls_text(i.idle_ns, c.covered_ns) AS evidence
 FROM idle AS i, _calls_in('idle_times') AS c

@@ -4,7 +4,8 @@ family = "ranks"
 of_run = true
 overlaps = true
 meaning = """
-A collective begins when the last rank arrives; until then the others spin in its kernel, which looks like communication."""
+A collective begins when the last rank arrives; until then the others spin in its kernel, which looks like
+communication."""
 action = """
 Look at that rank alone, and at what its host does there: late data, logging, garbage collection, a shared CPU core.
 Overlapping communication with computation would not help."""

@@ -29,7 +29,9 @@ help = "Theoretical occupancy below which it counts as low (40: the usual limit 
 WITH low AS (
     SELECT s.*, o.occupancy_pct, o.limited_by, o.next_step
     FROM _steady_shapes AS s
-    JOIN (FROM occupancy_report QUALIFY row_number() OVER (PARTITION BY name, grid, block ORDER BY total_ns DESC) = 1) AS o USING (name, grid, block)
+    JOIN (
+        FROM occupancy_report QUALIFY row_number() OVER (PARTITION BY name, grid, block ORDER BY total_ns DESC) = 1
+    ) AS o USING (name, grid, block)
     -- Matrix products and attention run best with few warps and many registers; communication waits.
     WHERE s.family NOT IN ('gemm', 'attention', 'comm')
         AND o.occupancy_pct < $below_pct AND s.avg_ns >= $least_avg_ns AND o.waves_per_sm >= 1
@@ -45,7 +47,11 @@ SELECT
     NULL AS recoverable_ns,
     k.gpu_ns * l.kernel_time_pct / w.time_ns AS wall_pct,
     (SELECT kernel_base_name(name) FROM largest) AS place,
-    (SELECT 'occupancy ' || share_text(occupancy_pct) || ', limited by ' || limited_by || ', ' || counted_text(calls, 'call') || ' of ' || time_text(avg_ns) || ', ' || share_text(kernel_time_pct) || ' of kernel time'
+    (
+        SELECT
+            'occupancy ' || share_text(occupancy_pct) || ', limited by ' || limited_by || ', '
+                || counted_text(calls, 'call') || ' of ' || time_text(avg_ns) || ', ' || share_text(kernel_time_pct)
+                || ' of kernel time'
         || coalesce('; for ' || next_step, '') FROM largest)
         || CASE WHEN l.shapes > 1 THEN '; ' || counted_text(l.shapes - 1, 'more kernel') ELSE '' END AS evidence
 FROM known AS k, (FROM classify_report WHERE part = 'wall') AS w,

@@ -2,8 +2,8 @@
 title = "The GPU waits for launches"
 family = "launch"
 meaning = """
-The host launches kernels more slowly than the GPU runs them, so the GPU is idle in between; a CUDA graph would save little,
-or no repeating steps were found."""
+The host launches kernels more slowly than the GPU runs them, so the GPU is idle in between; a CUDA graph would save
+little, or no repeating steps were found."""
 action = """
 Launch fewer, larger kernels: batch, fuse, or use one library call for all of it."""
 caveat = """
@@ -11,7 +11,8 @@ The gain is small: without the profiler, expect three quarters of it or less."""
 report = "classify"
 when = """
 SELECT 1 FROM classify_report
-WHERE part = 'launch' AND see = 'graph-candidates' AND NOT EXISTS (FROM graph_candidates_report WHERE verdict <> 'no')"""
+WHERE part = 'launch' AND see = 'graph-candidates'
+    AND NOT EXISTS (FROM graph_candidates_report WHERE verdict <> 'no')"""
 
 [params.slow_launch_ns]
 default = 100000
@@ -29,7 +30,11 @@ SELECT
     100 * l.recoverable_ns / w.time_ns AS wall_pct,
     NULL AS place,
     'the GPU is idle for ' || time_text(l.time_ns) || ': ' || coalesce(l.evidence, '')
-        || (SELECT '; ' || counted_text(calls, 'launch call') || ' of ' || time_text(call_ns) || per FROM launched WHERE calls > 0) AS evidence
+        || (
+            SELECT '; ' || counted_text(calls, 'launch call') || ' of ' || time_text(call_ns) || per
+            FROM launched
+            WHERE calls > 0
+        ) AS evidence
 FROM (FROM classify_report WHERE part = 'launch') AS l, (FROM classify_report WHERE part = 'wall') AS w
 WHERE l.see = 'graph-candidates' AND NOT EXISTS (FROM graph_candidates_report WHERE verdict <> 'no')
     AND NOT EXISTS (FROM launched WHERE calls > 0 AND calls * $slow_launch_ns <= l.time_ns)

@@ -4,11 +4,11 @@ family = "ranks"
 of_run = true
 overlaps = true
 meaning = """
-In each step some rank arrives last at a collective, and it is not always the same one: no single rank is at fault, but the
-time that their work takes varies from step to step."""
+In each step some rank arrives last at a collective, and it is not always the same one: no single rank is at fault,
+but the time that their work takes varies from step to step."""
 action = """
-Make the steps of all ranks alike: sort sequences by length or pad them into buckets, load data ahead, collect garbage at the
-same step, pin processes to cores. With fewer collectives per step, short delays cancel out."""
+Make the steps of all ranks alike: sort sequences by length or pad them into buckets, load data ahead, collect
+garbage at the same step, pin processes to cores. With fewer collectives per step, short delays cancel out."""
 caveat = """
 The work is uneven by nature, as with experts; then redistribute it (see ranks)."""
 report = "ranks"
@@ -20,7 +20,9 @@ WITH late AS (
     HAVING count(*) FILTER (late_ns > 0) > 0
 ),
 per AS (
-    SELECT count(DISTINCT step) AS steps, sum(late_ns)::DOUBLE AS late_ns, avg(wall_ns) AS wall_ns, avg(waiting_ns) AS waiting_ns
+    SELECT
+        count(DISTINCT step) AS steps, sum(late_ns)::DOUBLE AS late_ns, avg(wall_ns) AS wall_ns,
+        avg(waiting_ns) AS waiting_ns
     FROM rank_steps
 )
 SELECT

@@ -12,7 +12,8 @@ report = "host"
 when = "SELECT 1 FROM host_report WHERE code = 'other_wait' AND wall_pct >= $shown_pct"
 */
 WITH places AS (
-    SELECT nvtx_path, name FROM syncs_report WHERE copy_kind IS DISTINCT FROM 'D2H' AND NOT is_copy AND (steady_count > 0 OR steady_count IS NULL)
+    SELECT nvtx_path, name FROM syncs_report
+    WHERE copy_kind IS DISTINCT FROM 'D2H' AND NOT is_copy AND (steady_count > 0 OR steady_count IS NULL)
     ORDER BY coalesce(steady_idle_ns, gpu_idle_ns) DESC, host_wait_ns DESC, nvtx_path, name LIMIT 1
 )
 SELECT
@@ -20,6 +21,7 @@ SELECT
     h.wall_pct,
     (SELECT concat_ws(' in ', name, nvtx_path) FROM places) AS place,
     counted_text(h.count, 'wait') || ' ' || $per
-        || '; the host waits ' || time_text(h.host_ns) || ', which leaves the GPU idle for ' || time_text(h.recoverable_ns) AS evidence
+        || '; the host waits ' || time_text(h.host_ns) || ', which leaves the GPU idle for '
+        || time_text(h.recoverable_ns) AS evidence
 FROM host_report AS h
 WHERE h.code = 'other_wait'

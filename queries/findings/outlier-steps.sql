@@ -26,6 +26,7 @@ SELECT
     sum(more_ns) / (SELECT count(*) FROM steady) / (SELECT tokens_per_step FROM step_method) AS recoverable_ns,
     100 * sum(more_ns) / (SELECT sum(duration_ns) FROM steady) AS wall_pct,
     (SELECT 'step ' || step || ', at ' || format('{:.3f} ms', start_ns / 1e6) FROM worst) AS place,
-    count(*) || ' of ' || (SELECT count(*) FROM steady) || ' steps; the slowest, ' || (SELECT time_text(duration_ns) || ': ' || reason FROM worst) AS evidence
+    count(*) || ' of ' || (SELECT count(*) FROM steady) || ' steps; the slowest, '
+        || (SELECT time_text(duration_ns) || ': ' || reason FROM worst) AS evidence
 FROM longer
 HAVING count(*) > 0

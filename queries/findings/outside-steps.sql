@@ -18,8 +18,13 @@ SELECT
     NULL AS recoverable_ns,
     100.0 * (w.wall_ns - s.steps_ns) / w.wall_ns AS wall_pct,
     NULL AS place,
-    s.steps || CASE s.steps WHEN 1 THEN ' steady step takes ' ELSE ' steady steps take ' END || time_text(s.steps_ns) || ' of ' || time_text(w.wall_ns)
-        || coalesce((SELECT ', in which the GPU is busy ' || share_text(avg(wall_pct)) FROM idle_report WHERE cause = 'busy'), '') AS evidence
+    s.steps || CASE s.steps WHEN 1 THEN ' steady step takes ' ELSE ' steady steps take ' END
+        || time_text(s.steps_ns) || ' of ' || time_text(w.wall_ns)
+        || coalesce(
+            (SELECT ', in which the GPU is busy ' || share_text(avg(wall_pct)) FROM idle_report WHERE cause = 'busy'),
+            ''
+        ) AS evidence
 FROM (SELECT count(*) AS steps, sum(duration_ns)::BIGINT AS steps_ns FROM steps WHERE phase = 'steady') AS s,
     (SELECT sum(duration_ns)::BIGINT AS wall_ns FROM wall) AS w
-WHERE 100.0 * (w.wall_ns - s.steps_ns) >= $least_pct * w.wall_ns AND EXISTS (FROM scope WHERE nvtx IS NULL AND from_ns IS NULL)
+WHERE 100.0 * (w.wall_ns - s.steps_ns) >= $least_pct * w.wall_ns
+    AND EXISTS (FROM scope WHERE nvtx IS NULL AND from_ns IS NULL)

@@ -20,6 +20,7 @@ SELECT
     h.wall_pct,
     (SELECT name FROM copied) AS place,
     counted_text(h.count, 'copy', 'copies') || ' ' || $per
-        || CASE count_text(h.count) WHEN '1' THEN ' uses' ELSE ' use' END || ' pageable memory: the GPU is idle for ' || time_text(h.recoverable_ns) || ' (' || share_text(h.wall_pct) || ') meanwhile' AS evidence
+        || CASE count_text(h.count) WHEN '1' THEN ' uses' ELSE ' use' END || ' pageable memory: the GPU is idle for '
+        || time_text(h.recoverable_ns) || ' (' || share_text(h.wall_pct) || ') meanwhile' AS evidence
 FROM host_report AS h
 WHERE h.code = 'pageable_copy'

@@ -2,10 +2,11 @@
 title = "The profiler itself takes time"
 family = "profiler"
 meaning = """
-Part of the wall time is nsys's own work: writing its buffers, or tracing the nodes of CUDA graphs. Without the profiler, the
-program is faster by that much."""
+Part of the wall time is nsys's own work: writing its buffers, or tracing the nodes of CUDA graphs. Without the
+profiler, the program is faster by that much."""
 action = """
-Take the wall time from a run without the profiler, or capture less: --cuda-graph-trace=graph, no backtraces, no osrt."""
+Take the wall time from a run without the profiler, or capture less: --cuda-graph-trace=graph, no backtraces, no
+osrt."""
 caveat = """
 It is hidden behind the GPU's work."""
 report = "classify"
@@ -14,6 +15,7 @@ SELECT
     NULL AS recoverable_ns,
     wall_pct,
     NULL AS place,
-    time_text(time_ns) || ' in which the GPU waits for the profiler' || coalesce(': ' || nullif(evidence, ''), '') AS evidence
+    time_text(time_ns) || ' in which the GPU waits for the profiler'
+        || coalesce(': ' || nullif(evidence, ''), '') AS evidence
 FROM classify_report
 WHERE part = 'profiler'

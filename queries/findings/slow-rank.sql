@@ -4,10 +4,12 @@ family = "ranks"
 of_run = true
 overlaps = true
 meaning = """
-The same step keeps one GPU busy longer, so it arrives last at the collectives; the others spin in their kernels until then."""
+The same step keeps one GPU busy longer, so it arrives last at the collectives; the others spin in their kernels
+until then."""
 action = """
-Compare its kernels with another rank's: nsys-insight top of both. More kernels or other shapes: distribute the work evenly
-(sequence lengths, layers, experts). The same kernels, only slower: check clocks, power and temperature of that GPU."""
+Compare its kernels with another rank's: nsys-insight top of both. More kernels or other shapes: distribute the work
+evenly (sequence lengths, layers, experts). The same kernels, only slower: check clocks, power and temperature of
+that GPU."""
 caveat = """
 The work has to be on one rank, as the last stage of a pipeline has the loss."""
 report = "ranks"

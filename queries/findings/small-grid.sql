@@ -14,10 +14,12 @@ report = "launch-configs"
 default = 10000
 help = "Shorter kernels are latency-bound, whatever their grid (twice the launch cost of classify-kernels)"
 */
--- So many of the SMs have a block: that much of the time would do. Kernels that communicate take as many blocks as they need.
+-- So many of the SMs have a block: that much of the time would do. Kernels that communicate take as many blocks as they
+-- need.
 WITH launched AS (
     SELECT
-        coalesce(n.name, '(no name)') AS name, grid_x || 'x' || grid_y || 'x' || grid_z AS grid, block_x || 'x' || block_y || 'x' || block_z AS block,
+        coalesce(n.name, '(no name)') AS name, grid_x || 'x' || grid_y || 'x' || grid_z AS grid,
+        block_x || 'x' || block_y || 'x' || block_z AS block,
         max_by(blocks_count, total_ns) AS blocks_count, max_by(sm_count, total_ns) AS sm_count
     FROM launch_shapes LEFT JOIN kernel_names AS n USING (name_id)
     GROUP BY ALL
@@ -41,7 +43,9 @@ SELECT
     k.gpu_ns * s.saved_pct / w.time_ns AS wall_pct,
     (SELECT kernel_base_name(name) FROM largest) AS place,
     (SELECT 'grid ' || grid || ' on ' || sm_count || ' SMs, '
-        || counted_text(calls, 'call') || ' of ' || time_text(avg_ns) || ', ' || share_text(kernel_time_pct) || ' of kernel time' FROM largest)
+        || counted_text(calls, 'call') || ' of ' || time_text(avg_ns) || ', ' || share_text(kernel_time_pct)
+        || ' of kernel time'
+    FROM largest)
         || CASE WHEN s.shapes > 1 THEN '; ' || (s.shapes - 1) || ' more' ELSE '' END AS evidence
 FROM known AS k, (FROM classify_report WHERE part = 'wall') AS w,
     (SELECT sum(saved_pct) AS saved_pct, count(*) AS shapes FROM small HAVING count(*) > 0) AS s

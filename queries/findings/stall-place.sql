@@ -28,17 +28,21 @@ WITH owners AS (
 ),
 walls AS (
     SELECT sum(time_ns)::DOUBLE AS all_ns,
-        count(DISTINCT (step, gpu_id)) * any_value(CASE WHEN step IS NULL THEN 1 ELSE (SELECT tokens_per_step FROM step_method) END) AS gpu_tokens
+        count(DISTINCT (step, gpu_id))
+            * any_value(CASE WHEN step IS NULL THEN 1 ELSE (SELECT tokens_per_step FROM step_method) END) AS gpu_tokens
     FROM step_budget
 ),
 placed AS (
     SELECT g.after_name, g.host, fold(g.nvtx_path) AS nvtx_path, g.duration_ns, o.step
     FROM gaps_report AS g ASOF JOIN owners AS o ON o.start_ns <= g.start_ns
     -- What the launch of a graph takes is launching, and where its nodes are traced, the profiler's.
-    WHERE g.start_ns < o.end_ns AND g.duration_ns >= $long_gap_ns AND g.cause <> 'profiler' AND coalesce(g.host NOT LIKE 'graph launch: %', true)
+    WHERE g.start_ns < o.end_ns AND g.duration_ns >= $long_gap_ns AND g.cause <> 'profiler'
+        AND coalesce(g.host NOT LIKE 'graph launch: %', true)
 ),
 places AS (
-    SELECT after_name, host, nvtx_path, count(*) AS gaps, count(DISTINCT step) AS steps, sum(duration_ns)::DOUBLE AS total_ns, median(duration_ns) AS med_ns,
+    SELECT
+        after_name, host, nvtx_path, count(*) AS gaps, count(DISTINCT step) AS steps,
+        sum(duration_ns)::DOUBLE AS total_ns, median(duration_ns) AS med_ns,
         -- One time stands for all of them where they add up to about as much.
         abs(count(*) * median(duration_ns) - sum(duration_ns)) <= 0.25 * sum(duration_ns) AS are_alike
     FROM placed
@@ -59,12 +63,21 @@ SELECT
     END AS family,
     p.nvtx_path AS place,
     CASE
-        WHEN all_steps = 0 THEN CASE gaps WHEN 1 THEN 'the GPU stalls ' ELSE 'the GPU stalls ' || gaps || ' times' || CASE WHEN are_alike THEN ' for ' ELSE ', in total ' END END
+        WHEN all_steps = 0
+            THEN CASE gaps
+                WHEN 1 THEN 'the GPU stalls '
+                ELSE 'the GPU stalls ' || gaps || ' times' || CASE WHEN are_alike THEN ' for ' ELSE ', in total ' END
+            END
         WHEN steps = 1 THEN '1 of ' || all_steps || ' steps stalls '
         ELSE steps || ' of ' || all_steps || ' steps stall '
     END || CASE
-        WHEN are_alike THEN time_text(med_ns) || CASE WHEN all_steps > 0 AND gaps > 1.5 * steps THEN ', ' || count_text(gaps / steps) || ' times,' ELSE '' END
-        ELSE CASE WHEN all_steps > 0 AND gaps > 1 THEN gaps || ' times, in total ' ELSE '' END || time_text(total_ns) || CASE WHEN gaps > 1 THEN ',' ELSE '' END
+        WHEN are_alike
+            THEN time_text(med_ns)
+                || CASE
+                    WHEN all_steps > 0 AND gaps > 1.5 * steps THEN ', ' || count_text(gaps / steps) || ' times,' ELSE ''
+                END
+        ELSE CASE WHEN all_steps > 0 AND gaps > 1 THEN gaps || ' times, in total ' ELSE '' END
+            || time_text(total_ns) || CASE WHEN gaps > 1 THEN ',' ELSE '' END
     END
         || ' before ' || operation_text(after_name)
         || CASE

@@ -3,15 +3,16 @@ CREATE MACRO pid_of(global_id) AS (global_id >> 24) & 16777215;
 
 CREATE MACRO tid_of(global_id) AS global_id & 16777215;
 
--- One number for a process's call, by which joins take half as long as by two. No shift: ids below zero are those of calls
--- inside other calls (nsys_insight/ingest/raw.py).
+-- One number for a process's call, by which joins take half as long as by two. No shift: ids below zero are those of
+-- calls inside other calls (nsys_insight/ingest/raw.py).
 CREATE MACRO call_of(correlation_id, process_id) AS correlation_id * 16777216 + process_id;
 
 -- One number for a thread, in the same way.
 CREATE MACRO thread_of(thread_id, process_id) AS process_id << 24 | thread_id;
 
--- One number for the three dimensions of a grid or a block, and these again: of millions of kernels two columns are written, not
--- six. Those that CUDA does not allow are as good as none (CUDA C++ Programming Guide, "Compute Capabilities").
+-- One number for the three dimensions of a grid or a block, and these again: of millions of kernels two columns are
+-- written, not six. Those that CUDA does not allow are as good as none (CUDA C++ Programming Guide, "Compute
+-- Capabilities").
 CREATE MACRO dims_of(x, y, z) AS CASE
     WHEN x BETWEEN 0 AND 2147483647 AND y BETWEEN 0 AND 65535 AND z BETWEEN 0 AND 65535 THEN (x << 32) | (y << 16) | z
 END;
@@ -23,9 +24,12 @@ CREATE MACRO z_of(dims) AS dims & 65535;
 -- What was recorded stays in start_ns and end_ns. No end, no duration.
 CREATE MACRO duration(start_ns, end_ns) AS CASE WHEN end_ns < start_ns THEN 0 ELSE end_ns - start_ns END;
 
--- Whether a line of the environment says which rank the launcher made the process, or of how many: no other line is looked at.
+-- Whether a line of the environment says which rank the launcher made the process, or of how many: no other line is
+-- looked at.
 CREATE MACRO is_launchers(line) AS regexp_matches(
-    line, '^(RANK|OMPI_COMM_WORLD_RANK|SLURM_PROCID|PMI_RANK|WORLD_SIZE|OMPI_COMM_WORLD_SIZE|SLURM_NTASKS|PMI_SIZE)="?[0-9]{1,9}"?$'
+    line,
+    '^(RANK|OMPI_COMM_WORLD_RANK|SLURM_PROCID|PMI_RANK|WORLD_SIZE|OMPI_COMM_WORLD_SIZE|SLURM_NTASKS'
+    '|PMI_SIZE)="?[0-9]{1,9}"?$'
 );
 
 -- cudaMemcpyAsync_ptsz_v10000 is cudaMemcpyAsync to everybody but the linker.
@@ -39,8 +43,16 @@ CREATE MACRO api_group(name) AS CASE
     WHEN regexp_matches(name, '^cu(da)?(Device|Stream|Event|Ctx|Thread)Synchronize') THEN 'sync'
     WHEN regexp_matches(name, '^cu(da)?Mem(cpy|PrefetchAsync|PrefetchBatchAsync)') THEN 'copy'
     WHEN regexp_matches(name, '^cu(da)?Memset') THEN 'memset'
-    WHEN regexp_matches(name, '^(cudaMalloc|cudaHostAlloc|cudaHostRegister|cuMemAlloc|cuMemHost(Alloc|Register)|cuMemCreate|cu(Mipmapped)?Array(3D)?Create)') THEN 'alloc'
-    WHEN regexp_matches(name, '^(cudaFree|cudaHostUnregister|cuMemFree|cuMemHostUnregister|cuMemRelease|cu(Mipmapped)?ArrayDestroy)') THEN 'free'
+    WHEN regexp_matches(
+        name,
+        '^(cudaMalloc|cudaHostAlloc|cudaHostRegister|cuMemAlloc|cuMemHost(Alloc|Register)|cuMemCreate'
+        '|cu(Mipmapped)?Array(3D)?Create)'
+    )
+        THEN 'alloc'
+    WHEN regexp_matches(
+        name, '^(cudaFree|cudaHostUnregister|cuMemFree|cuMemHostUnregister|cuMemRelease|cu(Mipmapped)?ArrayDestroy)'
+    )
+        THEN 'free'
     WHEN regexp_matches(name, '^cu(da)?Graph|^cu(da)?Stream(Begin|End)Capture') THEN 'graph'
     WHEN regexp_matches(name, '^cu(da)?Event|^cu(da)?StreamWaitEvent') THEN 'event'
     WHEN regexp_matches(name, '^cu(da)?(Module|Library|Kernel|Func)') THEN 'module'
@@ -48,11 +60,14 @@ CREATE MACRO api_group(name) AS CASE
 END;
 
 -- A name without its numbers, so that step 1 and step 2 are one: step #.
-CREATE MACRO folded_name(name) AS regexp_replace(regexp_replace(name, ',? *seq *= *[0-9]+', '', 'g'), '[0-9]+', '#', 'g');
+CREATE MACRO folded_name(name) AS regexp_replace(
+    regexp_replace(name, ',? *seq *= *[0-9]+', '', 'g'), '[0-9]+', '#', 'g'
+);
 
 -- The same of several names, where another one differs in its numbers alone: conv_fp16 stays what it is.
 CREATE MACRO fold(name) AS CASE
-    WHEN min(name) OVER (PARTITION BY folded_name(name)) <> max(name) OVER (PARTITION BY folded_name(name)) THEN folded_name(name)
+    WHEN min(name) OVER (PARTITION BY folded_name(name)) <> max(name) OVER (PARTITION BY folded_name(name))
+        THEN folded_name(name)
     ELSE name
 END;
 
@@ -61,29 +76,44 @@ CREATE MACRO is_warm_up_name(name) AS regexp_matches(name, '(?i)(^|[^a-z])warm(i
 
 -- What a message of nsys is about that has nothing to do with kernels, copies and calls of CUDA.
 CREATE MACRO _other_data() AS
-    '(?i)paranoid|backtrace|CPU (IP|kernel|sampl)|context switch|perf event|sampling|thread state|unified memory|GPU metric|GPU counter|ERR_NVGPUCTRPERM|ftrace|syscall|OS runtime|OpenGL|Vulkan|DX1[12]|Direct3D|WDDM|ETW|OpenACC|OpenMP|cuDNN|cuBLAS|NVTX|MPI|UCX|\bNIC\b|InfiniBand|NVENC|NVDEC|video';
+    '(?i)paranoid|backtrace|CPU (IP|kernel|sampl)|context switch|perf event|sampling|thread state|unified memory'
+    '|GPU metric|GPU counter|ERR_NVGPUCTRPERM|ftrace|syscall|OS runtime|OpenGL|Vulkan|DX1[12]|Direct3D|WDDM|ETW'
+    '|OpenACC|OpenMP|cuDNN|cuBLAS|NVTX|MPI|UCX|\bNIC\b|InfiniBand|NVENC|NVDEC|video';
 
--- What nsys lists as overhead and a program does without it, too: the driver loads or compiles a kernel at its first launch, has
--- no room for more launches, or a library is loaded. CUPTI has kinds for these (CUpti_ActivityOverheadKind 1, 4, 5, 6), which
--- nsys up to 2026 calls Unknown; what is not known is not put down to the profiler.
-CREATE MACRO is_of_program(overhead) AS regexp_matches(overhead, '(?i)^(unknown$|dlm?open|dlclose)|module load|function load|compil|command buffer');
+-- What nsys lists as overhead and a program does without it, too: the driver loads or compiles a kernel at its first
+-- launch, has no room for more launches, or a library is loaded. CUPTI has kinds for these (CUpti_ActivityOverheadKind
+-- 1, 4, 5, 6), which nsys up to 2026 calls Unknown; what is not known is not put down to the profiler.
+CREATE MACRO is_of_program(overhead) AS regexp_matches(
+    overhead, '(?i)^(unknown$|dlm?open|dlclose)|module load|function load|compil|command buffer'
+);
 
 -- Whether an NVTX range is of one operator of a framework, such as aten::copy_.
-CREATE MACRO is_operator_name(name) AS regexp_matches(name, '^(aten|prims?|autograd|torch|c10d)::|\b(op_id|seq) = [0-9]');
+CREATE MACRO is_operator_name(name) AS regexp_matches(
+    name, '^(aten|prims?|autograd|torch|c10d)::|\b(op_id|seq) = [0-9]'
+);
 
 -- The requests that a text names, by req=3, request_ids=[a, b], or a number as in request 3.
 CREATE MACRO _request_ids(name) AS list_filter(list_transform(string_split(coalesce(
-    nullif(regexp_extract(name, '(?i)(?:^|[^a-z])req(?:uest)?s?(?:[_ ]?ids?)? *[=:#] *[\[(]?([\w.-]+(?:, *[\w.-]+)*)', 1), ''),
+    nullif(
+        regexp_extract(name, '(?i)(?:^|[^a-z])req(?:uest)?s?(?:[_ ]?ids?)? *[=:#] *[\[(]?([\w.-]+(?:, *[\w.-]+)*)', 1),
+        ''
+    ),
     regexp_extract(name, '(?i)(?:^|[^a-z])req(?:uest)?s?(?:[_ ]?ids?)?[ _-]#?(\d+(?:, *\d+)*)', 1)
 ), ','), lambda id: trim(id)), lambda id: id <> '');
 
 -- nsys says 'Host-to-Device'; everybody else says H2D.
 CREATE MACRO copy_kind_word(label) AS
-    replace(replace(replace(replace(replace(replace(label, 'Unified ', 'UM '), 'Host', 'H'), 'Device', 'D'), 'Array', 'A'), 'Peer', 'P'), '-to-', '2');
+    replace(
+        replace(
+            replace(replace(replace(replace(label, 'Unified ', 'UM '), 'Host', 'H'), 'Device', 'D'), 'Array', 'A'),
+            'Peer', 'P'
+        ),
+        '-to-', '2'
+    );
 
--- GPUs' intervals (gpu_id, start_ns, end_ns and more; disjoint for each GPU) that lie in one of some windows (start_ns, end_ns;
--- disjoint) from start to end, with the start of it as window_ns. An interval finds its window by the slot of time in which it
--- begins, some eight to a window: an ASOF join would sort all intervals, and keep them.
+-- GPUs' intervals (gpu_id, start_ns, end_ns and more; disjoint for each GPU) that lie in one of some windows (start_ns,
+-- end_ns; disjoint) from start to end, with the start of it as window_ns. An interval finds its window by the slot of
+-- time in which it begins, some eight to a window: an ASOF join would sort all intervals, and keep them.
 CREATE MACRO whole_in(intervals, windows) AS TABLE
 WITH w AS MATERIALIZED (
     SELECT start_ns, end_ns FROM query_table(windows) WHERE end_ns > start_ns
@@ -93,18 +123,22 @@ line AS MATERIALIZED (
 )
 SELECT i.* EXCLUDE (slot), w.start_ns AS window_ns
 FROM (SELECT i.*, start_ns // slot_ns AS slot FROM query_table(intervals) AS i CROSS JOIN line) AS i
-JOIN (SELECT *, unnest(range(start_ns // slot_ns, end_ns // slot_ns + 1)) AS slot FROM w CROSS JOIN line) AS w USING (slot)
+JOIN (
+    SELECT *, unnest(range(start_ns // slot_ns, end_ns // slot_ns + 1)) AS slot FROM w CROSS JOIN line
+) AS w USING (slot)
 WHERE i.start_ns >= w.start_ns AND i.start_ns < w.end_ns AND i.end_ns <= w.end_ns;
 
--- The parts in windows of those intervals that the edge of a window cuts. They are few, and only their slots among the windows
--- count: an interval may last a thousand times as long as these. An interval's first part begins with it, in a window that
--- began before; only those that go beyond it have others, which begin with a window.
+-- The parts in windows of those intervals that the edge of a window cuts. They are few, and only their slots among the
+-- windows count: an interval may last a thousand times as long as these. An interval's first part begins with it, in a
+-- window that began before; only those that go beyond it have others, which begin with a window.
 CREATE MACRO cut_in(intervals, windows) AS TABLE
 WITH w AS MATERIALIZED (
     SELECT start_ns, end_ns FROM query_table(windows) WHERE end_ns > start_ns
 ),
 line AS MATERIALIZED (
-    SELECT greatest(1, (max(end_ns) - min(start_ns)) // (8 * count(*))) AS slot_ns, min(start_ns) AS from_ns, max(end_ns) AS until_ns
+    SELECT
+        greatest(1, (max(end_ns) - min(start_ns)) // (8 * count(*))) AS slot_ns, min(start_ns) AS from_ns,
+        max(end_ns) AS until_ns
     FROM w HAVING count(*) > 0
 ),
 edges AS (
@@ -136,7 +170,10 @@ SELECT * EXCLUDE (window_end_ns) REPLACE (least(end_ns, window_end_ns) AS end_ns
 FROM begun
 WHERE window_end_ns > start_ns
 UNION ALL
-SELECT b.* EXCLUDE (window_end_ns) REPLACE (w.start_ns AS start_ns, least(b.end_ns, w.end_ns) AS end_ns, w.start_ns AS window_ns)
+SELECT
+    b.* EXCLUDE (window_end_ns) REPLACE (
+        w.start_ns AS start_ns, least(b.end_ns, w.end_ns) AS end_ns, w.start_ns AS window_ns
+    )
 FROM (FROM w CROSS JOIN (SELECT DISTINCT gpu_id FROM beyond)) AS w
 ASOF JOIN beyond AS b ON b.gpu_id = w.gpu_id AND b.start_ns < w.start_ns
 WHERE b.end_ns > w.start_ns;
@@ -155,8 +192,8 @@ CREATE MACRO kernel_key(name) AS regexp_replace(regexp_replace(regexp_replace(na
 CREATE MACRO base_name_of_key(key) AS regexp_extract(key, '^(?:[^<(]* )?([^<( ]+)', 1);
 CREATE MACRO kernel_base_name(name) AS base_name_of_key(kernel_key(name));
 
--- What bounds a kernel, by how busy the SMs are and how busy memory is, each in % of its peak: the first that is true counts,
--- so a kernel that is 20 points busier on one side is bound by it even where it is busy on neither.
+-- What bounds a kernel, by how busy the SMs are and how busy memory is, each in % of its peak: the first that is true
+-- counts, so a kernel that is 20 points busier on one side is bound by it even where it is busy on neither.
 CREATE MACRO bound_of(sm_pct, memory_pct, margin := 20, low := 40, high := 60) AS CASE
     WHEN sm_pct > memory_pct + margin THEN 'compute'
     WHEN memory_pct > sm_pct + margin THEN 'memory'
@@ -173,8 +210,9 @@ CREATE MACRO memory_level_of(dram_pct, l2_hit_pct, l1_hit_pct) AS CASE
     WHEN l1_hit_pct < 20 THEN 'L1'
 END;
 
--- The arithmetic of the CUDA toolkit's occupancy calculator (cuda_occupancy.h): registers go to warps in units of 256, and
--- each quarter of an SM has a quarter of them; shared memory goes to blocks in units, with what the driver takes of it.
+-- The arithmetic of the CUDA toolkit's occupancy calculator (cuda_occupancy.h): registers go to warps in units of 256,
+-- and each quarter of an SM has a quarter of them; shared memory goes to blocks in units, with what the driver takes of
+-- it.
 CREATE MACRO warps_of(threads, warp) AS (threads + warp - 1) // warp;
 
 CREATE MACRO blocks_by_registers_of(per_sm, per_thread, warps, warp) AS
@@ -183,7 +221,8 @@ CREATE MACRO blocks_by_registers_of(per_sm, per_thread, warps, warp) AS
 CREATE MACRO shared_allocated_of(bytes, unit, driver) AS (bytes + driver + unit - 1) // unit * unit;
 
 -- How many registers a thread may have, and how much shared memory a block, if so many blocks are to fit on an SM.
-CREATE MACRO registers_for(blocks, per_sm, warps, warp) AS per_sm // 4 // ((blocks * warps + 3) // 4) // 256 * 256 // warp;
+CREATE MACRO registers_for(blocks, per_sm, warps, warp) AS per_sm // 4 // ((blocks * warps + 3) // 4) // 256 * 256
+    // warp;
 
 CREATE MACRO shared_for(blocks, per_sm, unit, driver) AS per_sm // nullif(blocks, 0) // unit * unit - driver;
 
@@ -195,8 +234,8 @@ CREATE MACRO limited_by_text(blocks, by_warps, by_slots, by_registers, by_shared
     CASE WHEN by_shared = blocks THEN 'shared memory' END
 ), '');
 
--- What one more block would need: blocks is their number with it, the others what a thread and a block may then have; NULL
--- where that is no limit.
+-- What one more block would need: blocks is their number with it, the others what a thread and a block may then have;
+-- NULL where that is no limit.
 CREATE MACRO next_step_text(blocks, registers, next_registers, shared, next_shared) AS blocks
     || CASE WHEN blocks = 1 THEN ' block: ' ELSE ' blocks: ' END
     || concat_ws(' and ',
@@ -207,10 +246,12 @@ CREATE MACRO next_step_text(blocks, registers, next_registers, shared, next_shar
 
 -- One number for a kernel and the shape of its launch.
 CREATE MACRO shape_id_of(
-    name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, cluster_y, cluster_z, registers, static_shared,
+    name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, cluster_y, cluster_z, registers,
+    static_shared,
     dynamic_shared, local
 ) AS hash(
-    name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, cluster_y, cluster_z, registers, static_shared,
+    name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, cluster_y, cluster_z, registers,
+    static_shared,
     dynamic_shared, local
 );
 
@@ -263,10 +304,12 @@ END;
 -- What all rows of a group have in common; NULL where they differ.
 CREATE MACRO the_one(value) AS CASE WHEN min(value) = max(value) AND count(value) = count(*) THEN min(value) END;
 
--- What idle time is due to, as a number: to write and compare words takes several times as long. Only of literals, which are cast
--- once; the words are those of `facts.idle_time` and of `_idle_of`. They stand in the order of the alphabet: `idle_charges` puts the causes
--- of one instant in that order.
+-- What idle time is due to, as a number: to write and compare words takes several times as long. Only of literals,
+-- which are cast once; the words are those of `facts.idle_time` and of `_idle_of`. They stand in the order of the
+-- alphabet: `idle_charges` puts the causes of one instant in that order.
 CREATE MACRO idle_host(word) AS word::ENUM (
-    'API calls', 'CPU work', 'after the last operation', 'allocation', 'before the first operation', 'blocking copies', 'late', 'launch call', 'launch call under way',
-    'launch latency', 'launched before', 'managed memory', 'not in the trace', 'profiler', 'same launch call', 'sync calls'
+    'API calls', 'CPU work', 'after the last operation', 'allocation', 'before the first operation', 'blocking copies',
+    'late', 'launch call', 'launch call under way',
+    'launch latency', 'launched before', 'managed memory', 'not in the trace', 'profiler', 'same launch call',
+    'sync calls'
 );

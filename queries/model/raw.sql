@@ -73,10 +73,12 @@ CREATE TABLE GPU_METRICS (timestamp BIGINT, typeId BIGINT, metricId BIGINT, valu
 
 CREATE TABLE TARGET_INFO_GPU_METRICS (typeId BIGINT, metricId BIGINT, metricName VARCHAR);
 
-CREATE TABLE OSRT_API (start BIGINT, "end" BIGINT, globalTid BIGINT, nameId BIGINT, returnValue BIGINT, callchainId BIGINT);
+CREATE TABLE OSRT_API (
+    start BIGINT, "end" BIGINT, globalTid BIGINT, nameId BIGINT, returnValue BIGINT, callchainId BIGINT
+);
 
--- Call chains, frame by frame: of CUDA calls, of calls of the operating system, and of samples of what a CPU did. Two of them
--- have the same columns in an export, so no query may read both: see "Common subplans" in docs/decisions.md.
+-- Call chains, frame by frame: of CUDA calls, of calls of the operating system, and of samples of what a CPU did. Two
+-- of them have the same columns in an export, so no query may read both: see "Common subplans" in docs/decisions.md.
 CREATE TABLE CUDA_CALLCHAINS (id BIGINT, symbol BIGINT, module BIGINT, unresolved BIGINT, stackDepth BIGINT);
 
 CREATE TABLE OSRT_CALLCHAINS (id BIGINT, symbol BIGINT, module BIGINT, unresolved BIGINT, stackDepth BIGINT);
@@ -116,7 +118,9 @@ CREATE TABLE TARGET_INFO_CUDA_GPU (
 
 CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId BIGINT, cudaId BIGINT, pid BIGINT);
 
-CREATE TABLE TARGET_INFO_CUDA_STREAM (streamId BIGINT, processId BIGINT, contextId BIGINT, priority BIGINT, flag BIGINT);
+CREATE TABLE TARGET_INFO_CUDA_STREAM (
+    streamId BIGINT, processId BIGINT, contextId BIGINT, priority BIGINT, flag BIGINT
+);
 
 CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs BIGINT, utcTime VARCHAR);
 
@@ -147,7 +151,8 @@ CREATE TABLE ENUM_DIAGNOSTIC_SEVERITY_LEVEL (id BIGINT, label VARCHAR);
 
 CREATE TABLE ENUM_DIAGNOSTIC_SOURCE_TYPE (id BIGINT, label VARCHAR);
 
--- Not nsys's: what `nsys-insight ncu import` wrote, where that is given beside the trace. Written by nsys_insight/ingest/ncu/store.py.
+-- Not nsys's: what `nsys-insight ncu import` wrote, where that is given beside the trace. Written by
+-- nsys_insight/ingest/ncu/store.py.
 
 CREATE TABLE ncu_launches (
     launch BIGINT, report VARCHAR, ncu_id BIGINT, process_id BIGINT, process_name VARCHAR, kernel VARCHAR,

@@ -5,7 +5,8 @@ evidence = ["sm_pct", "tensor_pct", "fma_pct", "alu_pct", "xu_pct", "fp64_pct", 
 
 [actions]
 native = """
-Near the peak of the busiest pipe: only another algorithm or another pipe (tensor cores, a narrower type) does better."""
+Near the peak of the busiest pipe: only another algorithm or another pipe (tensor cores, a narrower type) does
+better."""
 cutlass = """
 Near the peak: accept it, or use a narrower type (fp8, int8)."""
 triton = """

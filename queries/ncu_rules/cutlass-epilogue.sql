@@ -5,7 +5,8 @@ evidence = ["duration_ns", "next_kernel", "next_duration_ns"]
 
 [actions]
 cutlass = """
-Move the bias and the activation into the epilogue (LinearCombinationRelu, an epilogue visitor tree): the output is then written only once."""
+Move the bias and the activation into the epilogue (LinearCombinationRelu, an epilogue visitor tree): the output is
+then written only once."""
 */
 -- Seen only where ncu profiled the two launches one after the other.
 SELECT launch, duration_ns, next_kernel, next_duration_ns

@@ -17,5 +17,6 @@ help = "SM throughput, in % of the peak, above which low occupancy costs nothing
 */
 SELECT launch, occupancy_limit, name_stages, shared_per_block_bytes, blocks_per_sm, sm_pct
 FROM ncu_kernels
-WHERE list_contains(string_split(occupancy_limit, ' and '), 'shared memory') AND name_stages > $stages AND sm_pct <= $ceiling
+WHERE list_contains(string_split(occupancy_limit, ' and '), 'shared memory') AND name_stages > $stages
+    AND sm_pct <= $ceiling
 ORDER BY launch

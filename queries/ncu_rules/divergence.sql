@@ -5,7 +5,8 @@ evidence = ["divergence_pct", "branch_uniform_pct"]
 
 [actions]
 native = """
-Let the threads of a warp take the same branch: sort or bin the work, move the condition out, use predication for short branches."""
+Let the threads of a warp take the same branch: sort or bin the work, move the condition out, use predication for
+short branches."""
 cute = """
 Choose threads x elements per thread close to N, so that few threads are idle."""
 triton = """

@@ -13,7 +13,8 @@ Only less data or more reuse helps: a larger BLOCK_K, a narrower type, fusion wi
 cute = """
 Only less data helps: a narrower type, fusion with the neighbors."""
 pytorch = """
-The kernel is at the memory limit: fuse it with its neighbors (torch.compile) so that the tensor is not read and written again, or use a narrower type."""
+The kernel is at the memory limit: fuse it with its neighbors (torch.compile) so that the tensor is not read and
+written again, or use a narrower type."""
 inductor = """
 The kernel is at the memory limit: fuse more into it, or use a narrower type."""
 

@@ -5,8 +5,9 @@ evidence = ["l2_hit_pct", "dram_pct", "bound"]
 
 [actions]
 native = """
-Keep what is used again in L2: an access policy window with persistence (cudaAccessPropertyPersisting, sm_80 and newer), block order
-that visits neighbors together. Data that are used once cannot hit: then less data is the only way."""
+Keep what is used again in L2: an access policy window with persistence (cudaAccessPropertyPersisting, sm_80 and
+newer), block order that visits neighbors together. Data that are used once cannot hit: then less data is the only
+way."""
 cutlass = """
 Order the tiles for reuse: a threadblock swizzle, or stream-K."""
 

@@ -5,7 +5,8 @@ evidence = ["fma_per_load_ratio", "reread_ratio", "stall_memory_pct"]
 
 [actions]
 native = """
-Load a tile into shared memory once and let all threads of the block use it; then compute several results per thread from registers."""
+Load a tile into shared memory once and let all threads of the block use it; then compute several results per thread
+from registers."""
 triton = """
 Load larger blocks and reuse them by tl.dot: BLOCK_M and BLOCK_N up."""
 
@@ -23,5 +24,6 @@ help = "Share of a warp's time in which it waits for global memory or its queue,
 */
 SELECT launch, fma_per_load_ratio, reread_ratio, stall_memory_pct
 FROM ncu_kernels
-WHERE fma_per_load_ratio > 0.1 AND fma_per_load_ratio < $below AND reread_ratio >= $reread AND stall_memory_pct >= $waiting
+WHERE fma_per_load_ratio > 0.1 AND fma_per_load_ratio < $below AND reread_ratio >= $reread
+    AND stall_memory_pct >= $waiting
 ORDER BY launch

@@ -5,7 +5,8 @@ evidence = ["theoretical_occupancy_pct", "occupancy_limit", "shared_per_block_by
 
 [actions]
 native = """
-Use less shared memory per block: a smaller tile, one buffer fewer, narrower types; or set the carve-out (cudaFuncAttributePreferredSharedMemoryCarveout) to the maximum."""
+Use less shared memory per block: a smaller tile, one buffer fewer, narrower types; or set the carve-out
+(cudaFuncAttributePreferredSharedMemoryCarveout) to the maximum."""
 cutlass = """
 Use a smaller threadblock tile or fewer stages: shared memory is tile x stages."""
 triton = """

@@ -17,5 +17,6 @@ help = "DRAM throughput above which there is no latency left to hide, in %: comm
 */
 SELECT launch, bound, fma_per_load_ratio, shared_per_block_bytes, shared_per_sm_bytes, dram_pct
 FROM ncu_kernels
-WHERE bound = 'memory' AND fma_per_load_ratio BETWEEN 1 AND $below AND shared_per_block_bytes <= shared_per_sm_bytes / 2 AND dram_pct <= $ceiling
+WHERE bound = 'memory' AND fma_per_load_ratio BETWEEN 1 AND $below
+    AND shared_per_block_bytes <= shared_per_sm_bytes / 2 AND dram_pct <= $ceiling
 ORDER BY launch

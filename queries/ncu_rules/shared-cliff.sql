@@ -5,7 +5,8 @@ evidence = ["shared_per_block_bytes", "shared_per_sm_bytes", "blocks_per_sm", "s
 
 [actions]
 native = """
-Only one block fits on an SM; with less than half of its shared memory, two would fit. Use a smaller tile, or one buffer fewer."""
+Only one block fits on an SM; with less than half of its shared memory, two would fit. Use a smaller tile, or one
+buffer fewer."""
 cutlass = """
 Only one block fits on an SM: use a smaller tile or one stage fewer, unless the schedule is designed for one block."""
 triton = """

@@ -5,7 +5,8 @@ evidence = ["l1_passes_pct", "fma_per_shared_pass_ratio", "stall_shared_pct"]
 
 [actions]
 native = """
-Use a value of shared memory several times from a register: compute 4 x 4 or 8 x 8 results per thread, and load four at a time."""
+Use a value of shared memory several times from a register: compute 4 x 4 or 8 x 8 results per thread, and load four
+at a time."""
 cute = """
 A larger tile per thread: more values in registers for each load from shared memory."""
 
@@ -15,7 +16,9 @@ help = "Passes of the data stage of L1 and shared memory above which they bound 
 
 [params.fma]
 default = 2.0
-help = "Multiply-adds of a warp per pass of shared memory below which each loads what it needs: 4 x 4 results per thread have 2, 8 x 8 have 4"
+help = """
+Multiply-adds of a warp per pass of shared memory below which each loads what it needs: 4 x 4 results per thread
+have 2, 8 x 8 have 4"""
 
 [params.waiting]
 default = 20.0

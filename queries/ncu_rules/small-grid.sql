@@ -13,7 +13,8 @@ Use more programs: a smaller BLOCK along the dimension of the grid, or split-K; 
 cute = """
 Use more CTAs: fewer elements per CTA, or a second dimension of the grid."""
 pytorch = """
-The tensor is too small to fill the GPU: batch it, or fuse the operation with its neighbors (torch.compile); a CUDA graph saves the host its launches."""
+The tensor is too small to fill the GPU: batch it, or fuse the operation with its neighbors (torch.compile); a CUDA
+graph saves the host its launches."""
 inductor = """
 The tensor is too small to fill the GPU: batch at the PyTorch level, let more be fused into one kernel, or use
 mode='reduce-overhead' (CUDA graphs)."""

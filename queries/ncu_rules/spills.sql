@@ -5,8 +5,8 @@ evidence = ["spill_sectors_count", "registers_per_thread"]
 
 [actions]
 native = """
-Keep fewer values live per thread: less unrolling, a smaller tile; loosen __launch_bounds__ or --maxrregcount (which is per file).
-Arrays with an index unknown at compile time live in local memory too."""
+Keep fewer values live per thread: less unrolling, a smaller tile; loosen __launch_bounds__ or --maxrregcount (which
+is per file). Arrays with an index unknown at compile time live in local memory too."""
 cutlass = """
 Use a smaller warp tile."""
 triton = """

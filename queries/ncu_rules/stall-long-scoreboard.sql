@@ -5,7 +5,8 @@ evidence = ["stall_long_scoreboard_pct", "dram_pct", "eligible_warps_ratio", "bl
 
 [actions]
 native = """
-Load ahead of use: cp.async with two buffers (sm_80 and newer), TMA (sm_90 and newer), or more independent loads per thread."""
+Load ahead of use: cp.async with two buffers (sm_80 and newer), TMA (sm_90 and newer), or more independent loads per
+thread."""
 cutlass = """
 Use more stages: 3 to 5 on Ampere, 2 to 3 on Hopper."""
 triton = """

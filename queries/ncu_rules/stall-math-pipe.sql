@@ -5,7 +5,8 @@ evidence = ["stall_math_pipe_pct", "fma_pct", "alu_pct", "xu_pct", "tensor_pct"]
 
 [actions]
 native = """
-The pipe is saturated: move the work to tensor cores, or do fewer operations (cheaper intrinsics, precomputed values)."""
+The pipe is saturated: move the work to tensor cores, or do fewer operations (cheaper intrinsics, precomputed
+values)."""
 
 [ncu_rules]
 CPIStall = "pipe"

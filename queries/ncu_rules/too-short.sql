@@ -11,7 +11,8 @@ Fuse it with its neighbors, or batch."""
 cute = """
 Fuse it with its neighbors, or batch."""
 pytorch = """
-Fuse the element-wise neighbors (torch.compile, or one hand-written kernel): each saves a launch and a round trip of the tensor."""
+Fuse the element-wise neighbors (torch.compile, or one hand-written kernel): each saves a launch and a round trip of
+the tensor."""
 inductor = """
 Let more be fused into one kernel, or use CUDA graphs (mode='reduce-overhead')."""
 

@@ -11,7 +11,8 @@ Store along the contiguous dimension; transpose the tile with tl.trans before th
 cute = """
 Stage the tile in shared memory and store it with a 128-bit copy."""
 pytorch = """
-The operation writes against the memory order: request the output in the layout of the input, or write a tiled kernel."""
+The operation writes against the memory order: request the output in the layout of the input, or write a tiled
+kernel."""
 
 [ncu_rules]
 UncoalescedGlobalAccess = ""

@@ -7,16 +7,16 @@ examples = ["", "--group-by caller"]
 aliases = ["cuda_api_sum"]
 main = ["name", "total_ns", "api_time_pct", "calls", "avg_ns", "med_ns", "max_ns", "wall_pct"]
 description = """
-Adds up the time that the host spent in CUDA API calls, runtime and driver, by function name. A call made inside another call
-is left out, so that no time counts twice. A call that begins between --from and --to counts with its full duration.
-api_time_pct is the share of all API time in scope, wall_pct the share of the wall time (calls of several threads may add up
-to more than 100 %). Counts are lower bounds: nsys leaves out calls that it finds unimportant unless it traces with
---cuda-trace-all-apis=true. Calls take longer under the profiler than without it."""
+Adds up the time that the host spent in CUDA API calls, runtime and driver, by function name. A call made inside
+another call is left out, so that no time counts twice. A call that begins between --from and --to counts with its
+full duration. api_time_pct is the share of all API time in scope, wall_pct the share of the wall time (calls of
+several threads may add up to more than 100 %). Counts are lower bounds: nsys leaves out calls that it finds
+unimportant unless it traces with --cuda-trace-all-apis=true. Calls take longer under the profiler than without it."""
 reading = """
-Time in sync calls (and in blocking cudaMemcpy) is waiting: that is fine while the GPU is busy, otherwise see syncs. Launch
-calls that take nearly all of the wall time mean launch-bound: fuse kernels or use a CUDA graph, see launches. Allocations
-after the start: see mallocs. A max far above the median is often the first call, which creates the context or loads a
-module."""
+Time in sync calls (and in blocking cudaMemcpy) is waiting: that is fine while the GPU is busy, otherwise see syncs.
+Launch calls that take nearly all of the wall time mean launch-bound: fuse kernels or use a CUDA graph, see
+launches. Allocations after the start: see mallocs. A max far above the median is often the first call, which
+creates the context or loads a module."""
 empty = "No CUDA API calls are recorded in this scope; if the program did use CUDA, capture with: nsys profile -t cuda"
 
 [params.group_by]
@@ -35,8 +35,10 @@ max_ns = "Longest"
 stddev_ns = "Sample standard deviation of the durations; NULL for a single call"
 api_time_pct = "Share of all API time in scope"
 wall_pct = "total_ns as a share of the wall time"
-failed_count = "Calls that returned an error; 'not ready' (600), which a query of unfinished work returns, is not counted"
-call_group = "What the calls are for: launch, graph launch, sync, copy, memset, alloc, free, graph, event, module, other"
+failed_count = """\
+Calls that returned an error; 'not ready' (600), which a query of unfinished work returns, is not counted"""
+call_group = """\
+What the calls are for: launch, graph launch, sync, copy, memset, alloc, free, graph, event, module, other"""
 
 [notes]
 device = """

@@ -7,19 +7,19 @@ examples = ["", "--steady --limit 0"]
 main = ["name", "total_ns", "kernel_time_pct", "calls", "bound", "confidence", "evidence"]
 details = ["memory_level", "sms_active_pct"]
 description = """
-Says for each kernel and launch configuration whether compute, memory or latency bounds it, by the best evidence there is.
-ncu: the throughputs that ncu measured. gpu_metrics: samples whose whole interval is filled by executions of the kernel,
-pooled over all its launches; the SM side is the busier of issue slots and tensor cores, the memory side is DRAM. If one side
-is more than 20 points above the other, that side is the bound (compute or memory); otherwise both below 40 % means latency,
-and both above 60 % balanced. Samples do not cover L1, L2, shared memory or slow pipes (fp64, special functions), so DRAM or
-tensor cores below 40 % and issue slots below 60 % prove a bound only where most SMs have no work. launch shape and name:
-what the kernel's size, occupancy and family make likely, together with the samples if there are any; such an answer is
-inferred."""
+Says for each kernel and launch configuration whether compute, memory or latency bounds it, by the best evidence
+there is. ncu: the throughputs that ncu measured. gpu_metrics: samples whose whole interval is filled by executions
+of the kernel, pooled over all its launches; the SM side is the busier of issue slots and tensor cores, the memory
+side is DRAM. If one side is more than 20 points above the other, that side is the bound (compute or memory);
+otherwise both below 40 % means latency, and both above 60 % balanced. Samples do not cover L1, L2, shared memory or
+slow pipes (fp64, special functions), so DRAM or tensor cores below 40 % and issue slots below 60 % prove a bound
+only where most SMs have no work. launch shape and name: what the kernel's size, occupancy and family make likely,
+together with the samples if there are any; such an answer is inferred."""
 reading = """
 compute: fewer or cheaper operations, tensor cores, lower precision. memory: fewer bytes, fusion, better reuse and
-coalescing. latency: more parallelism or fewer launches; see occupancy and per-token. balanced: near the peak on both sides;
-change the algorithm, or accept it. If a kernel's bound is inferred or unknown and the kernel takes much of the time, profile
-it with ncu."""
+coalescing. latency: more parallelism or fewer launches; see occupancy and per-token. balanced: near the peak on
+both sides; change the algorithm, or accept it. If a kernel's bound is inferred or unknown and the kernel takes much
+of the time, profile it with ncu."""
 empty = "No kernels are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.margin]
@@ -57,9 +57,11 @@ kernel_time_pct = "Share of all kernel time in scope"
 bound = "compute, memory, latency, balanced or unknown"
 confidence = "high or medium where it was measured, inferred where it was not, NULL if unknown"
 evidence = "What the answer is based on: ncu, gpu_metrics, launch shape, name"
-sm_pct = "How busy the SMs were, as a share of their peak: by ncu, else the busier of issue slots and tensor cores as sampled"
+sm_pct = """\
+How busy the SMs were, as a share of their peak: by ncu, else the busier of issue slots and tensor cores as sampled"""
 memory_pct = "How busy memory was, as a share of its peak: by ncu, else DRAM as sampled"
-memory_level = "Which memory level bounds it, by ncu: DRAM, L2 misses (more DRAM traffic than necessary), L2, L1; NULL where unknown"
+memory_level = """\
+Which memory level bounds it, by ncu: DRAM, L2 misses (more DRAM traffic than necessary), L2, L1; NULL where unknown"""
 sms_active_pct = "Share of SMs that had work, as sampled"
 samples = "Samples of GPU metrics taken while only this kernel ran"
 occupancy_pct = "Theoretical occupancy"
@@ -69,46 +71,36 @@ reason = "The numbers, or the rule, behind the answer"
 
 [notes]
 no_samples = """
-SELECT 'the trace has no GPU metrics: what bounds a kernel is inferred from its launch and its name; capture with --gpu-metrics-devices=all to measure it'
+SELECT
+    'the trace has no GPU metrics: what bounds a kernel is inferred from its launch and its name; capture with '
+    '--gpu-metrics-devices=all to measure it'
 FROM answer HAVING count(*) > 0 AND NOT EXISTS (FROM gpu_samples) AND count(*) FILTER (evidence = 'ncu') < count(*)"""
 few_samples = """
-SELECT 'GPU metrics samples cover ' || count(*) FILTER (samples >= $min_samples) || ' of ' || count(*) || ' kernels: short ones need a higher --gpu-metrics-frequency'
+SELECT
+    'GPU metrics samples cover ' || count(*) FILTER (samples >= $min_samples) || ' of ' || count(*)
+        || ' kernels: short ones need a higher --gpu-metrics-frequency'
 FROM answer HAVING count(*) FILTER (samples >= $min_samples) < count(*) AND EXISTS (FROM gpu_samples)"""
 graphs = """
 SELECT sentence FROM _whole_graphs"""
 */
 WITH shapes AS (FROM launch_shapes),
-sampled AS (
-    SELECT
-        k.shape_id, g.model_id,
-        count(*) AS samples,
-        avg(issue_pct) AS issue_pct, avg(tensor_pct) AS tensor_pct, avg(dram_pct) AS dram_pct, avg(sms_active_pct) AS sms_active_pct
-    FROM kernel_samples AS k
-    LEFT JOIN gpu_limits AS g USING (gpu_id)
-    GROUP BY ALL
-),
-rules AS (
-    SELECT DISTINCT ON (n.name_id) n.name_id, r.bound, r.least_ns, r.because
-    FROM kernel_names AS n
-    JOIN rules_of_thumb() AS r ON r.family = n.family AND regexp_matches(n.name, r.pattern)
-    -- That a matrix product reuses what it loads holds for libraries; one that somebody wrote may be anything.
-    WHERE r.bound <> 'compute' OR r.family <> 'gemm' OR n.provenance <> 'hand-written'
-    ORDER BY n.name_id, r.number
-),
 known AS (
     SELECT
-        l.*, n.name, n.family, s.samples, s.sms_active_pct, s.issue_pct, s.tensor_pct, s.dram_pct, p.l2_pct, p.l1_pct, p.memory_level,
+        l.*, n.name, n.family, s.samples, s.sms_active_pct, s.issue_pct, s.tensor_pct, s.dram_pct, p.l2_pct, p.l1_pct,
+        p.memory_level,
         r.bound AS usual, r.because,
         p.sm_pct IS NOT NULL AND p.memory_pct IS NOT NULL AS by_ncu,
         NOT by_ncu AND s.samples >= $min_samples AND s.issue_pct IS NOT NULL AND s.dram_pct IS NOT NULL AS by_samples,
-        CASE WHEN by_ncu THEN p.sm_pct WHEN s.issue_pct IS NOT NULL THEN greatest(s.issue_pct, s.tensor_pct) END AS sm_pct,
+        CASE
+            WHEN by_ncu THEN p.sm_pct WHEN s.issue_pct IS NOT NULL THEN greatest(s.issue_pct, s.tensor_pct)
+        END AS sm_pct,
         CASE WHEN by_ncu THEN p.memory_pct ELSE s.dram_pct END AS memory_pct,
         CASE WHEN by_ncu THEN p.dram_pct ELSE s.dram_pct END AS memory_dram_pct
     FROM shapes AS l
     LEFT JOIN kernel_names AS n USING (name_id)
-    LEFT JOIN sampled AS s ON s.shape_id = l.shape_id AND s.model_id IS NOT DISTINCT FROM l.model_id
+    LEFT JOIN _sampled_shapes AS s ON s.shape_id = l.shape_id AND s.model_id IS NOT DISTINCT FROM l.model_id
     LEFT JOIN _ncu_shapes AS p USING (name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
-    LEFT JOIN rules AS r
+    LEFT JOIN _usual_bounds AS r
         ON r.name_id = l.name_id AND l.avg_ns >= r.least_ns AND (r.bound <> 'compute' OR l.blocks_count >= l.sm_count)
 ),
 -- The case that decides, each with its answer, evidence and reason below.
@@ -120,13 +112,16 @@ decided AS (
         END AS measured,
         CASE
             WHEN by_ncu THEN 'ncu'
-            -- What is not sampled can only add to either side. Busy tensor cores, busy DRAM and very busy issue slots leave
-            -- no room for another bound; half busy issue slots do (bank conflicts, L2). SMs without work keep nothing busy.
+            -- What is not sampled can only add to either side. Busy tensor cores, busy DRAM and very busy issue slots
+            -- leave no room for another bound; half busy issue slots do (bank conflicts, L2). SMs without work keep
+            -- nothing busy.
             WHEN by_samples AND measured = 'compute' AND (tensor_pct >= $low OR issue_pct >= $high) THEN 'sampled'
             WHEN by_samples AND measured = 'memory' AND memory_pct >= $low THEN 'sampled'
             WHEN by_samples AND measured = 'balanced' THEN 'sampled'
             WHEN by_samples AND measured = 'latency' AND sms_active_pct < $low THEN 'idle SMs'
-            WHEN by_samples AND measured = 'unknown' AND ((usual = 'memory' AND memory_pct >= sm_pct) OR (usual = 'compute' AND sm_pct >= memory_pct)) THEN 'name'
+            WHEN by_samples AND measured = 'unknown'
+                AND ((usual = 'memory' AND memory_pct >= sm_pct) OR (usual = 'compute' AND sm_pct >= memory_pct))
+                THEN 'name'
             WHEN by_samples AND measured = 'unknown' THEN 'between'
             WHEN by_samples AND measured IN ('compute', 'memory') THEN 'weak'
             WHEN by_samples AND occupancy_pct >= 50 AND waves_per_sm >= 1 THEN 'waiting warps'
@@ -185,7 +180,9 @@ SELECT
     waves_per_sm,
     coalesce(family, 'other') AS family,
     CASE
-        WHEN why = 'ncu' THEN 'SM ' || sm_text || ', ' || concat_ws(', ', dram_text, format('L2 {:.0f} %', l2_pct), format('L1 {:.0f} %', l1_pct))
+        WHEN why = 'ncu'
+            THEN 'SM ' || sm_text || ', '
+                || concat_ws(', ', dram_text, format('L2 {:.0f} %', l2_pct), format('L1 {:.0f} %', l1_pct))
             || CASE WHEN bound = 'memory' THEN coalesce('; bound by ' || memory_level, '') ELSE '' END
         WHEN why = 'sampled' AND tensor_pct > issue_pct THEN 'tensor cores ' || sm_text || ', ' || dram_text
         WHEN why = 'sampled' THEN 'issue slots ' || sm_text || ', ' || dram_text
@@ -193,8 +190,11 @@ SELECT
         WHEN why = 'between' THEN 'SM ' || sm_text || ', ' || dram_text || ': neither side stands out'
         WHEN why = 'name' AND by_samples THEN 'SM ' || sm_text || ', ' || dram_text || '; ' || because
         WHEN why = 'name' THEN because
-        WHEN why = 'weak' THEN 'SM ' || sm_text || ', ' || dram_text || ': the busier side, but L1, L2 and slow pipes are not sampled'
-        WHEN why = 'waiting warps' THEN 'SM ' || sm_text || ', ' || dram_text || ': warps fill the SMs and wait, likely for L1, L2 or shared memory'
+        WHEN why = 'weak'
+            THEN 'SM ' || sm_text || ', ' || dram_text || ': the busier side, but L1, L2 and slow pipes are not sampled'
+        WHEN why = 'waiting warps'
+            THEN 'SM ' || sm_text || ', ' || dram_text
+                || ': warps fill the SMs and wait, likely for L1, L2 or shared memory'
         WHEN why = 'few warps' THEN 'SM ' || sm_text || ', ' || dram_text || ': too few warps to hide latency'
         WHEN why = 'short' THEN 'shorter than launching it'
         WHEN why = 'few blocks' THEN counted_text(blocks_count, 'block') || ' for ' || sm_count || ' SMs'

@@ -8,24 +8,28 @@ page = false
 aliases = ["step-verdicts"]
 main = ["step", "verdict", "duration_ns", "gpu_pct", "launch_pct", "sync_pct", "copy_pct", "launch_calls"]
 description = """
-The verdict of classify for each steady step, with the shares of its wall time that lead to it. The parts are those of
-classify; other_pct is profiler overhead, the time before a GPU's first and after its last operation, and what cannot be
-determined because launch calls are missing. launch_queue_ns is TKLQT: from the start of each launch call to the start of its
-kernel on the GPU (Vellaisamy et al., arXiv 2504.11750). With several GPUs, shares and times are means."""
+The verdict of classify for each steady step, with the shares of its wall time that lead to it. The parts are those
+of classify; other_pct is profiler overhead, the time before a GPU's first and after its last operation, and what
+cannot be determined because launch calls are missing. launch_queue_ns is TKLQT: from the start of each launch call
+to the start of its kernel on the GPU (Vellaisamy et al., arXiv 2504.11750). With several GPUs, shares and times are
+means."""
 reading = """
-If all steps have the same verdict, there is one problem: see classify. If a few differ, compare them with steps and with
-gaps --from and --to, and look for what runs only every N steps (logging, an allocation, a checkpoint)."""
+If all steps have the same verdict, there is one problem: see classify. If a few differ, compare them with steps and
+with gaps --from and --to, and look for what runs only every N steps (logging, an allocation, a checkpoint)."""
 empty = "No steps found: name an NVTX range with --step-range, see steps, or run classify on the whole trace"
 
 [params.least_pct]
 default = 10.0
 least = 0
-help = "A cause bounds the step from this share of the wall time (10: nsys itself may cost as much, so a smaller share supports no verdict)"
+help = """\
+A cause bounds the step from this share of the wall time (10: nsys itself may cost as much, so a smaller share \
+supports no verdict)"""
 
 [params.busy_pct]
 default = 80.0
 least = 0
-help = "GPU-bound if the GPU is busy for at least this share of the wall time (80: the usual limit for near the ceiling)"
+help = """\
+GPU-bound if the GPU is busy for at least this share of the wall time (80: the usual limit for near the ceiling)"""
 
 [params.main_pct]
 default = 66.0
@@ -65,7 +69,8 @@ sync_pct = "Share in which it was idle because the host had waited for it"
 copy_pct = "Share in which it ran only copies to or from the GPU, or was idle for one"
 allocation_pct = "Share in which it was idle while the host allocated or freed memory"
 communication_pct = "Share in which it ran only communication kernels"
-dependency_pct = "Share in which it was idle although work was launched in time: the work waited for something else on the GPU"
+dependency_pct = """\
+Share in which it was idle although work was launched in time: the work waited for something else on the GPU"""
 other_pct = "The rest"
 launch_calls = "Launch calls whose kernel is in the trace"
 launch_queue_ns = "TKLQT: time from the start of each launch call to the start of its kernel, summed"
@@ -103,17 +108,20 @@ percent AS (
 SELECT
     p.step,
     _verdict_text(_verdict_of(
-        p.gpu_pct, p.launch_pct, p.sync_pct, p.copy_pct, p.allocation_pct, p.communication_pct, p.dependency_pct, h.late,
+        p.gpu_pct, p.launch_pct, p.sync_pct, p.copy_pct, p.allocation_pct, p.communication_pct, p.dependency_pct,
+        h.late,
         $least_pct, $busy_pct, $main_pct
     )) AS verdict,
     s.duration_ns,
-    p.gpu_pct, p.launch_pct, p.sync_pct, p.copy_pct, p.allocation_pct, p.communication_pct, p.dependency_pct, p.other_pct,
+    p.gpu_pct, p.launch_pct, p.sync_pct, p.copy_pct, p.allocation_pct, p.communication_pct, p.dependency_pct,
+    p.other_pct,
     l.launch_calls,
     l.launch_queue_ns,
     100.0 * l.queue_ns / nullif(l.launch_queue_ns, 0) AS queue_pct
 FROM percent AS p
 CROSS JOIN (
-    SELECT CASE WHEN apart_ns > 0.5 * waiting_ns THEN 'host-bound' ELSE 'launch-bound' END AS late FROM _cpu_work_apart($long_gap_ns, $launch_apart_ns)
+    SELECT CASE WHEN apart_ns > 0.5 * waiting_ns THEN 'host-bound' ELSE 'launch-bound' END AS late
+    FROM _cpu_work_apart($long_gap_ns, $launch_apart_ns)
 ) AS h
 JOIN steps AS s ON s.step = p.step AND s.phase = 'steady'
 LEFT JOIN step_launches AS l ON l.step = p.step

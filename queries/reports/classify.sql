@@ -7,36 +7,41 @@ examples = ["", "--steady --device 0"]
 main = ["part", "time_ns", "wall_pct", "recoverable_ns", "verdict", "evidence"]
 details = ["see"]
 description = """
-Splits the wall time of a steady step (see steps; of the whole scope where no steps were found) by what would save it. gpu:
-the GPU is busy. communication: it runs only communication kernels (exposed communication). copy: it runs only copies to or
-from it, or is idle for a blocking copy to it. The rest is idle time by cause (see idle). launch: the GPU was starved, or
-waited for a launch call in progress (launch-bound; host-bound where most of it is CPU work other than launching, see
-graph-candidates). sync: idle time during waits for the GPU and reads of its data, and the starved time after them, up to the
-time that the wait had blocked the host (without it, the host would have been that far ahead). Verdict: GPU-bound where gpu
-has --busy-pct of the wall time, or half of it, dependencies included, while the named causes have less than the rest.
-Otherwise the causes of at least --least-pct: the largest alone if it has --main-pct of them, else mixed, in the order in
-which to remove them: waits of the host come first, because nothing can be queued or captured in a graph while the host
-waits. TKLQT is the time from the start of each launch call to the start of its kernel (Vellaisamy et al., arXiv 2504.11750):
-while the CPU is behind, it is the cost of launching; once the CPU is ahead, kernels queue. CPU-bound here: less than half of
-it is spent in the queue, launch latency included; GPU-bound: --queue-pct or more. Both limits are this tool's own."""
+Splits the wall time of a steady step (see steps; of the whole scope where no steps were found) by what would save
+it. gpu: the GPU is busy. communication: it runs only communication kernels (exposed communication). copy: it runs
+only copies to or from it, or is idle for a blocking copy to it. The rest is idle time by cause (see idle). launch:
+the GPU was starved, or waited for a launch call in progress (launch-bound; host-bound where most of it is CPU work
+other than launching, see graph-candidates). sync: idle time during waits for the GPU and reads of its data, and the
+starved time after them, up to the time that the wait had blocked the host (without it, the host would have been
+that far ahead). Verdict: GPU-bound where gpu has --busy-pct of the wall time, or half of it, dependencies included,
+while the named causes have less than the rest. Otherwise the causes of at least --least-pct: the largest alone if
+it has --main-pct of them, else mixed, in the order in which to remove them: waits of the host come first, because
+nothing can be queued or captured in a graph while the host waits. TKLQT is the time from the start of each launch
+call to the start of its kernel (Vellaisamy et al., arXiv 2504.11750): while the CPU is behind, it is the cost of
+launching; once the CPU is ahead, kernels queue. CPU-bound here: less than half of it is spent in the queue, launch
+latency included; GPU-bound: --queue-pct or more. Both limits are this tool's own."""
 reading = """
 launch-bound: see graph-candidates; fuse kernels. host-bound: see gaps and host. sync-bound: see syncs and host.
 allocation-bound: see mallocs. copy-bound: pin memory, copy asynchronously on another stream, see copies.
 communication-bound: overlap it, see streams. GPU-bound: the host keeps up, so look at the kernels: top and
-classify-kernels. recoverable_ns is an upper bound, because another cause may take the place of the one removed: change one thing
-and profile again. All figures are of the profiled run, in which launches take about a third longer than without the
-profiler. classify-steps gives the verdict of each step."""
-empty = "Nothing that ran on a GPU is recorded in this scope; if the program did use one, capture with: nsys profile -t cuda"
+classify-kernels. recoverable_ns is an upper bound, because another cause may take the place of the one removed:
+change one thing and profile again. All figures are of the profiled run, in which launches take about a third longer
+than without the profiler. classify-steps gives the verdict of each step."""
+empty = """\
+Nothing that ran on a GPU is recorded in this scope; if the program did use one, capture with: nsys profile -t cuda"""
 
 [params.least_pct]
 default = 10.0
 least = 0
-help = "A cause bounds the step from this share of the wall time (10: nsys itself may cost as much, so a smaller share supports no verdict)"
+help = """\
+A cause bounds the step from this share of the wall time (10: nsys itself may cost as much, so a smaller share \
+supports no verdict)"""
 
 [params.busy_pct]
 default = 80.0
 least = 0
-help = "GPU-bound if the GPU is busy for at least this share of the wall time (80: the usual limit for near the ceiling)"
+help = """\
+GPU-bound if the GPU is busy for at least this share of the wall time (80: the usual limit for near the ceiling)"""
 
 [params.main_pct]
 default = 66.0
@@ -69,7 +74,9 @@ help = "The longest CPU work between two launches that counts as launching (as i
 [params.edge_pct]
 default = 50.0
 least = 0
-help = "Start-up and end, if at least this share of the wall time is before the first operation or after the last one (50: most of it)"
+help = """\
+Start-up and end, if at least this share of the wall time is before the first operation or after the last one (50: \
+most of it)"""
 
 [columns]
 part = "wall, or one of the parts that add up to it"
@@ -85,21 +92,29 @@ tokens = """
 SELECT tokens_misfit FROM _step_sentences WHERE tokens_misfit IS NOT NULL"""
 method = """
 SELECT CASE WHEN (SELECT count(*) FROM steps WHERE phase = 'steady') = 0
-    THEN 'no steady steps were found: this is the whole scope, including start-up; name an NVTX range with --step-range, or see steps'
+    THEN 'no steady steps were found: this is the whole scope, including start-up; name an NVTX range with '
+        '--step-range, or see steps'
     ELSE 'per token of ' || m.steady_count || ' steady steps, detected from ' || s.told_by || s.of_process
     END
 FROM step_method AS m, _step_sentences AS s WHERE EXISTS (FROM answer)"""
 tracing = """
-SELECT 'graphs were traced by node, which makes launching them slower: ' || round(wall_pct, 1) || ' % of the wall time is attributed to the profiler for that'
+SELECT
+    'graphs were traced by node, which makes launching them slower: ' || round(wall_pct, 1)
+        || ' % of the wall time is attributed to the profiler for that'
 -- Of what the profiler takes, only that is a part with a name of its own, as evidence has them.
 FROM answer WHERE part = 'profiler' AND evidence IS NOT NULL"""
 whole = """
-SELECT 'CUDA graphs ran as a whole: all their time counts as gpu, including idle time and copies inside them; capture with --cuda-graph-trace=node to see those'
+SELECT
+    'CUDA graphs ran as a whole: all their time counts as gpu, including idle time and copies inside them; capture '
+    'with --cuda-graph-trace=node to see those'
 FROM graph_launches HAVING count(*) > 0"""
 processes = """
 SELECT sentence FROM _other_processes WHERE EXISTS (FROM answer)"""
 unknown = """
-SELECT 'for ' || round(wall_pct, 1) || ' % of the wall time, the launch call that ended the gap is not in the trace: what the GPU waited for is unknown'
+SELECT
+    'for ' || round(wall_pct, 1)
+        || ' % of the wall time, the launch call that ended the gap is not in the trace: what the GPU waited for '
+            'is unknown'
 FROM answer WHERE part = 'unknown' AND wall_pct >= 0.05 AND NOT EXISTS (FROM _unrecorded WHERE what = 'calls')"""
 
 [ranks]
@@ -107,76 +122,71 @@ by = ["part", "see"]
 spread = "time_ns"
 mean = ["time_ns", "wall_pct", "recoverable_ns"]
 */
-WITH budget AS MATERIALIZED (
-    FROM step_budget
-),
--- The parts of a step add up to its wall on each GPU, so their sum is the wall of all.
-walls AS (
-    SELECT
-        sum(time_ns)::DOUBLE AS all_ns,
-        count(DISTINCT (step, gpu_id)) AS walls,
-        any_value(CASE WHEN step IS NULL THEN 1 ELSE (SELECT tokens_per_step FROM step_method) END) AS tokens,
-        any_value(CASE WHEN step IS NULL THEN 1 ELSE (SELECT count(*) FROM steps WHERE phase = 'steady') END) AS steps
-    FROM budget
-),
-launching AS (
-    SELECT
-        sum(launch_calls) AS launch_calls, sum(launch_calls - graph_launches) AS single_launches,
-        sum(launch_queue_ns) AS launch_queue_ns, 100.0 * sum(queue_ns) / nullif(sum(launch_queue_ns), 0) AS queue_pct
-    FROM step_launches
-),
-hosts AS (
-    SELECT
-        part,
-        CASE WHEN host IS NOT NULL THEN host WHEN part = 'copy' THEN 'copies alone' WHEN part = 'communication' THEN 'communication alone' END AS host,
-        sum(time_ns)::DOUBLE AS time_ns
-    FROM budget
-    GROUP BY ALL
-),
-parts AS (
-    SELECT
-        h.part, sum(h.time_ns) AS time_ns, 100 * sum(h.time_ns) / any_value(w.all_ns) AS wall_pct,
-        string_agg(h.host || ' ' || round(100 * h.time_ns / w.all_ns, 1) || ' %', ', ' ORDER BY h.time_ns DESC, h.host)
-            FILTER (h.host <> h.part AND 100 * h.time_ns / w.all_ns >= 0.05) AS evidence
-    FROM hosts AS h, walls AS w
-    GROUP BY h.part
-),
 -- The host is late for launching, or for CPU work of which that is the smaller part.
-late AS (
-    SELECT CASE WHEN is_apart THEN 'host-bound' ELSE 'launch-bound' END AS bound, CASE WHEN is_apart THEN 'gaps' ELSE 'graph-candidates' END AS see
+WITH late AS (
+    SELECT
+        CASE WHEN is_apart THEN 'host-bound' ELSE 'launch-bound' END AS bound,
+        CASE WHEN is_apart THEN 'gaps' ELSE 'graph-candidates' END AS see
     FROM (SELECT apart_ns > 0.5 * waiting_ns AS is_apart FROM _cpu_work_apart($long_gap_ns, $launch_apart_ns))
 ),
 -- What is before the first operation or after the last one is no step's.
 judged AS (
     SELECT
-        CASE WHEN coalesce((SELECT wall_pct FROM parts WHERE part = 'edge'), 0) >= $edge_pct THEN ['start-up and end'] ELSE _verdict_of(
-            p['gpu'], p['launch'], p['sync'], p['copy'], p['allocation'], p['communication'], p['dependency'],
-            (SELECT bound FROM late), $least_pct, $busy_pct, $main_pct
-        ) END AS words
+        CASE
+            WHEN coalesce((SELECT wall_pct FROM _wall_parts WHERE part = 'edge'), 0) >= $edge_pct
+                THEN ['start-up and end']
+            ELSE _verdict_of(
+                p['gpu'], p['launch'], p['sync'], p['copy'], p['allocation'], p['communication'], p['dependency'],
+                (SELECT bound FROM late), $least_pct, $busy_pct, $main_pct
+            )
+        END AS words
     FROM (
-        SELECT map_from_entries(list((n.part, coalesce(100 * p.time_ns / nullif(w.all_ns - coalesce((SELECT time_ns FROM parts WHERE part = 'edge'), 0), 0), 0)))) AS p
-        FROM (SELECT unnest(['gpu', 'launch', 'sync', 'copy', 'allocation', 'communication', 'dependency']) AS part) AS n
-        CROSS JOIN walls AS w
-        LEFT JOIN parts AS p USING (part)
+        SELECT
+            map_from_entries(
+                list(
+                    (
+                        n.part,
+                        coalesce(
+                            100 * p.time_ns
+                                / nullif(
+                                    w.all_ns - coalesce((SELECT time_ns FROM _wall_parts WHERE part = 'edge'), 0), 0
+                                ),
+                            0
+                        )
+                    )
+                )
+            ) AS p
+        FROM (
+            SELECT unnest(['gpu', 'launch', 'sync', 'copy', 'allocation', 'communication', 'dependency']) AS part
+        ) AS n
+        CROSS JOIN _step_walls AS w
+        LEFT JOIN _wall_parts AS p USING (part)
     )
 ),
 known AS (
     SELECT
         *,
         CASE
-            WHEN part = 'launch' THEN greatest(time_ns - $kernel_gap_ns * coalesce((SELECT single_launches FROM launching), 0), 0)
+            WHEN part = 'launch'
+                THEN greatest(time_ns - $kernel_gap_ns * coalesce((SELECT single_launches FROM _launch_totals), 0), 0)
             WHEN part IN ('sync', 'copy', 'allocation', 'communication') THEN time_ns
         END AS recoverable_ns
-    FROM parts
+    FROM _wall_parts
 ),
 rows_ AS (
     SELECT
         'wall' AS part, _verdict_text(j.words) AS verdict, w.all_ns AS time_ns, 100.0 AS wall_pct,
         (SELECT sum(recoverable_ns) FROM known) AS recoverable_ns,
-        'TKLQT ' || time_text(l.launch_queue_ns / w.steps / w.tokens) || ', ' || time_text(l.launch_queue_ns / l.launch_calls) || ' a launch, ' || round(l.queue_pct)::BIGINT || ' % of it in queues: '
-            || CASE WHEN l.queue_pct < 50 THEN 'CPU-bound' WHEN l.queue_pct < $queue_pct THEN 'between CPU- and GPU-bound' ELSE 'GPU-bound' END AS evidence,
+        'TKLQT ' || time_text(l.launch_queue_ns / w.steps / w.tokens) || ', '
+            || time_text(l.launch_queue_ns / l.launch_calls) || ' a launch, ' || round(l.queue_pct)::BIGINT
+            || ' % of it in queues: '
+            || CASE
+                WHEN l.queue_pct < 50 THEN 'CPU-bound'
+                WHEN l.queue_pct < $queue_pct THEN 'between CPU- and GPU-bound'
+                ELSE 'GPU-bound'
+            END AS evidence,
         NULL AS see
-    FROM walls AS w, judged AS j, launching AS l
+    FROM _step_walls AS w, judged AS j, _launch_totals AS l
     WHERE w.all_ns > 0
     UNION ALL
     SELECT
@@ -186,13 +196,15 @@ rows_ AS (
     FROM known AS k
     CROSS JOIN judged AS j
     LEFT JOIN (VALUES
-        ('gpu', 'GPU-bound', 'top'), ('launch', (SELECT bound FROM late), (SELECT see FROM late)), ('sync', 'sync-bound', 'syncs'),
+        ('gpu', 'GPU-bound', 'top'), ('launch', (SELECT bound FROM late), (SELECT see FROM late)),
+        ('sync', 'sync-bound', 'syncs'),
         ('copy', 'copy-bound', 'copies'), ('allocation', 'allocation-bound', 'mallocs'),
         ('communication', 'communication-bound', 'streams'), ('dependency', NULL, 'streams'), ('unknown', NULL, 'info')
     ) AS b(part, bound, see) USING (part)
 )
 SELECT
-    r.part, r.verdict, r.time_ns / w.walls / w.tokens AS time_ns, r.wall_pct, r.recoverable_ns / w.walls / w.tokens AS recoverable_ns,
+    r.part, r.verdict, r.time_ns / w.walls / w.tokens AS time_ns, r.wall_pct,
+    r.recoverable_ns / w.walls / w.tokens AS recoverable_ns,
     r.evidence, r.see
-FROM rows_ AS r, walls AS w
+FROM rows_ AS r, _step_walls AS w
 ORDER BY r.part <> 'wall', r.verdict IS NULL, r.time_ns DESC, r.part

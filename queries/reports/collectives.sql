@@ -5,25 +5,30 @@ place = 1
 page = false
 question = "What do collectives cost: waiting for the last rank, or transfer?"
 examples = ["'run/rank*.nsys-rep'", "'run/rank*.nsys-rep' --steady"]
-main = ["operation", "bytes", "calls", "kernel_ns", "waiting_ns", "transfer_ns", "skew_ns", "bus_bytes_per_s", "nvlink_pct"]
+main = [
+    "operation", "bytes", "calls", "kernel_ns", "waiting_ns", "transfer_ns", "skew_ns", "bus_bytes_per_s", "nvlink_pct",
+]
 details = ["communicator", "total_ns", "max_skew_ns"]
 description = """
-Groups NCCL collectives by communicator, operation and message size. Collectives of several ranks are matched by communicator
-and order where the traces of those ranks are given. transfer_ns is the time in which all ranks are in the collective,
-waiting_ns the time that a rank waits in it for the last one. Sizes and communicators are those of NCCL's NVTX payloads.
-Bandwidths are those of nccl-tests, over transfer_ns: size / time, and the same times 2(n-1)/n for AllReduce, (n-1)/n for
-AllGather and ReduceScatter, whose size is that of all ranks together, and 1 for Broadcast, Reduce and SendRecv. What the
-NVLinks carry is in queries/catalog/links.toml. From one rank alone, waiting cannot be separated from transfer."""
+Groups NCCL collectives by communicator, operation and message size. Collectives of several ranks are matched by
+communicator and order where the traces of those ranks are given. transfer_ns is the time in which all ranks are in
+the collective, waiting_ns the time that a rank waits in it for the last one. Sizes and communicators are those of
+NCCL's NVTX payloads. Bandwidths are those of nccl-tests, over transfer_ns: size / time, and the same times 2(n-1)/n
+for AllReduce, (n-1)/n for AllGather and ReduceScatter, whose size is that of all ranks together, and 1 for
+Broadcast, Reduce and SendRecv. What the NVLinks carry is in queries/catalog/links.toml. From one rank alone,
+waiting cannot be separated from transfer."""
 reading = """
-Much waiting and little transfer: see ranks for which rank is late; a faster link or overlap would not help. Much transfer at
-a low bus_bytes_per_s or nvlink_pct: compare it with what nccl-tests measures for that size between these GPUs. Small
-messages always have a low bandwidth: send fewer, larger ones. More than 100 % of the NVLinks means NVLink SHARP, whose
-switches do the reduction."""
+Much waiting and little transfer: see ranks for which rank is late; a faster link or overlap would not help. Much
+transfer at a low bus_bytes_per_s or nvlink_pct: compare it with what nccl-tests measures for that size between
+these GPUs. Small messages always have a low bandwidth: send fewer, larger ones. More than 100 % of the NVLinks
+means NVLink SHARP, whose switches do the reduction."""
 empty = "No NCCL kernels are recorded in this scope."
 
 [columns]
 operation = "AllReduce, AllGather, SendRecv …; NULL where the kernel's name does not say"
-bytes = "Message size as NCCL states it: what a rank sends, for a ReduceScatter what it receives; NULL without NCCL's NVTX payloads"
+bytes = """\
+Message size as NCCL states it: what a rank sends, for a ReduceScatter what it receives; NULL without NCCL's NVTX \
+payloads"""
 calls = "Number of collectives; for SendRecv, of messages; where ranks are not matched, kernels of all ranks"
 ranks = "Ranks that took part, among those whose traces are given; NULL where they are not matched"
 kernel_ns = "Mean duration of the kernel on a rank"
@@ -33,14 +38,18 @@ skew_ns = "Time from the first to the last arrival; a median"
 max_skew_ns = "The largest skew"
 algorithm_bytes_per_s = "Algorithm bandwidth: size / transfer_ns, as nccl-tests defines it"
 bus_bytes_per_s = "Bus bandwidth: the bandwidth that each link needs for this, as nccl-tests defines it"
-nvlink_pct = "bus_bytes_per_s as a share of what all NVLinks of such a GPU carry in one direction; NULL unless all ranks are known to be on one host, with GPUs whose NVLinks are known"
+nvlink_pct = """\
+bus_bytes_per_s as a share of what all NVLinks of such a GPU carry in one direction; NULL unless all ranks are known \
+to be on one host, with GPUs whose NVLinks are known"""
 total_ns = "Sum over all kernels of all ranks"
 communicator = "NCCL's id of the communicator; NULL where unknown"
 
 [notes]
 clock = "SELECT clock FROM rank_run WHERE clock IS NOT NULL"
 bytes = """
-SELECT 'sizes come from NCCL''s NVTX payloads, which this trace does not have, or not for all kernels: capture with -t cuda,nvtx, and export with nsys export --include-blobs=true'
+SELECT
+    'sizes come from NCCL''s NVTX payloads, which this trace does not have, or not for all kernels: capture with -t '
+    'cuda,nvtx, and export with nsys export --include-blobs=true'
 FROM answer WHERE bytes IS NULL HAVING count(*) > 0"""
 unmatched = "SELECT unmatched FROM rank_run WHERE unmatched IS NOT NULL"
 alone = """
@@ -54,8 +63,10 @@ WITH kernels_of AS (
 ),
 matched AS (
     SELECT
-        c.operation, c.bytes, count(*) AS calls, c.ranks, avg(k.kernel_ns) AS kernel_ns, median(c.transfer_ns) AS transfer_ns,
-        sum(c.waiting_ns) / nullif(sum(c.ranks) FILTER (c.waiting_ns IS NOT NULL), 0) AS waiting_ns, median(c.skew_ns) AS skew_ns,
+        c.operation, c.bytes, count(*) AS calls, c.ranks, avg(k.kernel_ns) AS kernel_ns,
+        median(c.transfer_ns) AS transfer_ns,
+        sum(c.waiting_ns) / nullif(sum(c.ranks) FILTER (c.waiting_ns IS NOT NULL), 0) AS waiting_ns,
+        median(c.skew_ns) AS skew_ns,
         max(c.skew_ns) AS max_skew_ns, sum(k.total_ns)::BIGINT AS total_ns, c.communicator
     FROM collectives AS c
     JOIN kernels_of AS k USING (collective)
@@ -65,12 +76,15 @@ matched AS (
 plain AS (
     SELECT communicator
     FROM (SELECT communicator, count(*) AS messages FROM messages GROUP BY communicator)
-    JOIN (SELECT communicator, count(*) AS kernels FROM nccl_kernels WHERE operation = 'SendRecv' GROUP BY communicator) USING (communicator)
+    JOIN (
+        SELECT communicator, count(*) AS kernels FROM nccl_kernels WHERE operation = 'SendRecv' GROUP BY communicator
+    ) USING (communicator)
     WHERE kernels = 2 * messages
 ),
 sent AS (
     SELECT
-        'SendRecv' AS operation, bytes, count(*) AS calls, 2 AS ranks, avg(send_ns + receive_ns) / 2 AS kernel_ns, median(transfer_ns) AS transfer_ns,
+        'SendRecv' AS operation, bytes, count(*) AS calls, 2 AS ranks, avg(send_ns + receive_ns) / 2 AS kernel_ns,
+        median(transfer_ns) AS transfer_ns,
         avg(send_waiting_ns + receive_waiting_ns) / 2 AS waiting_ns, median(arrived_ns - start_ns) AS skew_ns,
         max(arrived_ns - start_ns) AS max_skew_ns, sum(send_ns + receive_ns)::BIGINT AS total_ns, communicator
     FROM messages
@@ -79,10 +93,15 @@ sent AS (
 ),
 alone AS (
     SELECT
-        operation, bytes, count(*) AS calls, NULL::BIGINT AS ranks, avg(end_ns - start_ns) AS kernel_ns, NULL::DOUBLE AS transfer_ns,
-        NULL::DOUBLE AS waiting_ns, NULL::DOUBLE AS skew_ns, NULL::BIGINT AS max_skew_ns, sum(end_ns - start_ns)::BIGINT AS total_ns, communicator
+        operation, bytes, count(*) AS calls, NULL::BIGINT AS ranks, avg(end_ns - start_ns) AS kernel_ns,
+        NULL::DOUBLE AS transfer_ns,
+        NULL::DOUBLE AS waiting_ns, NULL::DOUBLE AS skew_ns, NULL::BIGINT AS max_skew_ns,
+        sum(end_ns - start_ns)::BIGINT AS total_ns, communicator
     FROM nccl_kernels
-    WHERE CASE WHEN operation IN ('SendRecv', 'Send', 'Recv') THEN NOT coalesce(communicator IN (FROM plain), false) ELSE NOT EXISTS (FROM collectives) END
+    WHERE CASE
+        WHEN operation IN ('SendRecv', 'Send', 'Recv') THEN NOT coalesce(communicator IN (FROM plain), false)
+        ELSE NOT EXISTS (FROM collectives)
+    END
     GROUP BY operation, bytes, communicator
 ),
 -- Ranks on one host, each with a GPU whose product has NVLinks: PCIe and networks are not told by a trace.
@@ -93,7 +112,8 @@ linked AS (
     JOIN ranks AS r USING (rank)
     LEFT JOIN nvlinks() AS l ON regexp_full_match(r.gpu, l.pattern)
     GROUP BY communicator
-    HAVING count(l.nvlink_bytes_per_s) = count(*) AND count(r.host_number) = count(*) AND count(DISTINCT r.host_number) = 1
+    HAVING count(l.nvlink_bytes_per_s) = count(*) AND count(r.host_number) = count(*)
+        AND count(DISTINCT r.host_number) = 1
         AND count(DISTINCT r.gpu_id) = count(*)
 ),
 sized AS (

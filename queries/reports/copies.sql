@@ -5,24 +5,32 @@ place = 2
 question = "What is copied, in which direction, from which kind of memory, how fast?"
 examples = ["", "--group-by size"]
 aliases = ["cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum", "cuda_memcpy_async", "cuda_memcpy_sync"]
-main = ["kind", "total_ns", "copy_time_pct", "calls", "size_bytes", "avg_bytes", "bandwidth_bytes_per_s", "source_memory", "target_memory"]
+main = [
+    "kind", "total_ns", "copy_time_pct", "calls", "size_bytes", "avg_bytes", "bandwidth_bytes_per_s", "source_memory",
+    "target_memory",
+]
 description = """
-Adds up the copies and memsets that GPUs executed, by the call that requested them, the kind, and the memory that they read
-and wrote. A row of the trace counts once, even where it stands for a batch of copies. bandwidth is all bytes divided by the
-time of all copies. Durations are end - start on the GPU: they include neither the time that the host waits (see syncs) nor
-the copying between pageable memory and the driver's buffer. Copies that overlap may add up to more than the wall time."""
+Adds up the copies and memsets that GPUs executed, by the call that requested them, the kind, and the memory that
+they read and wrote. A row of the trace counts once, even where it stands for a batch of copies. bandwidth is all
+bytes divided by the time of all copies. Durations are end - start on the GPU: they include neither the time that
+the host waits (see syncs) nor the copying between pageable memory and the driver's buffer. Copies that overlap may
+add up to more than the wall time."""
 reading = """
-Pageable memory: the copy goes through a buffer of the driver, at a fraction of the bandwidth, and even an asynchronous call
-blocks: allocate it with cudaMallocHost (pin_memory=True). A bandwidth far below that of the bus (PCIe 4 ×16: 25 GB/s, PCIe
-5: 50 GB/s) with a small avg_bytes means that latency dominates: make one large copy instead of many small ones, see
---group-by size. H2D in a loop: keep the data on the GPU. D2H in a loop: see syncs. D2D: a fused kernel would not need it.
-UM: pages of unified memory, which pinned memory does not speed up: see unified-memory."""
-empty = "No copies or memsets are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+Pageable memory: the copy goes through a buffer of the driver, at a fraction of the bandwidth, and even an
+asynchronous call blocks: allocate it with cudaMallocHost (pin_memory=True). A bandwidth far below that of the bus
+(PCIe 4 ×16: 25 GB/s, PCIe 5: 50 GB/s) with a small avg_bytes means that latency dominates: make one large copy
+instead of many small ones, see --group-by size. H2D in a loop: keep the data on the GPU. D2H in a loop: see syncs.
+D2D: a fused kernel would not need it. UM: pages of unified memory, which pinned memory does not speed up: see
+unified-memory."""
+empty = """\
+No copies or memsets are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"""
 
 [params.group_by]
 default = "call"
 choices = ["call", "size", "stream", "nvtx", "caller", "stack"]
-help = "What the copies of a kind are split by: the API call, size classes, the stream, the innermost NVTX range that requested them"
+help = """\
+What the copies of a kind are split by: the API call, size classes, the stream, the innermost NVTX range that \
+requested them"""
 
 [columns]
 kind = "H2D, D2H, D2D, P2P … as the trace calls it, or memset"
@@ -46,8 +54,13 @@ stddev_ns = "Sample standard deviation of the durations; NULL for a single one"
 
 [notes]
 pageable = """
-SELECT sum(calls) || ' copies by asynchronous calls have a pageable side: they go through a buffer of the driver and are in effect synchronous; pin that memory'
-FROM answer WHERE name LIKE '%Async%' AND 'pageable' IN (source_memory, target_memory) AND $group_by = 'call' HAVING count(*) > 0"""
+SELECT
+    sum(calls)
+        || ' copies by asynchronous calls have a pageable side: they go through a buffer of the driver and are in '
+            'effect synchronous; pin that memory'
+FROM answer
+WHERE name LIKE '%Async%' AND 'pageable' IN (source_memory, target_memory) AND $group_by = 'call'
+HAVING count(*) > 0"""
 batches = """
 SELECT count(*) || ' rows of the trace stand for ' || sum(copy_count) || ' copies in batches: each counts once here'
 FROM memcpys WHERE copy_count > 1 HAVING count(*) > 0"""
@@ -66,10 +79,14 @@ max = ["max_bytes", "max_ns"]
 ratio = { avg_bytes = ["size_bytes", "calls"], avg_ns = ["total_ns", "calls"] }
 */
 WITH copies AS (
-    SELECT copy_kind AS kind, source_memory, target_memory, start_ns, duration_ns, size_bytes, device_id, stream_id, process_id, correlation_id
+    SELECT
+        copy_kind AS kind, source_memory, target_memory, start_ns, duration_ns, size_bytes, device_id, stream_id,
+        process_id, correlation_id
     FROM memcpys
     UNION ALL
-    SELECT 'memset', NULL, target_memory, start_ns, duration_ns, size_bytes, device_id, stream_id, process_id, correlation_id
+    SELECT
+        'memset', NULL, target_memory, start_ns, duration_ns, size_bytes, device_id, stream_id, process_id,
+        correlation_id
     FROM memsets
 ),
 calls AS (
@@ -105,7 +122,10 @@ named AS (
     UNION ALL
     SELECT c.*, coalesce(s.name, '(size unknown)'), s.turn
     FROM copies AS c
-    ASOF LEFT JOIN (VALUES (0, 0, 'up to 1 KiB'), (1, 1025, 'up to 64 KiB'), (2, 65537, 'up to 1 MiB'), (3, 1048577, 'up to 16 MiB'), (4, 16777217, 'over 16 MiB')) AS s(turn, from_bytes, name)
+    ASOF LEFT JOIN (
+        VALUES (0, 0, 'up to 1 KiB'), (1, 1025, 'up to 64 KiB'), (2, 65537, 'up to 1 MiB'),
+        (3, 1048577, 'up to 16 MiB'), (4, 16777217, 'over 16 MiB')
+    ) AS s(turn, from_bytes, name)
         ON s.from_bytes <= c.size_bytes
     WHERE $group_by = 'size'
 )

@@ -7,41 +7,53 @@ examples = ["", "--step-range train_step"]
 main = ["kind", "name", "path_ns", "path_pct", "saved_ns", "takes_over", "nvtx_path"]
 details = ["half_saved_ns", "total_ns"]
 description = """
-Walks back from the first GPU operation of a step to that of the previous step, always along what was waited for last: an
-operation waits for its launch call or for the previous operation on its stream; the host waits for its own work or, in calls
-that wait, for operations. Everything on this path adds up to the step time; the rest is hidden behind it. The steps are then
-replayed without each part of the path: saved_ns is what that saves until another path takes over, which takes_over names.
-The replay covers some consecutive steady steps (see steps), with one host thread and streams that run in order; what an
-operation waits for on another stream is inferred from its start. There is no answer where calls of several threads overlap,
-or where the replayed steps do not take as long as recorded."""
+Walks back from the first GPU operation of a step to that of the previous step, always along what was waited for
+last: an operation waits for its launch call or for the previous operation on its stream; the host waits for its own
+work or, in calls that wait, for operations. Everything on this path adds up to the step time; the rest is hidden
+behind it. The steps are then replayed without each part of the path: saved_ns is what that saves until another path
+takes over, which takes_over names. The replay covers some consecutive steady steps (see steps), with one host
+thread and streams that run in order; what an operation waits for on another stream is inferred from its start.
+There is no answer where calls of several threads overlap, or where the replayed steps do not take as long as
+recorded."""
 reading = """
-Start with the first rows that have a saved_ns; a kernel with a large total_ns and a small path_ns is not worth making
-faster, and neither is host time hidden behind the GPU. saved_ns much smaller than path_ns: work on what takes over as well.
-Savings of two rows do not add up. All figures are of the profiled run, in which calls take longer than without the profiler."""
+Start with the first rows that have a saved_ns; a kernel with a large total_ns and a small path_ns is not worth
+making faster, and neither is host time hidden behind the GPU. saved_ns much smaller than path_ns: work on what
+takes over as well. Savings of two rows do not add up. All figures are of the profiled run, in which calls take
+longer than without the profiler."""
 empty = "No consecutive steady steps were found, or they launch nothing; name an NVTX range with --step-range"
 
 [shares]
 path_pct = "the step"
 
 [columns]
-kind = "CPU work, API call, launch latency, kernel, copy, memset, graph, communication, between operations, return of waits"
+kind = """\
+CPU work, API call, launch latency, kernel, copy, memset, graph, communication, between operations, return of waits"""
 name = "The call, the kernel or the copy; NULL for the others"
 nvtx_path = "For CPU work, the NVTX ranges around it"
 path_ns = "Time on the critical path, per step"
 path_pct = "Share of the step time"
-saved_ns = "How much shorter the step would be without it; NULL for communication, which also depends on other ranks, and where it is small"
+saved_ns = """\
+How much shorter the step would be without it; NULL for communication, which also depends on other ranks, and where \
+it is small"""
 takes_over = "What the critical path then runs through instead"
 half_saved_ns = "How much shorter the step would be if it took half the time"
 total_ns = "Its time per step, whether on the critical path or not; NULL for delays"
 
 [notes]
 run = """
-SELECT coalesce('the critical path cannot be determined: ' || reason, 'the critical path of ' || steps || ' steps from step ' || first_step || ' on, ' || time_text(measured_ns) || ' each; replayed as recorded, they take ' || time_text(played_ns)) FROM critical_path_run"""
+SELECT
+    coalesce(
+        'the critical path cannot be determined: ' || reason,
+        'the critical path of ' || steps || ' steps from step ' || first_step || ' on, ' || time_text(measured_ns)
+            || ' each; replayed as recorded, they take ' || time_text(played_ns)
+    )
+FROM critical_path_run"""
 [agent]
 rows = 6
 columns = ["kind", "name", "nvtx_path", "path_ns", "path_pct", "saved_ns", "takes_over"]
 */
 SELECT
-    kind, name, nvtx_path, path_ns, 100 * path_ns / (SELECT sum(path_ns) FROM critical_path) AS path_pct, saved_ns, takes_over, half_saved_ns, total_ns
+    kind, name, nvtx_path, path_ns, 100 * path_ns / (SELECT sum(path_ns) FROM critical_path) AS path_pct, saved_ns,
+    takes_over, half_saved_ns, total_ns
 FROM critical_path
 ORDER BY path_ns DESC, kind, name, nvtx_path

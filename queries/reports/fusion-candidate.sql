@@ -7,12 +7,12 @@ examples = ["--candidate 1", "--candidate 2 --format markdown"]
 page = false
 main = ["position", "operation", "duration_ns", "gap_ns", "host_ns", "api_ns", "role", "name"]
 description = """
-The kernels of one candidate of the report fusion in order, averaged over the occurrences of the chain in the typical step,
-and where the first of them is launched. The notes say how the saving is calculated."""
+The kernels of one candidate of the report fusion in order, averaged over the occurrences of the chain in the
+typical step, and where the first of them is launched. The notes say how the saving is calculated."""
 reading = """
-Kernels with a gap longer than their duration wait for the host: host_ns is what counts. A kernel that takes longer than the
-others reads or writes more, or has a reduction: the fused kernel takes at least as long. Kernels that stay are not changed:
-the fused kernel comes after the last of them."""
+Kernels with a gap longer than their duration wait for the host: host_ns is what counts. A kernel that takes longer
+than the others reads or writes more, or has a reduction: the fused kernel takes at least as long. Kernels that stay
+are not changed: the fused kernel comes after the last of them."""
 empty = "There is no such candidate: nsys-insight fusion lists the candidates"
 
 [params.candidate]
@@ -36,21 +36,31 @@ nvtx_path = "The NVTX ranges it is launched in, in the first occurrence"
 
 [notes]
 what = """
-SELECT 'candidate ' || candidate || ', ' || coalesce(pattern, 'novel') || ': ' || verdict || coalesce(', ' || reason, '') || '; ' || kernel_count || ' kernels, ' || per_step || ' × a step'
-    || coalesce(' (' || round(per_layer, 2) || ' × in each of ' || layers || ' layers)', '') || coalesce('; ' || remedy, '')
+SELECT
+    'candidate ' || candidate || ', ' || coalesce(pattern, 'novel') || ': ' || verdict
+        || coalesce(', ' || reason, '') || '; ' || kernel_count || ' kernels, ' || per_step || ' × a step'
+    || coalesce(' (' || round(per_layer, 2) || ' × in each of ' || layers || ' layers)', '')
+    || coalesce('; ' || remedy, '')
 FROM fusion_candidates WHERE candidate = $candidate"""
 launches = """
-SELECT 'launch calls: (' || kernel_count || ' - 1) × ' || per_step || ' = ' || kernels_saved || ' fewer kernels, ' || launches_saved || ' fewer launch calls; host time ' || time_text(host_low_ns) || ' to ' || time_text(host_high_ns) || ' a step'
+SELECT
+    'launch calls: (' || kernel_count || ' - 1) × ' || per_step || ' = ' || kernels_saved || ' fewer kernels, '
+        || launches_saved || ' fewer launch calls; host time ' || time_text(host_low_ns) || ' to '
+        || time_text(host_high_ns) || ' a step'
 FROM fusion_candidates WHERE candidate = $candidate AND NOT EXISTS (FROM _unrecorded WHERE what = 'calls')
 UNION ALL
 SELECT 'launch calls: they are not in the trace, so what fewer of them would save is unknown' FROM fusion_candidates
 WHERE candidate = $candidate AND EXISTS (FROM _unrecorded WHERE what = 'calls')"""
 kernels = """
-SELECT 'GPU time: of ' || time_text(chain_ns) || ' a step, ' || time_text(kernel_low_ns) || ' to ' || time_text(kernel_high_ns) || ' saved; a kernel costs at least ' || time_text(fixed_ns) || '; '
+SELECT
+    'GPU time: of ' || time_text(chain_ns) || ' a step, ' || time_text(kernel_low_ns) || ' to '
+        || time_text(kernel_high_ns) || ' saved; a kernel costs at least ' || time_text(fixed_ns) || '; '
     || time_text(gap_ns) || ' between them'
 FROM fusion_candidates, fusion_step WHERE candidate = $candidate"""
 wall = """
-SELECT 'wall time: replayed with the chain fused, the step takes ' || time_text(replayed_ns - saved_low_ns) || ' to ' || time_text(replayed_ns - saved_high_ns) || ' instead of ' || time_text(replayed_ns)
+SELECT
+    'wall time: replayed with the chain fused, the step takes ' || time_text(replayed_ns - saved_low_ns) || ' to '
+        || time_text(replayed_ns - saved_high_ns) || ' instead of ' || time_text(replayed_ns)
     || ': ' || time_text(saved_low_ns) || ' to ' || time_text(saved_high_ns) || ' saved'
 FROM fusion_candidates, fusion_step WHERE candidate = $candidate"""
 */

@@ -4,30 +4,39 @@ topic = "kernels"
 place = 2
 question = "Which chains of kernels are worth fusing, and what would that save?"
 examples = ["", "--steady --limit 5"]
-main = ["candidate", "pattern", "saved_low_ns", "saved_high_ns", "saved_pct", "per_step", "kernel_count", "verdict", "complexity", "chosen", "chain"]
+main = [
+    "candidate", "pattern", "saved_low_ns", "saved_high_ns", "saved_pct", "per_step", "kernel_count", "verdict",
+    "complexity", "chosen", "chain",
+]
 description = """
-Finds chains of kernels that repeat in order in the typical step (the mean of up to 32 steady steps with the same sequence of
-operations, from the middle), on one stream and with no wait, copy or communication in between: runs that cannot be longer
-without occurring less often, chains that are a known operation in pieces (queries/catalog/fusion_patterns.toml), and the
-kernels next to matrix products. Layers are found from the repetition alone. Fusing a chain of k kernels saves k - 1 launch
-calls and what the host does between them; k - 1 times the fixed cost of a kernel (that of the shortest ones in the trace);
-passes over memory; and the gaps. What that is worth is found by replaying the step with the chain fused: GPU time saves
-nothing while the host is late, host time nothing while the queue is deep. saved_low_ns counts the launch calls alone,
-assumes that in a PyTorch program the new kernel's launch call costs 7 more of the old ones, as Triton's does (unless one
-PyTorch operation does it all), and that two of three memory passes are saved at a joint; saved_high_ns assumes that
-everything between the launches goes away, that the launch is as cheap as any, and that the kernel takes a sixth of the
-longest one of the chain. Savings of candidates that share kernels do not add up; chosen ones share none. Kernels are not
-joined if different host threads launch them, if they are in different parts of a step by NVTX (forward, backward), if there
-is CPU work of more than 100 µs between them, or if Inductor, cuDNN or cuBLAS made them."""
+Finds chains of kernels that repeat in order in the typical step (the mean of up to 32 steady steps with the same
+sequence of operations, from the middle), on one stream and with no wait, copy or communication in between: runs
+that cannot be longer without occurring less often, chains that are a known operation in pieces
+(queries/catalog/fusion_patterns.toml), and the kernels next to matrix products. Layers are found from the
+repetition alone. Fusing a chain of k kernels saves k - 1 launch calls and what the host does between them; k - 1
+times the fixed cost of a kernel (that of the shortest ones in the trace); passes over memory; and the gaps. What
+that is worth is found by replaying the step with the chain fused: GPU time saves nothing while the host is late,
+host time nothing while the queue is deep. saved_low_ns counts the launch calls alone, assumes that in a PyTorch
+program the new kernel's launch call costs 7 more of the old ones, as Triton's does (unless one PyTorch operation
+does it all), and that two of three memory passes are saved at a joint; saved_high_ns assumes that everything
+between the launches goes away, that the launch is as cheap as any, and that the kernel takes a sixth of the longest
+one of the chain. Savings of candidates that share kernels do not add up; chosen ones share none. Kernels are not
+joined if different host threads launch them, if they are in different parts of a step by NVTX (forward, backward),
+if there is CPU work of more than 100 µs between them, or if Inductor, cuDNN or cuBLAS made them."""
 reading = """
-Start with the chosen ones, from the top; see the kernels of one with fusion-candidate --candidate N. launches_saved matters
-where the host is late (idle: starved), kernel time where the GPU is busy: a CUDA graph saves the launches of all kernels at
-once, and fusing still pays after that. A saved_low_ns below 0 is the extra cost of the fused kernel if Python launches it and nothing else is
-saved: use an operation of the library instead. Savings are of the profiled run: without the profiler a launch-bound step
-takes about three quarters of the time, on some machines a third, and its savings shrink with it. Profile again after a
-change."""
-empty = "No chain of kernels repeats in the steps: nsys-insight steps shows whether steps were found; to record the kernels of CUDA graphs, capture with --cuda-graph-trace=node"
-details = ["token_low_ns", "token_high_ns", "proximity_ratio", "recurrence_ratio", "shapes", "host_low_ns", "host_high_ns", "gap_ns", "kernel_low_ns", "kernel_high_ns", "process_id", "device_id", "stream_id", "remedy"]
+Start with the chosen ones, from the top; see the kernels of one with fusion-candidate --candidate N. launches_saved
+matters where the host is late (idle: starved), kernel time where the GPU is busy: a CUDA graph saves the launches of
+all kernels at once, and fusing still pays after that. A saved_low_ns below 0 is the extra cost of the fused kernel if
+Python launches it and nothing else is saved: use an operation of the library instead. Savings are of the profiled
+run: without the profiler a launch-bound step takes about three quarters of the time, on some machines a third, and its
+savings shrink with it. Profile again after a change."""
+empty = """\
+No chain of kernels repeats in the steps: nsys-insight steps shows whether steps were found; to record the kernels \
+of CUDA graphs, capture with --cuda-graph-trace=node"""
+details = [
+    "token_low_ns", "token_high_ns", "proximity_ratio", "recurrence_ratio", "shapes", "host_low_ns", "host_high_ns",
+    "gap_ns", "kernel_low_ns", "kernel_high_ns", "process_id", "device_id", "stream_id", "remedy",
+]
 
 [shares]
 saved_pct = "the step"
@@ -52,7 +61,9 @@ token_low_ns = "saved_low_ns per token"
 token_high_ns = "saved_high_ns per token"
 proximity_ratio = "Share of the occurrences of its first kernel that are followed by exactly this chain; 1 means always"
 recurrence_ratio = "Share of the examined steps in which it occurs as often"
-shapes = "same: all its kernels have the same grid and block; by place: each kernel has its own, the same in every occurrence; differ: neither"
+shapes = """\
+same: all its kernels have the same grid and block; by place: each kernel has its own, the same in every occurrence; \
+differ: neither"""
 host_low_ns = "Host time saved per step, at least"
 host_high_ns = "Host time saved per step, at most"
 gap_ns = "Time between its kernels, per step"
@@ -65,25 +76,34 @@ stream_id = "CUDA stream, numbered by CUPTI"
 [notes]
 step = """
 SELECT 'the typical step has ' || kernels || ' kernels in ' || time_text(wall_ns)
-    || coalesce(', with ' || layers || ' layers of ' || layer_period || ' operations', ', without repeating layers') || '; ' || typical_steps || ' of the ' || sampled_steps || ' examined steps are like it'
+    || coalesce(', with ' || layers || ' layers of ' || layer_period || ' operations', ', without repeating layers')
+    || '; ' || typical_steps || ' of the ' || sampled_steps || ' examined steps are like it'
 FROM fusion_step"""
 together = """
-SELECT 'the chosen ' || (SELECT count(*) FROM answer WHERE chosen) || ' together: ' || time_text(together_low_ns) || ' to ' || time_text(together_high_ns)
-    || ' of a step (' || round(100 * together_low_ns / wall_ns) || ' to ' || round(100 * together_high_ns / wall_ns) || ' %); savings of candidates that share kernels do not add up'
+SELECT
+    'the chosen ' || (SELECT count(*) FROM answer WHERE chosen) || ' together: ' || time_text(together_low_ns)
+        || ' to ' || time_text(together_high_ns)
+    || ' of a step (' || round(100 * together_low_ns / wall_ns) || ' to ' || round(100 * together_high_ns / wall_ns)
+    || ' %); savings of candidates that share kernels do not add up'
 FROM fusion_step WHERE EXISTS (FROM answer WHERE chosen)"""
 replay = """
-SELECT 'replayed unchanged, the step takes ' || time_text(replayed_ns) || ' instead of ' || time_text(wall_ns) || ': these savings are less certain'
+SELECT
+    'replayed unchanged, the step takes ' || time_text(replayed_ns) || ' instead of ' || time_text(wall_ns)
+        || ': these savings are less certain'
 FROM fusion_step WHERE abs(replayed_ns / nullif(wall_ns, 0) - 1) > 0.1"""
 profiler = """
 SELECT 'savings are of the profiled run: ' || profiler_share_text()
 FROM answer WHERE chosen AND host_high_ns > kernel_high_ns + gap_ns LIMIT 1"""
 dear = """
-SELECT 'a saving below 0: if launched from Python, as Triton does, the fused kernel may cost more than it saves; a library operation or a CUDA graph does not have that cost'
+SELECT
+    'a saving below 0: if launched from Python, as Triton does, the fused kernel may cost more than it saves; a '
+    'library operation or a CUDA graph does not have that cost'
 FROM answer WHERE chosen AND saved_low_ns < 0 LIMIT 1"""
 processes = """
 SELECT sentence FROM _other_processes WHERE EXISTS (FROM fusion_step)"""
 graphs = """
-SELECT 'CUDA graphs ran as a whole: their kernels are not in this table; capture with --cuda-graph-trace=node to see them'
+SELECT
+    'CUDA graphs ran as a whole: their kernels are not in this table; capture with --cuda-graph-trace=node to see them'
 FROM steps WHERE phase = 'steady' AND kernels IS NULL HAVING count(*) > 0"""
 [agent]
 rows = 5

@@ -7,13 +7,13 @@ examples = ["", "--group-by caller --min-gap 10us"]
 main = ["after_name", "total_ns", "wall_pct", "gaps", "med_ns", "host", "nvtx_path"]
 details = ["idle_pct", "steps"]
 description = """
-Groups the gaps of the report gaps by the operation after them, the NVTX ranges that hold most of them (numbers as #), and
-what the host did for most of the gap. Without --min-gap, only the 1,000 longest gaps are grouped. step_count is the number
-of steady steps (see steps) in which a gap of the group begins."""
+Groups the gaps of the report gaps by the operation after them, the NVTX ranges that hold most of them (numbers as
+#), and what the host did for most of the gap. Without --min-gap, only the 1,000 longest gaps are grouped.
+step_count is the number of steady steps (see steps) in which a gap of the group begins."""
 reading = """
-A place with gaps in nearly all steps is a stall of the loop: host says what to look at there. cu(da)Module or Library calls:
-code is loaded at first use, so warm up, or set CUDA_MODULE_LOADING=EAGER. CPU work: the program's own, in that range. A
-place with a few long gaps causes outlier steps."""
+A place with gaps in nearly all steps is a stall of the loop: host says what to look at there. cu(da)Module or
+Library calls: code is loaded at first use, so warm up, or set CUDA_MODULE_LOADING=EAGER. CPU work: the program's
+own, in that range. A place with a few long gaps causes outlier steps."""
 empty = "No gaps: fewer than two GPU operations in this scope, or no gap as long as --min-gap"
 
 [params.min_gap_ns]
@@ -56,7 +56,9 @@ placed AS (
     SELECT
         g.* REPLACE (
             fold(nvtx_path) AS nvtx_path,
-            CASE WHEN $group_by = 'operation' THEN g.after_name ELSE coalesce(p.place, '(no backtrace)') END AS after_name
+            CASE
+                WHEN $group_by = 'operation' THEN g.after_name ELSE coalesce(p.place, '(no backtrace)')
+            END AS after_name
         ),
         CASE WHEN g.start_ns < s.end_ns THEN s.step END AS step
     FROM (FROM _explained_gaps WHERE duration_ns >= coalesce($min_gap_ns, 0)) AS g
@@ -75,7 +77,8 @@ SELECT
     CASE WHEN any_value(c.steps) IS NOT NULL THEN count(DISTINCT p.step) END AS step_count,
     any_value(c.steps) AS steps,
     sum(p.duration_ns)::BIGINT AS total_ns,
-    100.0 * sum(p.duration_ns)::BIGINT / (SELECT sum(duration_ns) FROM wall) / (SELECT count(DISTINCT gpu_id) FROM placed) AS wall_pct,
+    100.0 * sum(p.duration_ns)::BIGINT / (SELECT sum(duration_ns) FROM wall)
+        / (SELECT count(DISTINCT gpu_id) FROM placed) AS wall_pct,
     sum(p.idle_pct) AS idle_pct,
     median(p.duration_ns) AS med_ns,
     max(p.duration_ns) AS max_ns

@@ -6,15 +6,15 @@ question = "How long are the gaps: many short ones or few long ones?"
 examples = ["", "--steady"]
 main = ["gpu_id", "length", "gaps", "total_ns", "idle_pct", "wall_pct", "avg_ns"]
 description = """
-Counts the gaps of each GPU by their length. A gap is the time from the end of all operations so far (kernels, copies,
-memsets, whole graphs) to the start of the next; under --nvtx gaps are cut to the ranges. Gaps and busy time add up to the
-time from the first operation to the last; the wall time before and after is not a gap. In a scope, time in which the GPU
-worked for something outside the scope is not a gap either."""
+Counts the gaps of each GPU by their length. A gap is the time from the end of all operations so far (kernels,
+copies, memsets, whole graphs) to the start of the next; under --nvtx gaps are cut to the ranges. Gaps and busy time
+add up to the time from the first operation to the last; the wall time before and after is not a gap. In a scope,
+time in which the GPU worked for something outside the scope is not a gap either."""
 reading = """
-Gaps of up to 1 or 2 µs are the GPU's own pace from one kernel to the next of a stream: only fewer kernels (fusion) or CUDA
-graphs shorten them. Much time in gaps of 2 to 20 µs: launch-bound: the host takes longer to launch than the GPU to run; use
-CUDA graphs, fuse, or make the work larger. 20 µs to 1 ms: synchronization, allocation or CPU work between launches, see gaps
-and syncs. Longer gaps: loading, compiling, input; gaps lists each of them."""
+Gaps of up to 1 or 2 µs are the GPU's own pace from one kernel to the next of a stream: only fewer kernels (fusion)
+or CUDA graphs shorten them. Much time in gaps of 2 to 20 µs: launch-bound: the host takes longer to launch than the
+GPU to run; use CUDA graphs, fuse, or make the work larger. 20 µs to 1 ms: synchronization, allocation or CPU work
+between launches, see gaps and syncs. Longer gaps: loading, compiling, input; gaps lists each of them."""
 empty = "No gaps: fewer than two GPU operations in this scope"
 
 [columns]
@@ -31,7 +31,8 @@ max_ns = "Longest"
 graphs = "SELECT of_idle FROM _whole_graphs"
 */
 WITH classes(turn, length) AS (
-    VALUES (0, 'under 1 µs'), (1, '1 to 2 µs'), (2, '2 to 5 µs'), (3, '5 to 10 µs'), (4, '10 to 20 µs'), (5, '20 to 50 µs'),
+    VALUES (0, 'under 1 µs'), (1, '1 to 2 µs'), (2, '2 to 5 µs'), (3, '5 to 10 µs'), (4, '10 to 20 µs'),
+    (5, '20 to 50 µs'),
         (6, '50 to 100 µs'), (7, '100 µs to 1 ms'), (8, '1 to 10 ms'), (9, '10 ms and more')
 ),
 counted AS (

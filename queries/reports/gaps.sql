@@ -8,23 +8,25 @@ aliases = ["gpu_gaps"]
 main = ["start_ns", "duration_ns", "wall_pct", "cause", "host", "after_name", "nvtx_path"]
 details = ["idle_pct", "host_ns", "gpu_id", "process_id", "thread_id", "end_ns", "gaps"]
 description = """
-A gap is the time on one GPU from the end of all operations so far (kernels, copies, memsets, whole graphs, on any stream and
-of any process) to the start of the next. Gaps and busy time add up to the time from the first operation to the last; the
-wall time before and after is not a gap. A scope cuts gaps to its own time; time in which the GPU worked for something
-outside the scope is not a gap. Without --min-gap, the 1,000 longest gaps are listed. host is what took most of the gap on
-the thread that launched the operation after it, up to the end of that launch call: an API call by name (its calls summed),
-an operating system call (captured with -t osrt), or CPU work outside all of these. It is 'launch latency' if most of the gap
-came after the launch call had returned; 'launched before the gap' if the call had returned before the gap began: the host
-was not late, and the operation waited on the GPU (for another stream, or for the next node of its graph); 'launch call under
-way' if the call had begun before the gap and not returned; 'managed memory' if pages of unified memory were moved next,
-which no call requests: the host touched them; and 'profiler: …' if the profiler itself blocked the thread for half of the
-gap. With --group-by caller, a row is all gaps before operations that one caller launched while the host did the same thing;
-columns in which they differ are empty. gap-places adds up gaps by operation and NVTX range."""
+A gap is the time on one GPU from the end of all operations so far (kernels, copies, memsets, whole graphs, on any
+stream and of any process) to the start of the next. Gaps and busy time add up to the time from the first operation
+to the last; the wall time before and after is not a gap. A scope cuts gaps to its own time; time in which the GPU
+worked for something outside the scope is not a gap. Without --min-gap, the 1,000 longest gaps are listed. host is
+what took most of the gap on the thread that launched the operation after it, up to the end of that launch call: an
+API call by name (its calls summed), an operating system call (captured with -t osrt), or CPU work outside all of
+these. It is 'launch latency' if most of the gap came after the launch call had returned; 'launched before the gap'
+if the call had returned before the gap began: the host was not late, and the operation waited on the GPU (for
+another stream, or for the next node of its graph); 'launch call under way' if the call had begun before the gap and
+not returned; 'managed memory' if pages of unified memory were moved next, which no call requests: the host touched
+them; and 'profiler: …' if the profiler itself blocked the thread for half of the gap. With --group-by caller, a row
+is all gaps before operations that one caller launched while the host did the same thing; columns in which they
+differ are empty. gap-places adds up gaps by operation and NVTX range."""
 reading = """
-CPU work: the program does something else before it launches (sampling, tokenizing, Python): do it later, on another thread,
-or with a CUDA graph. sync: the host waited and launched nothing meanwhile, see syncs. alloc or free: use a memory pool, see
-mallocs. launch: launch-bound, see gap-sizes and top. launched before the gap: a dependency between streams or graph nodes.
-module: loading code at first use, so warm up before measuring. profiler: not caused by the program."""
+CPU work: the program does something else before it launches (sampling, tokenizing, Python): do it later, on another
+thread, or with a CUDA graph. sync: the host waited and launched nothing meanwhile, see syncs. alloc or free: use a
+memory pool, see mallocs. launch: launch-bound, see gap-sizes and top. launched before the gap: a dependency between
+streams or graph nodes. module: loading code at first use, so warm up before measuring. profiler: not caused by the
+program."""
 empty = "No gaps: fewer than two GPU operations in this scope, or no gap as long as --min-gap"
 
 [params.min_gap_ns]
@@ -46,7 +48,9 @@ host = "What the host did for most of the gap; NULL when the trace does not have
 host_ns = "Time of the gap that host took"
 before_name = "The operation before the gap"
 after_name = "The operation after the gap, or what --group-by selects"
-nvtx_path = "The NVTX ranges of that thread that hold most of the gap, or the launch call if that was before the gap; NULL outside all ranges"
+nvtx_path = """\
+The NVTX ranges of that thread that hold most of the gap, or the launch call if that was before the gap; NULL \
+outside all ranges"""
 gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 process_id = "Process that launched the operation"
 thread_id = "Thread that launched it"
@@ -56,7 +60,11 @@ gaps = "Number of gaps in the row"
 [notes]
 listed = """
 SELECT CASE WHEN $min_gap_ns IS NULL THEN 'the 1,000 longest gaps are listed; ' ELSE '' END
-    || CASE WHEN $group_by = 'gap' THEN 'gaps shorter than ' || time_text(min(duration_ns)) || ' hold' ELSE 'shorter gaps hold' END || ' another '
+    || CASE
+        WHEN $group_by = 'gap' THEN 'gaps shorter than ' || time_text(min(duration_ns)) || ' hold'
+        ELSE 'shorter gaps hold'
+    END
+    || ' another '
     || time_text(max(duration_ns * 100 / idle_pct) - sum(duration_ns)) || ' of idle time ('
     || round(100 - sum(idle_pct), 1) || ' %): list more with --min-gap, or count them all with gap-sizes'
 FROM answer WHERE idle_pct > 0 HAVING sum(idle_pct) < 99.95"""
@@ -71,7 +79,9 @@ WITH places AS (
 ),
 placed AS (
     SELECT
-        g.* REPLACE (CASE WHEN $group_by = 'gap' THEN g.after_name ELSE coalesce(p.place, '(no backtrace)') END AS after_name),
+        g.* REPLACE (
+            CASE WHEN $group_by = 'gap' THEN g.after_name ELSE coalesce(p.place, '(no backtrace)') END AS after_name
+        ),
         CASE WHEN $group_by = 'gap' THEN g.gap_id END AS row_id
     FROM _explained_gaps AS g
     LEFT JOIN places AS p ON p.process_id = g.process_id AND p.correlation_id = g.correlation_id

@@ -5,21 +5,21 @@ place = 6
 question = "What would a CUDA graph of the step save, at least and at most?"
 examples = ["", "--nvtx decode_step"]
 description = """
-Estimates the step time of a steady step (see steps) if one CUDA graph launched its kernels instead of one call each. A graph
-removes the time in which the GPU was starved or waited for a launch call in progress (see idle). What remains is, at least,
-0.3 µs from one kernel of the graph to the next and one launch call of the usual length; at most, 1 µs from kernel to kernel,
-0.6 µs of the graph's launch call for each kernel, and after each wait for the GPU the CPU work that usually precedes a
-launch. Busy time, blocked time, dependencies and CPU work other than launching (in gaps of --long-gap or more, before less
-than half of the operations; or more than --launch-apart for each launch) do not change. The saving is what the graph removes
-minus what remains, never below 0: saving_low_ns with the most that may remain, saving_high_ns with the least. The times from
-kernel to kernel are those of an H200: 0.36 µs in a graph traced as a whole, 0.40 µs traced by node, where the launch call
-took 0.57 µs for each kernel."""
+Estimates the step time of a steady step (see steps) if one CUDA graph launched its kernels instead of one call
+each. A graph removes the time in which the GPU was starved or waited for a launch call in progress (see idle). What
+remains is, at least, 0.3 µs from one kernel of the graph to the next and one launch call of the usual length; at
+most, 1 µs from kernel to kernel, 0.6 µs of the graph's launch call for each kernel, and after each wait for the GPU
+the CPU work that usually precedes a launch. Busy time, blocked time, dependencies and CPU work other than launching
+(in gaps of --long-gap or more, before less than half of the operations; or more than --launch-apart for each
+launch) do not change. The saving is what the graph removes minus what remains, never below 0: saving_low_ns with
+the most that may remain, saving_high_ns with the least. The times from kernel to kernel are those of an H200: 0.36
+µs in a graph traced as a whole, 0.40 µs traced by node, where the launch call took 0.57 µs for each kernel."""
 reading = """
-yes: capture the step (torch.cuda.graph, torch.compile mode reduce-overhead, cudaStreamBeginCapture) before any kernel is
-tuned. obstacles says what must first be removed from the step: allocations cannot be captured (use a pool, or allocate
-before), and each wait for the GPU inside the step ends a graph, so that several graphs are needed. The saving is of the
-profiled run: without the profiler, launches take about a quarter less time, and the saving shrinks with them. no: the GPU
-hardly waits for launches, or they are in graphs already."""
+yes: capture the step (torch.cuda.graph, torch.compile mode reduce-overhead, cudaStreamBeginCapture) before any
+kernel is tuned. obstacles says what must first be removed from the step: allocations cannot be captured (use a
+pool, or allocate before), and each wait for the GPU inside the step ends a graph, so that several graphs are
+needed. The saving is of the profiled run: without the profiler, launches take about a quarter less time, and the
+saving shrinks with them. no: the GPU hardly waits for launches, or they are in graphs already."""
 empty = "No steps were found: name an NVTX range with --step-range, or see steps"
 
 [params.kernel_gap_low_ns]
@@ -44,13 +44,16 @@ help = "The most time that a kernel adds to the launch call of its graph"
 type = "integer"
 default = 100_000
 least = 0
-help = "CPU work in a gap of this length is longer than launching takes (100 µs: launches from Python are 5 to 50 µs apart)"
+help = """\
+CPU work in a gap of this length is longer than launching takes (100 µs: launches from Python are 5 to 50 µs apart)"""
 
 [params.launch_apart_ns]
 type = "integer"
 default = 50_000
 least = 0
-help = "The longest CPU work between two launches that counts as launching (50 µs: launches from Python are 5 to 50 µs apart)"
+help = """\
+The longest CPU work between two launches that counts as launching (50 µs: launches from Python are 5 to 50 µs \
+apart)"""
 
 [params.least_pct]
 default = 5.0
@@ -76,7 +79,8 @@ single_launches = "Launch calls per step that put one kernel on the GPU"
 graph_launches = "CUDA graph launches per step"
 waiting_ns = "Idle time per step in which the GPU was starved or waited for a launch call in progress"
 launch_call_ns = "Mean time of a launch call"
-long_gap_ns = "CPU work in waiting_ns that remains with a graph, because it is in long gaps or longer than launching takes"
+long_gap_ns = """\
+CPU work in waiting_ns that remains with a graph, because it is in long gaps or longer than launching takes"""
 
 [notes]
 profiled = """
@@ -110,7 +114,10 @@ parts AS (
         m.*,
         w.waiting_ns / m.steps / g.gpus AS waiting_ns,
         w.apart_ns / m.steps / g.gpus AS long_gap_ns,
-        ((SELECT coalesce(sum(idle_ns), 0) FROM step_idle WHERE host IN ('CPU work', 'API calls', 'managed memory')) - w.apart_ns)
+        (
+            (SELECT coalesce(sum(idle_ns), 0) FROM step_idle WHERE host IN ('CPU work', 'API calls', 'managed memory'))
+                - w.apart_ns
+        )
             / m.steps / g.gpus / nullif(m.single_launches, 0) AS cpu_per_launch_ns
     FROM means AS m
     CROSS JOIN waiting AS w
@@ -140,15 +147,25 @@ SELECT
     END AS verdict,
     CASE
         WHEN s.single_launches < 2 AND s.graph_launches > 0 THEN 'the step is launched by CUDA graphs already'
-        WHEN s.single_launches < 1 AND EXISTS (FROM _unrecorded WHERE what = 'calls') THEN 'the launch calls are not in the trace'
+        WHEN s.single_launches < 1 AND EXISTS (FROM _unrecorded WHERE what = 'calls')
+            THEN 'the launch calls are not in the trace'
         WHEN s.single_launches < 2 THEN 'a step has fewer than two launches'
         ELSE 'the GPU waits for launches ' || round(100 * s.waiting_ns / s.wall_ns, 1) || ' % of the step: '
             || counted_text(round(s.single_launches), 'call') || ' of ' || time_text(s.launch_call_ns)
-            || CASE WHEN s.long_gap_ns > 0.5 * s.waiting_ns THEN '; most of it is CPU work other than launching' ELSE '' END
+            || CASE
+                WHEN s.long_gap_ns > 0.5 * s.waiting_ns THEN '; most of it is CPU work other than launching' ELSE ''
+            END
     END AS reason,
     nullif(concat_ws('; ',
-        CASE WHEN s.allocations > 0 THEN counted_text(s.allocations, 'allocation or free', 'allocations and frees') || ' a step cannot be captured' END,
-        CASE WHEN s.sync_points > 1 THEN counted_text(s.sync_points, 'wait') || ' for the GPU a step: those inside it end a graph' END
+        CASE
+            WHEN s.allocations > 0
+                THEN counted_text(s.allocations, 'allocation or free', 'allocations and frees')
+                    || ' a step cannot be captured'
+        END,
+        CASE
+            WHEN s.sync_points > 1
+                THEN counted_text(s.sync_points, 'wait') || ' for the GPU a step: those inside it end a graph'
+        END
     ), '') AS obstacles,
     s.wall_ns,
     s.wall_ns - s.saving_high_ns AS graph_wall_low_ns,

@@ -6,18 +6,21 @@ question = "How much time could kernels save, based on Nsight Compute measuremen
 examples = ["", "--tokens 128"]
 main = ["name", "recoverable_ns", "total_ns", "kernel_time_pct", "calls", "bound", "ceiling_used_pct", "ceiling"]
 description = """
-Combines what Nsight Compute measured (ncu import) with the time that the same kernels take in the trace. ceiling_used_pct is
-how close a kernel is to what is attainable on the busier of its two roofs: SM throughput of sm_ceiling, DRAM throughput of
-dram_ceiling. recoverable_ns is the time that it would save there with the same work; no kernel is assumed to become shorter
-than the shortest one in the trace. Both savings are given only where name, grid and block agree: a larger grid of the same
-kernel uses the GPU differently. ncu_saving_ns applies the largest saving that one of ncu's own rules estimates for the
-launch. The two are different estimates of the same time: do not add them. match says what agrees between trace and ncu."""
+Combines what Nsight Compute measured (ncu import) with the time that the same kernels take in the trace.
+ceiling_used_pct is how close a kernel is to what is attainable on the busier of its two roofs: SM throughput of
+sm_ceiling, DRAM throughput of dram_ceiling. recoverable_ns is the time that it would save there with the same work;
+no kernel is assumed to become shorter than the shortest one in the trace. Both savings are given only where name,
+grid and block agree: a larger grid of the same kernel uses the GPU differently. ncu_saving_ns applies the largest
+saving that one of ncu's own rules estimates for the launch. The two are different estimates of the same time: do
+not add them. match says what agrees between trace and ncu."""
 reading = """
 Start with the largest recoverable_ns whose match has name, grid and block. Little recoverable time at a high
-ceiling_used_pct: the kernel is near its limit, and only less work helps. No recoverable_ns: the launch that ncu profiled had
-another grid, so profile this one (ncu plan). Short kernels that do not fill the GPU should be fused rather than tuned. Next:
-ncu report."""
-empty = "No kernel that ncu profiled is in this trace: nsys-insight ncu plan writes the command that profiles its hot kernels, and ncu import reads the result"
+ceiling_used_pct: the kernel is near its limit, and only less work helps. No recoverable_ns: the launch that ncu
+profiled had another grid, so profile this one (ncu plan). Short kernels that do not fill the GPU should be fused
+rather than tuned. Next: ncu report."""
+empty = """\
+No kernel that ncu profiled is in this trace: nsys-insight ncu plan writes the command that profiles its hot \
+kernels, and ncu import reads the result"""
 
 [params.tokens]
 type = "integer"
@@ -39,7 +42,9 @@ block = "Threads in a block, x × y × z"
 calls = "Executions in scope"
 total_ns = "Sum of their durations in the trace"
 kernel_time_pct = "Share of all kernel time in scope"
-bound = "What bounds it, by ncu: compute, memory, latency, balanced, unknown; NULL where ncu profiled it with another grid or block"
+bound = """\
+What bounds it, by ncu: compute, memory, latency, balanced, unknown; NULL where ncu profiled it with another grid or \
+block"""
 ceiling = "The roof that it is nearer to: SM or DRAM"
 ceiling_used_pct = "Throughput as a share of that ceiling"
 recoverable_ns = "Time that it would save at that ceiling"
@@ -49,11 +54,15 @@ ncu_saving_ns = "The same saving applied to total_ns"
 total_per_token_ns = "total_ns per token; NULL without tokens"
 recoverable_per_token_ns = "recoverable_ns per token; NULL without tokens"
 launches_profiled = "Launches of the kernel that ncu profiled"
-match = "What agrees between trace and ncu, from best to worst: name, grid, block, order; name, grid, block; function, grid, block; name; function"
+match = """\
+What agrees between trace and ncu, from best to worst: name, grid, block, order; name, grid, block; function, grid, \
+block; name; function"""
 
 [notes]
 coverage = """
-SELECT 'the kernels that ncu profiled take ' || round(sum(kernel_time_pct), 1) || ' % of kernel time; the others are not in this table'
+SELECT
+    'the kernels that ncu profiled take ' || round(sum(kernel_time_pct), 1)
+        || ' % of kernel time; the others are not in this table'
 FROM answer HAVING sum(kernel_time_pct) < 99.95"""
 [agent]
 rows = 4
@@ -69,7 +78,8 @@ WITH configured AS (
         sum(total_ns)::BIGINT AS total_ns
     FROM (
         SELECT
-            name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, count(*) AS calls, sum(duration_ns)::BIGINT AS total_ns
+            name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, count(*) AS calls,
+            sum(duration_ns)::BIGINT AS total_ns
         FROM kernel_events
         WHERE EXISTS (FROM ncu_metrics)
         GROUP BY ALL
@@ -103,7 +113,10 @@ measured AS (
 used AS (
     SELECT
         m.*, c.calls, c.total_ns,
-        CASE WHEN m.is_same THEN least(greatest(m.sm_pct / nullif($sm_ceiling, 0), m.dram_pct / nullif($dram_ceiling, 0)), 1.0) END AS used_ratio,
+        CASE
+            WHEN m.is_same
+                THEN least(greatest(m.sm_pct / nullif($sm_ceiling, 0), m.dram_pct / nullif($dram_ceiling, 0)), 1.0)
+        END AS used_ratio,
         m.dram_pct / nullif($dram_ceiling, 0) > m.sm_pct / nullif($sm_ceiling, 0) AS is_dram
     FROM measured AS m
     JOIN configured AS c ON c.name_id = m.name_id AND c.grid = m.grid AND c.block = m.block
@@ -111,7 +124,9 @@ used AS (
 gained AS (
     SELECT
         u.*,
-        greatest(u.total_ns - u.calls * greatest(u.total_ns / u.calls * u.used_ratio, s.floor_ns), 0)::BIGINT AS recoverable_ns
+        greatest(
+            u.total_ns - u.calls * greatest(u.total_ns / u.calls * u.used_ratio, s.floor_ns), 0
+        )::BIGINT AS recoverable_ns
     FROM used AS u, shortest AS s
 )
 SELECT
@@ -135,5 +150,6 @@ SELECT
 FROM gained AS g
 LEFT JOIN strings AS s USING (name_id)
 LEFT JOIN _ncu_shapes AS b ON b.name_id = g.name_id
-    AND b.grid_x || 'x' || b.grid_y || 'x' || b.grid_z = g.grid AND b.block_x || 'x' || b.block_y || 'x' || b.block_z = g.block
+    AND b.grid_x || 'x' || b.grid_y || 'x' || b.grid_z = g.grid
+    AND b.block_x || 'x' || b.block_y || 'x' || b.block_z = g.block
 ORDER BY recoverable_ns DESC NULLS LAST, g.total_ns DESC, name, g.grid, g.block

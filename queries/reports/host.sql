@@ -7,20 +7,22 @@ examples = ["", "--steady --limit 10"]
 main = ["bottleneck", "caller", "recoverable_ns", "wall_pct", "count", "host_ns", "see"]
 details = ["code", "caller"]
 description = """
-Ranks what the host does in a steady step (see steps; in the whole scope where no steps were found) by what removing it can
-save. recoverable_ns is idle time of the GPU, as classify splits it: for D2H sync points and other waits it includes the
-starved time after them, up to the time that they blocked the host; for CPU work it is the time that a late launching thread
-spent outside of CUDA calls; for launch calls the time in the calls, and from them to the start on the GPU. Pageable copies
-and blocking memsets have the idle time during their calls, so they may repeat idle time of waits, blocking copies, launch
-calls or other API calls. count and host_ns cover the calls of any thread that began in the step, without calls inside
-others. By caller, waits, copies, memsets and allocations are their caller's; CPU work, launch calls and other API calls are
-what was late before an operation that the caller launched: what its code, or code before it, kept the GPU waiting for. Rows
-of one bottleneck add up to that of the report without callers."""
+Ranks what the host does in a steady step (see steps; in the whole scope where no steps were found) by what removing
+it can save. recoverable_ns is idle time of the GPU, as classify splits it: for D2H sync points and other waits it
+includes the starved time after them, up to the time that they blocked the host; for CPU work it is the time that a
+late launching thread spent outside of CUDA calls; for launch calls the time in the calls, and from them to the
+start on the GPU. Pageable copies and blocking memsets have the idle time during their calls, so they may repeat
+idle time of waits, blocking copies, launch calls or other API calls. count and host_ns cover the calls of any
+thread that began in the step, without calls inside others. By caller, waits, copies, memsets and allocations are
+their caller's; CPU work, launch calls and other API calls are what was late before an operation that the caller
+launched: what its code, or code before it, kept the GPU waiting for. Rows of one bottleneck add up to that of the
+report without callers."""
 reading = """
-From the top, one at a time. D2H sync points: keep the value on the GPU, or read it back later (see syncs). Allocations: a
-pool (see mallocs). CPU work (see cpu-work, gaps): do it later, on another thread, or take it out of the step with a CUDA
-graph. Launch calls: a CUDA graph or fusion (see graph-candidates). Pageable copies: pin the memory (see copies). Blocking
-memsets: cudaMemsetAsync. Rows with host_ns but nothing recoverable are hidden behind the GPU's work: leave them."""
+From the top, one at a time. D2H sync points: keep the value on the GPU, or read it back later (see syncs).
+Allocations: a pool (see mallocs). CPU work (see cpu-work, gaps): do it later, on another thread, or take it out of
+the step with a CUDA graph. Launch calls: a CUDA graph or fusion (see graph-candidates). Pageable copies: pin the
+memory (see copies). Blocking memsets: cudaMemsetAsync. Rows with host_ns but nothing recoverable are hidden behind
+the GPU's work: leave them."""
 empty = "No CUDA calls are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.group_by]
@@ -31,24 +33,34 @@ help = "What one row stands for: what the host does, or what it does for each ca
 [columns]
 bottleneck = "What the host does"
 count = "Number per token; in total for the whole scope where no steps were found; NULL for CPU work"
-host_ns = "Host time per token; for CPU work, the time outside of CUDA calls in the step, NULL where several threads make calls, and by caller"
+host_ns = """\
+Host time per token; for CPU work, the time outside of CUDA calls in the step, NULL where several threads make \
+calls, and by caller"""
 recoverable_ns = "GPU idle time per token that it causes: the most that can be saved"
 wall_pct = "recoverable_ns as a share of the wall time"
 see = "The report with the details"
-code = "Stable identifier of the bottleneck: d2h_sync, other_wait, blocking_copy, pageable_copy, allocation, launch_call, other_call, blocking_memset, cpu_work"
+code = """\
+Stable identifier of the bottleneck: d2h_sync, other_wait, blocking_copy, pageable_copy, allocation, launch_call, \
+other_call, blocking_memset, cpu_work"""
 caller = "What --group-by selects, for CPU work that of the launch which it delayed; NULL without it"
 
 [notes]
 whole = """
-SELECT 'no steady steps were found: counts and times are of the whole scope, including start-up; name an NVTX range with --step-range'
+SELECT
+    'no steady steps were found: counts and times are of the whole scope, including start-up; name an NVTX range '
+    'with --step-range'
 FROM answer WHERE NOT EXISTS (FROM steps WHERE phase = 'steady') HAVING count(*) > 0"""
 api_calls = """
-SELECT round(sum(calls)::DOUBLE / any_value(p.tokens), 1) || ' CUDA API calls' || CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN ' per token' ELSE '' END
+SELECT
+    round(sum(calls)::DOUBLE / any_value(p.tokens), 1) || ' CUDA API calls'
+        || CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN ' per token' ELSE '' END
     || ', as far as nsys records them; they take the host ' || time_text(sum(time_ns) / any_value(p.tokens))
 FROM (
     SELECT calls, time_ns FROM step_calls WHERE step IS NULL OR step IN (SELECT step FROM steps WHERE phase = 'steady')
 )
-CROSS JOIN (SELECT coalesce((SELECT steady_count * tokens_per_step FROM step_method WHERE steady_count > 0), 1) AS tokens) AS p
+CROSS JOIN (
+    SELECT coalesce((SELECT steady_count * tokens_per_step FROM step_method WHERE steady_count > 0), 1) AS tokens
+) AS p
 WHERE EXISTS (FROM answer)
 HAVING count(*) > 0"""
 processes = """
@@ -120,7 +132,7 @@ by_wait AS (
     WHERE w.start_ns < s.host_end_ns OR NOT EXISTS (FROM steady)
     GROUP BY ALL
 ),
--- Of these few calls, the time of each during which the GPU was idle. What may overlap is compared slot by slot.
+-- Calls that are counted by their name, and in which the GPU may have been idle.
 named AS MATERIALIZED (
     SELECT c.code, p.place, c.process_id, c.start_ns, c.end_ns, c.duration_ns
     FROM (
@@ -135,38 +147,6 @@ named AS MATERIALIZED (
     LEFT JOIN places AS p USING (process_id, correlation_id)
     ASOF LEFT JOIN steady AS s ON s.process_id = c.process_id AND s.host_start_ns <= c.start_ns
     WHERE c.start_ns < s.host_end_ns OR NOT EXISTS (FROM steady)
-),
-line AS MATERIALIZED (
-    SELECT
-        greatest(16384, (max(end_ns) - min(start_ns)) // greatest(200000, 16 * count(*))) AS slot_ns, min(start_ns) AS from_ns, max(end_ns) AS until_ns
-    FROM named HAVING count(*) > 0
-),
-slotted AS MATERIALIZED (
-    SELECT code, place, start_ns, end_ns, start_ns // slot_ns AS first_slot, unnest(range(start_ns // slot_ns, end_ns // slot_ns + 1)) AS slot
-    FROM named CROSS JOIN line
-),
--- To DuckDB a list is one row; else it would take these few for many, and hash all gaps.
-slots AS MATERIALIZED (
-    SELECT unnest(list(DISTINCT slot)) AS slot FROM slotted
-),
-gpus AS MATERIALIZED (
-    SELECT unnest(list(DISTINCT gpu_id)) AS gpu_id FROM budget
-),
-gaps AS (
-    SELECT
-        start_ns, end_ns, greatest(start_ns, from_ns) // slot_ns AS first_slot, least(end_ns, until_ns) // slot_ns AS last_slot
-    FROM gpu_gaps CROSS JOIN line
-    WHERE gpu_id IN (FROM gpus) AND start_ns < until_ns AND end_ns > from_ns
-),
-near AS MATERIALIZED (
-    FROM gaps WHERE first_slot IN (FROM slots) OR last_slot IN (FROM slots) OR last_slot > first_slot + 1
-),
-idle_during AS (
-    SELECT n.code, n.place, sum(least(g.end_ns, n.end_ns) - greatest(g.start_ns, n.start_ns))::BIGINT AS idle_ns
-    FROM (SELECT *, unnest(range(first_slot, last_slot + 1)) AS slot FROM near) AS g
-    JOIN slotted AS n USING (slot)
-    WHERE slot = greatest(g.first_slot, n.first_slot) AND g.start_ns < n.end_ns AND g.end_ns > n.start_ns
-    GROUP BY n.code, n.place
 ),
 by_name AS (
     SELECT code, place, count(*) AS calls, sum(duration_ns)::BIGINT AS host_ns FROM named GROUP BY ALL
@@ -189,7 +169,7 @@ idle AS (
     UNION ALL
     FROM _idle_by_caller('places') WHERE $group_by <> 'bottleneck'
     UNION ALL
-    FROM idle_during
+    FROM _idle_during('named')
 )
 SELECT
     w.bottleneck,

@@ -6,18 +6,22 @@ question = "How long do requests wait for their first token, and between tokens:
 examples = ["", "--group-by all"]
 main = ["request", "metric", "p50_ns", "p90_ns", "p99_ns", "mean_ns", "max_ns", "values_count"]
 description = """
-Follows the requests that NVTX ranges of prefill and decode name (prefill req=3, decode req=1,2,3; or a range request 3
-around them). A token is complete when the step that makes it is done: its range is closed, and everything launched in it has
-finished. The first token is that of the last prefill before the first decode of the request; each decode makes one more.
-ttft is the time to first token, measured from where a range or a mark names the request without a phase (its arrival), else
-from its first prefill, which excludes the time in the queue. itl is the time from one token to the next, e2e the time from
-the beginning to the last token. Where no range names requests, but one sequence is decoded at a time, each prefill begins a
-request. Percentiles are measured values (nearest rank); a percentile is NULL where no value is above it."""
+Follows the requests that NVTX ranges of prefill and decode name (prefill req=3, decode req=1,2,3; or a range
+request 3 around them). A token is complete when the step that makes it is done: its range is closed, and everything
+launched in it has finished. The first token is that of the last prefill before the first decode of the request;
+each decode makes one more. ttft is the time to first token, measured from where a range or a mark names the request
+without a phase (its arrival), else from its first prefill, which excludes the time in the queue. itl is the time
+from one token to the next, e2e the time from the beginning to the last token. Where no range names requests, but
+one sequence is decoded at a time, each prefill begins a request. Percentiles are measured values (nearest rank); a
+percentile is NULL where no value is above it."""
 reading = """
-A p99 of itl far above its median: steps that also prefill, see phases; or outliers, see steps --phase decode. A ttft far
-above the wall time of a prefill is time in the queue, or a prefill in several chunks. Figures are those of the profiled run:
-where the host is the limit, it is slower under the profiler."""
-empty = "Requests cannot be distinguished: no NVTX range of prefill or decode names one, and several sequences may be decoded at a time. Name them in the ranges around each prefill and decode, such as decode req=1,2,3; see phases for the ranges that were found"
+A p99 of itl far above its median: steps that also prefill, see phases; or outliers, see steps --phase decode. A
+ttft far above the wall time of a prefill is time in the queue, or a prefill in several chunks. Figures are those of
+the profiled run: where the host is the limit, it is slower under the profiler."""
+empty = """\
+Requests cannot be distinguished: no NVTX range of prefill or decode names one, and several sequences may be decoded \
+at a time. Name them in the ranges around each prefill and decode, such as decode req=1,2,3; see phases for the \
+ranges that were found"""
 details = ["mean_ns"]
 
 [params.group_by]
@@ -39,17 +43,34 @@ mean_ns = "Mean"
 
 [notes]
 told = """
-SELECT CASE WHEN bool_and(begins = 'prefill') THEN 'ttft begins with the prefill: no range or mark names a request before it'
-    WHEN bool_or(begins = 'prefill') THEN count(*) FILTER (begins = 'prefill') || ' of ' || count(*) || ' requests begin with their prefill: no range or mark names them before it'
+SELECT
+    CASE
+        WHEN bool_and(begins = 'prefill')
+            THEN 'ttft begins with the prefill: no range or mark names a request before it'
+    WHEN bool_or(begins = 'prefill')
+        THEN count(*) FILTER (begins = 'prefill') || ' of ' || count(*)
+            || ' requests begin with their prefill: no range or mark names them before it'
     ELSE 'ttft begins where a range or a mark first names the request' END
 FROM requests WHERE begins IS NOT NULL HAVING count(*) > 0"""
 throughput = """
-SELECT count(*) || CASE count(*) WHEN 1 THEN ' request, ' ELSE ' requests, ' END || sum(tokens) || ' tokens in ' || time_text(max(last_token_ns) - min(start_ns)) || ': '
+SELECT
+    count(*) || CASE count(*) WHEN 1 THEN ' request, ' ELSE ' requests, ' END || sum(tokens) || ' tokens in '
+        || time_text(max(last_token_ns) - min(start_ns)) || ': '
     || round(1e9 * sum(tokens) / (max(last_token_ns) - min(start_ns)), 1) || ' tokens/s'
 FROM requests WHERE reason IS NULL HAVING count(*) > 0 AND max(last_token_ns) > min(start_ns)"""
 left_out = """
-SELECT string_agg(requests || CASE requests WHEN 1 THEN ' request with ' ELSE ' requests with ' END || reason, ', ' ORDER BY reason) || ': their figures are incomplete'
-FROM (SELECT CASE reason WHEN 'prefilled again after its first decode' THEN 'a prefill after a decode' ELSE reason END AS reason, count(*) AS requests
+SELECT
+    string_agg(
+        requests || CASE requests WHEN 1 THEN ' request with ' ELSE ' requests with ' END || reason, ', '
+    ORDER BY reason
+    )
+        || ': their figures are incomplete'
+FROM (
+    SELECT
+        CASE reason
+            WHEN 'prefilled again after its first decode' THEN 'a prefill after a decode' ELSE reason
+        END AS reason,
+        count(*) AS requests
     FROM requests WHERE reason IS NOT NULL GROUP BY 1) HAVING count(*) > 0"""
 
 [agent]
@@ -57,7 +78,9 @@ rows = 12
 columns = ["request", "metric", "values_count", "min_ns", "p50_ns", "p90_ns", "p95_ns", "p99_ns", "max_ns"]
 */
 WITH measured AS (
-    SELECT request, 'ttft' AS metric, first_token_ns - start_ns AS ns FROM requests WHERE first_token_ns IS NOT NULL AND start_ns IS NOT NULL
+    SELECT request, 'ttft' AS metric, first_token_ns - start_ns AS ns
+    FROM requests
+    WHERE first_token_ns IS NOT NULL AND start_ns IS NOT NULL
     UNION ALL
     SELECT request, 'itl', since_last_ns FROM token_times WHERE since_last_ns IS NOT NULL
     UNION ALL
@@ -82,4 +105,5 @@ SELECT
     avg(ns) AS mean_ns
 FROM ranked
 GROUP BY request, metric
-ORDER BY request IS NOT NULL, try_cast(request AS BIGINT) NULLS LAST, request, list_position(['ttft', 'itl', 'e2e'], metric)
+ORDER BY request IS NOT NULL, try_cast(request AS BIGINT) NULLS LAST, request,
+    list_position(['ttft', 'itl', 'e2e'], metric)

@@ -7,15 +7,18 @@ examples = ["--group-by caller", "--step 5"]
 main = ["name", "launch_calls", "launch_pct", "host_ns", "gpu_ns", "kernels", "gpu_pct"]
 details = ["kernels", "gpu_pct"]
 description = """
-Counts the launch calls that begin in a steady step (see steps; in the whole scope where no steps were found), per token,
-with what they cost the host and what they run on the GPU. Calls are grouped by family, by kernel, or by caller: the
-innermost Python function in the call's backtrace, else the operator, else the program's own function; or by the caller with
-the functions around it. A CUDA graph launch is one call, however many kernels it runs. Calls inside other calls are not
-counted. host_ns is the duration of the calls, gpu_ns that of their kernels, which may overlap."""
+Counts the launch calls that begin in a steady step (see steps; in the whole scope where no steps were found), per
+token, with what they cost the host and what they run on the GPU. Calls are grouped by family, by kernel, or by
+caller: the innermost Python function in the call's backtrace, else the operator, else the program's own function;
+or by the caller with the functions around it. A CUDA graph launch is one call, however many kernels it runs. Calls
+inside other calls are not counted. host_ns is the duration of the calls, gpu_ns that of their kernels, which may
+overlap."""
 reading = """
-Rows with many launches and little gpu_ns are worth fusing (see fusion) or capturing in a CUDA graph (see graph-candidates):
-each launch costs the host about the same, however little it runs. By caller, the functions at the top are where to do it."""
-empty = "No launch calls are recorded in the steady steps; if the program did use the GPU, capture with: nsys profile -t cuda"
+Rows with many launches and little gpu_ns are worth fusing (see fusion) or capturing in a CUDA graph (see
+graph-candidates): each launch costs the host about the same, however little it runs. By caller, the functions at
+the top are where to do it."""
+empty = """\
+No launch calls are recorded in the steady steps; if the program did use the GPU, capture with: nsys profile -t cuda"""
 
 [params.group_by]
 default = "family"
@@ -37,7 +40,9 @@ gpu_pct = "gpu_ns as a share of the gpu_ns of all rows"
 
 [notes]
 whole = """
-SELECT 'no steady steps were found: counts and times are of the whole scope, including start-up; name an NVTX range with --step-range'
+SELECT
+    'no steady steps were found: counts and times are of the whole scope, including start-up; name an NVTX range '
+    'with --step-range'
 FROM answer WHERE NOT EXISTS (FROM steps WHERE phase = 'steady') HAVING count(*) > 0"""
 processes = """
 SELECT sentence FROM _other_processes WHERE EXISTS (FROM answer)"""
@@ -54,7 +59,9 @@ per AS (
 ),
 -- A call is in the step in which it begins.
 begun AS (
-    SELECT process_id, correlation_id, call_of(correlation_id, process_id) AS call, duration_ns, call_group, start_ns, start_ns AS end_ns
+    SELECT
+        process_id, correlation_id, call_of(correlation_id, process_id) AS call, duration_ns, call_group, start_ns,
+        start_ns AS end_ns
     FROM outer_api_calls
     WHERE call_group IN ('launch', 'graph launch')
 ),
@@ -71,14 +78,17 @@ calls AS (
 ),
 ran AS (
     SELECT
-        call_of(correlation_id, process_id) AS call, count(*) AS kernels, sum(duration_ns)::BIGINT AS gpu_ns, min(name_id) AS name_id
+        call_of(correlation_id, process_id) AS call, count(*) AS kernels, sum(duration_ns)::BIGINT AS gpu_ns,
+        min(name_id) AS name_id
     FROM kernel_events
     GROUP BY ALL
 ),
 launched AS (
     SELECT
         c.*, r.kernels, r.gpu_ns, r.name_id,
-        CASE WHEN c.call_group = 'graph launch' THEN 'CUDA graph' WHEN r.kernels IS NULL THEN '(no kernel in the trace)' END AS special
+        CASE
+            WHEN c.call_group = 'graph launch' THEN 'CUDA graph' WHEN r.kernels IS NULL THEN '(no kernel in the trace)'
+        END AS special
     FROM calls AS c
     LEFT JOIN ran AS r USING (call)
 ),
@@ -101,7 +111,8 @@ named AS (
 ),
 summed AS MATERIALIZED (
     SELECT
-        name, count(*) AS calls, sum(duration_ns)::BIGINT AS host_ns, sum(gpu_ns)::BIGINT AS gpu_ns, sum(kernels)::BIGINT AS kernels
+        name, count(*) AS calls, sum(duration_ns)::BIGINT AS host_ns, sum(gpu_ns)::BIGINT AS gpu_ns,
+        sum(kernels)::BIGINT AS kernels
     FROM named
     GROUP BY name
 )

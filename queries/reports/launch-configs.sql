@@ -5,18 +5,24 @@ place = 4
 question = "Which grids, blocks, registers and shared memory do kernels use, and do they fill the GPU?"
 examples = ["", "--steady --wide"]
 aliases = ["cuda_gpu_kern_gb_sum"]
-main = ["name", "total_ns", "kernel_time_pct", "calls", "grid", "block", "registers_per_thread", "waves_per_sm", "flags"]
+main = [
+    "name", "total_ns", "kernel_time_pct", "calls", "grid", "block", "registers_per_thread", "waves_per_sm", "flags",
+]
 description = """
-Adds up GPU time by kernel, grid, block, registers, shared and local memory. blocks_per_sm is how many such blocks fit on an
-SM at once, and waves_per_sm = blocks_count / (SMs * blocks_per_sm); occupancy says which resource limits them."""
+Adds up GPU time by kernel, grid, block, registers, shared and local memory. blocks_per_sm is how many such blocks
+fit on an SM at once, and waves_per_sm = blocks_count / (SMs * blocks_per_sm); occupancy says which resource limits
+them."""
 reading = """
-waves_per_sm below 1: the grid does not fill the GPU; give it more blocks (smaller tiles, split-K, a larger batch) or run it
-concurrently with another kernel. Just above a whole number: the last wave is nearly empty. Local memory is spilled registers
-or arrays: reduce register pressure (__launch_bounds__, smaller tiles). One kernel with very many grids: shapes vary, so a
-CUDA graph cannot be reused. What limits blocks_per_sm: see occupancy."""
+waves_per_sm below 1: the grid does not fill the GPU; give it more blocks (smaller tiles, split-K, a larger batch)
+or run it concurrently with another kernel. Just above a whole number: the last wave is nearly empty. Local memory
+is spilled registers or arrays: reduce register pressure (__launch_bounds__, smaller tiles). One kernel with very
+many grids: shapes vary, so a CUDA graph cannot be reused. What limits blocks_per_sm: see occupancy."""
 empty = "No kernels are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
-details = ["min_ns", "max_ns", "blocks_count", "threads_per_block", "static_shared_bytes", "local_per_thread_bytes", "cluster", "gpu", "sm_count"]
+details = [
+    "min_ns", "max_ns", "blocks_count", "threads_per_block", "static_shared_bytes", "local_per_thread_bytes", "cluster",
+    "gpu", "sm_count",
+]
 
 [columns]
 name = "The kernel"

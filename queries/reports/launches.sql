@@ -7,15 +7,17 @@ examples = ["", "--group-by caller"]
 aliases = ["cuda_kern_exec_sum"]
 main = ["name", "total_avg_ns", "calls", "api_avg_ns", "queue_avg_ns", "kernel_avg_ns", "api_kernel_ratio"]
 description = """
-Follows each kernel from its launch call through the queue to the GPU, by kernel and launching function: total = api + queue
-+ kernel. api is the host's time in the call, queue from the call's return to the kernel's start, kernel its time on the GPU,
-total from the call's start until both call and kernel have ended. A kernel that starts before its call has returned has no
-queue time; queued_count is the number of kernels that have one. Kernels of a CUDA graph share one call, so they have no api,
-queue or total time of their own. Under the profiler launch calls take longer than without it, often by a third."""
+Follows each kernel from its launch call through the queue to the GPU, by kernel and launching function: total = api
++ queue + kernel. api is the host's time in the call, queue from the call's return to the kernel's start, kernel its
+time on the GPU, total from the call's start until both call and kernel have ended. A kernel that starts before its
+call has returned has no queue time; queued_count is the number of kernels that have one. Kernels of a CUDA graph
+share one call, so they have no api, queue or total time of their own. Under the profiler launch calls take longer
+than without it, often by a third."""
 reading = """
-A long queue is good: the CPU is ahead and the GPU never waits. A queue of a few microseconds (the launch latency itself)
-with an api_kernel_ratio above 1 is launch-bound: the kernel takes less time than its launch. Launch fewer kernels: fuse
-them, or capture the step in a CUDA graph. Rows are sorted by api_total_ns, what each kernel costs the CPU."""
+A long queue is good: the CPU is ahead and the GPU never waits. A queue of a few microseconds (the launch latency
+itself) with an api_kernel_ratio above 1 is launch-bound: the kernel takes less time than its launch. Launch fewer
+kernels: fuse them, or capture the step in a CUDA graph. Rows are sorted by api_total_ns, what each kernel costs the
+CPU."""
 empty = "No kernels are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.group_by]
@@ -42,30 +44,44 @@ api_name = "The launching function; NULL where the trace does not have the call"
 
 [notes]
 coverage = """
-SELECT coalesce(sum(calls) FILTER (WHERE api_name IS NOT NULL), 0) || ' of ' || sum(calls) || ' kernels have their launch call in the '
-    || CASE WHEN any_value(scope.from_ns) IS NULL THEN 'trace' ELSE 'scope' END || '; for the others, only the kernel is measured'
+SELECT
+    coalesce(sum(calls) FILTER (WHERE api_name IS NOT NULL), 0) || ' of ' || sum(calls)
+        || ' kernels have their launch call in the '
+    || CASE WHEN any_value(scope.from_ns) IS NULL THEN 'trace' ELSE 'scope' END
+    || '; for the others, only the kernel is measured'
 FROM answer, scope HAVING count(*) > count(api_name)"""
 graphs = """
 SELECT any_value(answer.kernels) || ' kernels ran in ' || count(*) || ' launches of CUDA graphs, '
     || time_text(sum(g.duration_ns) / count(*)) || ' of host time each ('
     || time_text(sum(g.duration_ns) / any_value(answer.kernels)) || ' a kernel)'
 FROM api_calls AS g
-JOIN (SELECT api_name, (SELECT sum(calls) FROM answer WHERE api_name IS NOT NULL AND queued_count IS NULL) AS kernels FROM answer WHERE api_name IS NOT NULL AND queued_count IS NULL GROUP BY ALL) AS answer
+JOIN (
+    SELECT api_name, (SELECT sum(calls) FROM answer WHERE api_name IS NOT NULL AND queued_count IS NULL) AS kernels
+    FROM answer
+    WHERE api_name IS NOT NULL AND queued_count IS NULL
+    GROUP BY ALL
+) AS answer
     ON answer.api_name = g.name
 HAVING count(*) > 0"""
 whole_graphs = """
 SELECT sentence FROM _whole_graphs"""
 */
 WITH placed AS (
-    SELECT name_id, NULL AS place, api_name, call_group, duration_ns, api_duration_ns, queue_ns, end_ns, api_start_ns, api_end_ns
+    SELECT
+        name_id, NULL AS place, api_name, call_group, duration_ns, api_duration_ns, queue_ns, end_ns, api_start_ns,
+        api_end_ns
     FROM launches
     WHERE $group_by = 'kernel'
     UNION ALL
-    SELECT NULL, coalesce(p.name, '(no backtrace)'), api_name, call_group, duration_ns, api_duration_ns, queue_ns, end_ns, api_start_ns, api_end_ns
+    SELECT
+        NULL, coalesce(p.name, '(no backtrace)'), api_name, call_group, duration_ns, api_duration_ns, queue_ns, end_ns,
+        api_start_ns, api_end_ns
     FROM launches LEFT JOIN call_places AS p USING (process_id, correlation_id)
     WHERE $group_by = 'caller'
     UNION ALL
-    SELECT NULL, coalesce(p.name, '(no backtrace)'), api_name, call_group, duration_ns, api_duration_ns, queue_ns, end_ns, api_start_ns, api_end_ns
+    SELECT
+        NULL, coalesce(p.name, '(no backtrace)'), api_name, call_group, duration_ns, api_duration_ns, queue_ns, end_ns,
+        api_start_ns, api_end_ns
     FROM launches LEFT JOIN _call_stacks($stack) AS p USING (process_id, correlation_id)
     WHERE $group_by = 'stack'
 ),

@@ -7,18 +7,21 @@ examples = ["", "--steady"]
 aliases = ["allocations"]
 main = ["name", "total_ns", "calls", "steady_count", "avg_ns", "gpu_idle_ns", "size_bytes", "memory"]
 description = """
-Adds up the runtime and driver calls that allocate and free memory, by function; calls inside other calls are not counted.
-steady_count is the number of calls that began in a steady step (see steps), startup_count that of calls that began before
-the first one. Sizes are those of nsys's memory usage events. gpu_idle_ns is the GPU idle time in which the thread that
-launched the next operation was in such a call, as idle, classify and host count it; steady_idle_ns is the part of it in the
-wall time of a steady step. Whether a call makes the host and the GPU wait for each other follows from its name, as CUDA
-documents it. Allocations served from a framework's own pool are not CUDA calls."""
+Adds up the runtime and driver calls that allocate and free memory, by function; calls inside other calls are not
+counted. steady_count is the number of calls that began in a steady step (see steps), startup_count that of calls
+that began before the first one. Sizes are those of nsys's memory usage events. gpu_idle_ns is the GPU idle time in
+which the thread that launched the next operation was in such a call, as idle, classify and host count it;
+steady_idle_ns is the part of it in the wall time of a steady step. Whether a call makes the host and the GPU wait
+for each other follows from its name, as CUDA documents it. Allocations served from a framework's own pool are not
+CUDA calls."""
 reading = """
-steady_count should be 0. Hundreds per step are a framework's allocator at work: PyTorch's caching allocator keeps what is
-freed, unless memory is short, empty_cache is called or shapes grow from step to step. Allocate before the loop, reuse
-buffers, or use a pool (cudaMallocAsync, cudaFreeAsync), whose calls do not synchronize. Pinned host memory is slow to
-allocate: do it once. A first call of milliseconds creates the context; it is not the allocation."""
-empty = "No calls that allocate or free memory are recorded in this scope: if all calls are recorded, the program allocated its memory before, or took it from its own pool"
+steady_count should be 0. Hundreds per step are a framework's allocator at work: PyTorch's caching allocator keeps
+what is freed, unless memory is short, empty_cache is called or shapes grow from step to step. Allocate before the
+loop, reuse buffers, or use a pool (cudaMallocAsync, cudaFreeAsync), whose calls do not synchronize. Pinned host
+memory is slow to allocate: do it once. A first call of milliseconds creates the context; it is not the allocation."""
+empty = """\
+No calls that allocate or free memory are recorded in this scope: if all calls are recorded, the program allocated \
+its memory before, or took it from its own pool"""
 
 [params.group_by]
 default = "call"
@@ -27,9 +30,13 @@ help = "What one row stands for: the function"
 
 [columns]
 name = "The function, without its version suffix, or what --group-by selects"
-memory = "What it allocates or frees, by its name: device (cudaFree also frees managed memory), stream-ordered, pinned host, managed, array, virtual"
+memory = """\
+What it allocates or frees, by its name: device (cudaFree also frees managed memory), stream-ordered, pinned host, \
+managed, array, virtual"""
 calls = "Calls in scope"
-startup_count = "Calls before the first steady step; calls in neither count came between or after steady steps; NULL where no steps were found"
+startup_count = """\
+Calls before the first steady step; calls in neither count came between or after steady steps; NULL where no steps \
+were found"""
 steady_count = "Calls in steady steps; NULL where no steps were found"
 calls_per_range = "Calls per range of --nvtx, NULL without it"
 total_ns = "Sum of the calls' durations"
@@ -46,14 +53,21 @@ call_group = "alloc or free"
 
 [notes]
 sizes = """
-SELECT 'sizes are unknown; capture with --cuda-memory-usage=true' FROM answer HAVING count(*) > 0 AND count(size_bytes) = 0"""
+SELECT 'sizes are unknown; capture with --cuda-memory-usage=true'
+FROM answer
+HAVING count(*) > 0 AND count(size_bytes) = 0"""
 peak = """
-SELECT 'peak device memory that nsys saw allocated: ' || string_agg(format_bytes(peak_bytes) || ' on device ' || device_id
+SELECT
+    'peak device memory that nsys saw allocated: ' || string_agg(format_bytes(peak_bytes) || ' on device ' || device_id
     || CASE WHEN process_count > 1 THEN ' of process ' || process_id ELSE '' END, ', ' ORDER BY process_id, device_id)
 FROM (
-    SELECT process_id, device_id, max(live_bytes) AS peak_bytes, (SELECT count(DISTINCT process_id) FROM memory_events) AS process_count
+    SELECT
+        process_id, device_id, max(live_bytes) AS peak_bytes,
+        (SELECT count(DISTINCT process_id) FROM memory_events) AS process_count
     FROM (
-        SELECT process_id, device_id, (sum(sum(CASE operation WHEN 'allocation' THEN size_bytes WHEN 'deallocation' THEN -size_bytes END))
+        SELECT
+            process_id, device_id,
+            (sum(sum(CASE operation WHEN 'allocation' THEN size_bytes WHEN 'deallocation' THEN -size_bytes END))
             OVER (PARTITION BY process_id, device_id ORDER BY start_ns))::BIGINT AS live_bytes
         FROM memory_events WHERE memory = 'device' GROUP BY process_id, device_id, start_ns
     )
@@ -64,7 +78,9 @@ device = """
 SELECT 'API calls belong to no device or stream: all calls of the scope are counted' FROM scope
 WHERE coalesce(device_id, stream_id) IS NOT NULL AND EXISTS (FROM answer)"""
 steps = """
-SELECT 'no steady steps were found, so startup_count, steady_count and steady_idle_ns are unknown; name an NVTX range with --step-range'
+SELECT
+    'no steady steps were found, so startup_count, steady_count and steady_idle_ns are unknown; name an NVTX range '
+    'with --step-range'
 FROM answer WHERE NOT EXISTS (FROM steps WHERE phase = 'steady') HAVING count(*) > 0"""
 [agent]
 rows = 4
@@ -90,38 +106,18 @@ steady AS MATERIALIZED (
 ),
 calls AS (
     SELECT
-        a.name AS function, CASE WHEN $group_by = 'call' THEN a.name ELSE coalesce(p.place, '(no backtrace)') END AS name,
+        a.name AS function,
+        CASE WHEN $group_by = 'call' THEN a.name ELSE coalesce(p.place, '(no backtrace)') END AS name,
         a.call_group, a.process_id, a.thread_id, a.correlation_id, a.start_ns, a.duration_ns, a.return_value,
         a.start_ns < s.host_end_ns AS is_steady
     FROM (FROM outer_api_calls WHERE call_group IN ('alloc', 'free')) AS a
     ASOF LEFT JOIN steady AS s ON s.process_id = a.process_id AND s.host_start_ns <= a.start_ns
     LEFT JOIN places AS p ON p.process_id = a.process_id AND p.correlation_id = a.correlation_id
 ),
-charged AS (
-    SELECT
-        process_id, thread_id, call_start_ns AS start_ns,
-        sum(c.idle_ns)::BIGINT AS idle_ns, coalesce(sum(c.idle_ns) FILTER (g.step IS NOT NULL), 0)::BIGINT AS steady_ns
-    FROM idle_charges AS c
-    LEFT JOIN (FROM step_gpus WHERE phase = 'steady') AS g ON g.step = c.step AND g.gpu_id = c.gpu_id
-    WHERE c.charge = 'allocation'
-    GROUP BY ALL
-),
-sizes AS (
-    SELECT process_id, correlation_id, sum(size_bytes)::BIGINT AS size_bytes
-    FROM memory_events
-    GROUP BY ALL
-),
 measured AS (
     SELECT
         c.name,
-        CASE
-            WHEN c.function LIKE '%Async' THEN 'stream-ordered'
-            WHEN c.function LIKE '%Host%' THEN 'pinned host'
-            WHEN c.function LIKE '%Managed' THEN 'managed'
-            WHEN c.function LIKE '%Array%' THEN 'array'
-            WHEN c.function IN ('cuMemCreate', 'cuMemRelease') THEN 'virtual'
-            ELSE 'device'
-        END AS memory,
+        _memory_kind(c.function) AS memory,
         c.call_group,
         count(*) AS calls,
         count(*) FILTER (WHERE c.start_ns < (SELECT min(host_start_ns) FROM steady)) AS startup_count,
@@ -134,8 +130,8 @@ measured AS (
         max(z.size_bytes) AS max_size_bytes,
         CASE WHEN count(c.return_value) > 0 THEN count(*) FILTER (WHERE c.return_value <> 0) END AS failed_count
     FROM calls AS c
-    LEFT JOIN sizes AS z USING (process_id, correlation_id)
-    LEFT JOIN charged AS i USING (process_id, thread_id, start_ns)
+    LEFT JOIN _call_sizes AS z USING (process_id, correlation_id)
+    LEFT JOIN _allocation_idle AS i USING (process_id, thread_id, start_ns)
     GROUP BY ALL
 )
 SELECT

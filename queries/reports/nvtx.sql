@@ -7,20 +7,22 @@ examples = ["", "--by path"]
 aliases = ["nvtx_sum", "nvtx-sum"]
 main = ["name", "host_ns", "wall_pct", "calls", "gpu_ns", "own_host_ns", "kernels", "avg_ns"]
 description = """
-Host time is the time from opening to closing a range on its thread, own_host_ns the part of it outside nested ranges. GPU
-work belongs to the ranges that are open on the launching thread when its launch call begins, no matter when it runs: gpu_ns
-adds up the kernels, copies, memsets and whole graphs launched inside, nested ranges included, each once per name; own_gpu_ns
-counts only those launched outside nested ranges. projected_ns is, for each range, from the start of its first GPU operation
-to the end of its last, idle time between them included. A range that was still open at the end of the capture is counted,
-with its GPU work; its host time is unknown. start/end ranges do not nest, so they have no own time. Names that differ only
-in their numbers count as one: step #."""
+Host time is the time from opening to closing a range on its thread, own_host_ns the part of it outside nested
+ranges. GPU work belongs to the ranges that are open on the launching thread when its launch call begins, no matter
+when it runs: gpu_ns adds up the kernels, copies, memsets and whole graphs launched inside, nested ranges included,
+each once per name; own_gpu_ns counts only those launched outside nested ranges. projected_ns is, for each range,
+from the start of its first GPU operation to the end of its last, idle time between them included. A range that was
+still open at the end of the capture is counted, with its GPU work; its host time is unknown. start/end ranges do
+not nest, so they have no own time. Names that differ only in their numbers count as one: step #."""
 reading = """
-Start with the range that repeats once per step, and compare its host_ns with its gpu_ns: a gpu_ns far below host_ns means
-that the host is the limit, so see gaps and syncs with --nvtx NAME; about equal means that the GPU is, so see top with --nvtx
-NAME. A large own_host_ns of an outer range is work that no range names yet. Hundreds of kernels per call that take little
-time are candidates for fusion or a CUDA graph. Work that another thread launches, as PyTorch's backward pass does, is in
-that thread's ranges."""
-empty = "No NVTX ranges in this scope: capture with nsys profile -t cuda,nvtx, and mark ranges in the program (torch.cuda.nvtx.range_push, nvtx.annotate, nvtxRangePush)"
+Start with the range that repeats once per step, and compare its host_ns with its gpu_ns: a gpu_ns far below host_ns
+means that the host is the limit, so see gaps and syncs with --nvtx NAME; about equal means that the GPU is, so see
+top with --nvtx NAME. A large own_host_ns of an outer range is work that no range names yet. Hundreds of kernels per
+call that take little time are candidates for fusion or a CUDA graph. Work that another thread launches, as
+PyTorch's backward pass does, is in that thread's ranges."""
+empty = """\
+No NVTX ranges in this scope: capture with nsys profile -t cuda,nvtx, and mark ranges in the program \
+(torch.cuda.nvtx.range_push, nvtx.annotate, nvtxRangePush)"""
 
 details = ["gpu_wall_pct", "med_ns", "min_ns", "max_ns", "stddev_ns"]
 
@@ -58,11 +60,17 @@ SELECT CASE count(*) WHEN 1 THEN '1 range was' ELSE count(*) || ' ranges were' E
     || ' still open when the capture ended: counted, but without a host time'
 FROM nvtx_ranges WHERE end_ns IS NULL HAVING count(*) > 0"""
 outside = """
-SELECT round(100 - 100.0 * inside_ns / total_ns, 1) || ' % of GPU time was launched outside all push/pop ranges, or by calls that the trace does not have'
-FROM (SELECT sum(own_gpu_ns) AS inside_ns FROM answer WHERE style = 'push/pop') CROSS JOIN (SELECT sum(duration_ns) AS total_ns FROM gpu_ops)
+SELECT
+    round(100 - 100.0 * inside_ns / total_ns, 1)
+        || ' % of GPU time was launched outside all push/pop ranges, or by calls that the trace does not have'
+FROM (SELECT sum(own_gpu_ns) AS inside_ns FROM answer WHERE style = 'push/pop')
+CROSS JOIN (SELECT sum(duration_ns) AS total_ns FROM gpu_ops)
 WHERE inside_ns < 0.99 * total_ns"""
 graphs = """
-SELECT 'CUDA graphs ran as a whole ' || count(*) || ' times: gpu_ns includes them, but their kernels are not counted; capture with --cuda-graph-trace=node to see them'
+SELECT
+    'CUDA graphs ran as a whole ' || count(*)
+        || ' times: gpu_ns includes them, but their kernels are not counted; capture with --cuda-graph-trace=node '
+            'to see them'
 FROM graph_launches HAVING count(*) > 0"""
 
 [ranks]
@@ -74,10 +82,10 @@ min = ["min_ns"]
 max = ["max_ns"]
 ratio = { kernels_per_call = ["kernels", "calls"], avg_ns = ["host_ns", "calls"] }
 */
--- The GPU work of each thread is summed up by pieces that lie wholly inside or wholly outside of every range. So what is in one is
--- the difference of two running sums, and its first and last operation are those of a window, however many ranges overlap.
 WITH texts AS MATERIALIZED (
-    SELECT path AS name, 'push/pop' AS style, range_id, thread_of(thread_id, process_id) AS thread, start_ns, end_ns, duration_ns
+    SELECT
+        path AS name, 'push/pop' AS style, range_id, thread_of(thread_id, process_id) AS thread, start_ns, end_ns,
+        duration_ns
     FROM nvtx_nesting
     WHERE $by = 'path'
     UNION ALL
@@ -99,67 +107,12 @@ folded AS (
 ranges AS MATERIALIZED (
     SELECT
         *,
-        greatest(start_ns, coalesce(end_ns, (SELECT max(greatest(start_ns, coalesce(end_ns, start_ns))) + 1 FROM nvtx_ranges))) AS close_ns,
+        greatest(
+            start_ns,
+            coalesce(end_ns, (SELECT max(greatest(start_ns, coalesce(end_ns, start_ns))) + 1 FROM nvtx_ranges))
+        ) AS close_ns,
         dense_rank() OVER (ORDER BY name, style) AS group_id
     FROM (SELECT t.* REPLACE (f.folded AS name) FROM texts AS t JOIN folded AS f USING (name))
-),
-work AS (
-    FROM _nvtx_work
-),
-running AS (
-    SELECT thread, start_ns, sum(gpu_ns) OVER along AS gpu_ns, sum(kernels) OVER along AS kernels
-    FROM work
-    WINDOW along AS (PARTITION BY thread ORDER BY start_ns ROWS UNBOUNDED PRECEDING)
-),
--- Ranges of one name may overlap: what is in two of them counts once.
-stretches AS (
-    SELECT group_id, thread, min(start_ns) AS start_ns, max(close_ns) AS close_ns
-    FROM (
-        SELECT *, sum(begins) OVER (PARTITION BY group_id, thread ORDER BY start_ns, close_ns ROWS UNBOUNDED PRECEDING) AS stretch
-        FROM (
-            SELECT
-                group_id, thread, start_ns, close_ns,
-                CASE WHEN start_ns <= max(close_ns) OVER (
-                    PARTITION BY group_id, thread ORDER BY start_ns, close_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-                ) THEN 0 ELSE 1 END AS begins
-            FROM ranges
-        )
-    )
-    GROUP BY group_id, thread, stretch
-),
-gpus AS (
-    SELECT i.group_id, sum(i.sign * r.gpu_ns)::BIGINT AS gpu_ns, sum(i.sign * r.kernels)::BIGINT AS kernels
-    FROM (SELECT group_id, thread, unnest([start_ns, close_ns]) AS at_ns, unnest([-1, 1]) AS sign FROM stretches) AS i
-    ASOF JOIN running AS r ON r.thread = i.thread AND r.start_ns < i.at_ns
-    GROUP BY i.group_id
-),
--- Ranges that follow one another share no operation: each stretch of time that ranges cover is looked at by itself.
-marks AS (
-    SELECT group_id, thread, start_ns, close_ns - 1 - start_ns AS reach_ns, NULL AS first_ns, NULL AS last_ns
-    FROM ranges WHERE close_ns > start_ns
-    UNION ALL
-    SELECT NULL, thread, start_ns, 0, first_ns, last_ns FROM work
-),
-covered AS (
-    SELECT *, count(CASE WHEN begins THEN 1 END) OVER along AS part
-    FROM (
-        SELECT
-            *, group_id IS NOT NULL AND start_ns > coalesce(max(start_ns + reach_ns) OVER (
-                PARTITION BY thread ORDER BY start_ns, group_id IS NULL ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-            ), start_ns - 1) AS begins
-        FROM marks
-    )
-    WINDOW along AS (PARTITION BY thread ORDER BY start_ns, group_id IS NULL ROWS UNBOUNDED PRECEDING)
-),
-projections AS (
-    SELECT group_id, sum(last_ns - first_ns)::BIGINT AS projected_ns
-    FROM (
-        SELECT group_id, min(first_ns) OVER inside AS first_ns, max(last_ns) OVER inside AS last_ns
-        FROM covered
-        WINDOW inside AS (PARTITION BY thread, part ORDER BY start_ns RANGE BETWEEN CURRENT ROW AND reach_ns FOLLOWING)
-    )
-    WHERE group_id IS NOT NULL
-    GROUP BY group_id
 ),
 hosts AS (
     SELECT
@@ -175,26 +128,6 @@ hosts AS (
         stddev_samp(duration_ns) AS stddev_ns
     FROM ranges
     GROUP BY ALL
-),
-places AS MATERIALIZED (
-    SELECT
-        thread_of(thread_id, process_id) AS thread, start_ns, range_id,
-        lead(start_ns) OVER (PARTITION BY process_id, thread_id ORDER BY start_ns) - start_ns AS host_ns
-    FROM nvtx_places
-),
-own AS (
-    SELECT
-        r.group_id,
-        sum(p.host_ns) FILTER (WHERE r.end_ns IS NOT NULL)::BIGINT AS host_ns,
-        sum(p.gpu_ns)::BIGINT AS gpu_ns
-    FROM (
-        SELECT range_id, host_ns, NULL AS gpu_ns FROM places
-        UNION ALL
-        SELECT p.range_id, NULL, w.gpu_ns
-        FROM work AS w ASOF JOIN places AS p ON p.thread = w.thread AND p.start_ns <= w.start_ns
-    ) AS p
-    JOIN ranges AS r ON r.range_id = p.range_id
-    GROUP BY r.group_id
 )
 SELECT
     h.name,
@@ -216,7 +149,7 @@ SELECT
     h.stddev_ns
 FROM hosts AS h
 CROSS JOIN (SELECT sum(duration_ns) AS duration_ns FROM wall) AS wall
-LEFT JOIN own USING (group_id)
-LEFT JOIN gpus AS g USING (group_id)
-LEFT JOIN projections AS j USING (group_id)
+LEFT JOIN _own_time('ranges') AS own USING (group_id)
+LEFT JOIN _gpu_work_in('ranges') AS g USING (group_id)
+LEFT JOIN _projected_time('ranges') AS j USING (group_id)
 ORDER BY h.host_ns DESC NULLS LAST, gpu_ns DESC, h.name, h.style

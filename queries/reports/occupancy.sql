@@ -7,16 +7,17 @@ examples = ["", "--block 256 --registers 64 --arch 9.0"]
 main = ["name", "total_ns", "kernel_time_pct", "grid", "block", "occupancy_pct", "limited_by", "waves_per_sm"]
 details = ["ncu_occupancy_pct"]
 description = """
-For each kernel and launch configuration, how many of its blocks an SM can hold at once: the minimum of what its warps, its
-block slots, its registers (allocated to warps in units of 256, a quarter of them to each quarter of the SM) and its shared
-memory (as the driver split it from L1; static and dynamic, plus 1 KiB of each block for the driver since compute capability
-8.0) allow. Occupancy is the warps of these blocks as a share of the maximum that an SM can hold. The limits are the trace's
-own, else those of the compute capability. Clusters and barriers are not counted."""
+For each kernel and launch configuration, how many of its blocks an SM can hold at once: the minimum of what its
+warps, its block slots, its registers (allocated to warps in units of 256, a quarter of them to each quarter of the
+SM) and its shared memory (as the driver split it from L1; static and dynamic, plus 1 KiB of each block for the
+driver since compute capability 8.0) allow. Occupancy is the warps of these blocks as a share of the maximum that an
+SM can hold. The limits are the trace's own, else those of the compute capability. Clusters and barriers are not
+counted."""
 reading = """
-Low occupancy is not a problem in itself: matrix products run best at 10 to 20 %, with many registers. It matters where
-classify says latency, or memory below 60 % of its peak. limited_by registers: __launch_bounds__ or smaller tiles; shared
-memory: fewer stages; warps: a block size that divides the SM's; blocks: larger blocks. next_step says what one more block
-would need. wave_fill far below 100: the last wave leaves SMs empty (tail effect)."""
+Low occupancy is not a problem in itself: matrix products run best at 10 to 20 %, with many registers. It matters
+where classify says latency, or memory below 60 % of its peak. limited_by registers: __launch_bounds__ or smaller
+tiles; shared memory: fewer stages; warps: a block size that divides the SM's; blocks: larger blocks. next_step says
+what one more block would need. wave_fill far below 100: the last wave leaves SMs empty (tail effect)."""
 empty = "No kernels are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [columns]
@@ -46,10 +47,14 @@ gpu = "The GPU model that it ran on; NULL if the trace does not describe it"
 
 [notes]
 ncu = """
-SELECT 'ncu agrees for ' || count(*) FILTER (abs(occupancy_pct - ncu_occupancy_pct) < 0.1) || ' of the ' || count(*) || ' kernels that it profiled'
+SELECT
+    'ncu agrees for ' || count(*) FILTER (abs(occupancy_pct - ncu_occupancy_pct) < 0.1) || ' of the ' || count(*)
+        || ' kernels that it profiled'
 FROM answer WHERE ncu_occupancy_pct IS NOT NULL HAVING count(*) > 0"""
 unknown = """
-SELECT 'the trace does not say what the GPU''s SMs can hold, and its compute capability is not in the catalog: occupancy is unknown'
+SELECT
+    'the trace does not say what the GPU''s SMs can hold, and its compute capability is not in the catalog: '
+    'occupancy is unknown'
 FROM answer HAVING count(*) > 0 AND count(occupancy_pct) = 0"""
 graphs = """
 SELECT sentence FROM _whole_graphs"""
@@ -58,7 +63,9 @@ WITH shapes AS (
     SELECT
         *,
         static_shared_bytes + dynamic_shared_bytes AS shared_bytes,
-        limited_by_text(blocks_per_sm, blocks_by_warps, block_slots, blocks_by_registers, blocks_by_shared) AS limited_by,
+        limited_by_text(
+            blocks_per_sm, blocks_by_warps, block_slots, blocks_by_registers, blocks_by_shared
+        ) AS limited_by,
         -- What one more block would have to keep to, where warps and block slots leave room for it.
         CASE WHEN blocks_per_sm < least(blocks_by_warps, block_slots) THEN blocks_per_sm + 1 END AS next_blocks,
         CASE WHEN blocks_by_registers < next_blocks THEN

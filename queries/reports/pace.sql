@@ -6,15 +6,16 @@ question = "How does a kernel's or a range's time change from step to step?"
 examples = ["", "--by range"]
 main = ["name", "pace", "median_ns", "first_ns", "last_ns", "slope_ns", "max_ns", "max_step"]
 description = """
-Adds up, for each step of the steady state, the time of each kernel that was launched in it, or with --by range the host time
-of each NVTX range that began in it on any thread, and tracks it over the steps. The steps are those of the report steps. A
-step in which a kernel or range did not run counts as 0. slope_ns is the slope of the straight line through all steps (least
-squares). pace plots the steps, or means over equal groups of consecutive steps where there are more than 40, on a scale from
-0 to the largest."""
+Adds up, for each step of the steady state, the time of each kernel that was launched in it, or with --by range the
+host time of each NVTX range that began in it on any thread, and tracks it over the steps. The steps are those of
+the report steps. A step in which a kernel or range did not run counts as 0. slope_ns is the slope of the straight
+line through all steps (least squares). pace plots the steps, or means over equal groups of consecutive steps where
+there are more than 40, on a scale from 0 to the largest."""
 reading = """
-A kernel whose time grows from step to step works on data that grows: attention over a KV cache, a list that is never
-cleared. A single peak at max_step: see that step in steps, and its time with --from and --to in gaps. All kernels slower
-together, without more work: the GPU's clock dropped. A sawtooth: something else is done every N steps."""
+A kernel whose time grows from step to step works on data that grows: attention over a KV cache, a list that is
+never cleared. A single peak at max_step: see that step in steps, and its time with --from and --to in gaps. All
+kernels slower together, without more work: the GPU's clock dropped. A sawtooth: something else is done every N
+steps."""
 empty = "No steps were found, or nothing was launched in them: see nsys-insight steps"
 
 [params.by]
@@ -41,7 +42,8 @@ steps = "Steps of the steady state"
 
 [notes]
 graphs = """
-SELECT 'CUDA graphs ran as a whole: their kernels are not in this table; capture with --cuda-graph-trace=node to see them'
+SELECT
+    'CUDA graphs ran as a whole: their kernels are not in this table; capture with --cuda-graph-trace=node to see them'
 FROM steps WHERE phase = 'steady' AND kernels IS NULL HAVING count(*) > 0 AND $by = 'kernel'"""
 */
 WITH steady AS MATERIALIZED (
@@ -101,9 +103,13 @@ measured AS (
 drawn AS (
     SELECT
         series,
-        string_agg(substr('▁▂▃▄▅▆▇█', 1 + least(7, (8 * time_ns // nullif(max_ns, 0))::INTEGER), 1), '' ORDER BY bucket) AS pace
+        string_agg(
+            substr('▁▂▃▄▅▆▇█', 1 + least(7, (8 * time_ns // nullif(max_ns, 0))::INTEGER), 1), '' ORDER BY bucket
+        ) AS pace
     FROM (
-        SELECT p.series, p.place * least(40, c.steps) // c.steps AS bucket, avg(p.time_ns) AS time_ns, max(avg(p.time_ns)) OVER (PARTITION BY p.series) AS max_ns
+        SELECT
+            p.series, p.place * least(40, c.steps) // c.steps AS bucket, avg(p.time_ns) AS time_ns,
+            max(avg(p.time_ns)) OVER (PARTITION BY p.series) AS max_ns
         FROM paced AS p CROSS JOIN counted AS c
         GROUP BY p.series, bucket
     )

@@ -5,14 +5,17 @@ place = 9
 question = "What does a prefill cost, a decode step, and a step that does both?"
 examples = ["", "--format markdown -o phases.md"]
 description = """
-The budget of per-token for each phase separately, as means over its steps: what they contain, where their time goes, and why
-the GPU was idle. The steps are those of the report phases, which says how phases are found. gpu_busy_ns + gpu_idle_ns is
-wall_ns, and the idle_ rows add up to gpu_idle_ns. For other phases, or for each batch size, see phases."""
+The budget of per-token for each phase separately, as means over its steps: what they contain, where their time
+goes, and why the GPU was idle. The steps are those of the report phases, which says how phases are found.
+gpu_busy_ns + gpu_idle_ns is wall_ns, and the idle_ rows add up to gpu_idle_ns. For other phases, or for each batch
+size, see phases."""
 reading = """
-Prefill works on many tokens at once, so the GPU should be its limit; decode is bound by memory or by launches. This table
-and diff show a change that helps one and slows the other. More launch calls in mixed than in decode: the prefill runs
-eagerly, next to a graph for decode."""
-empty = "No NVTX range names prefill or decode; see phases for how they are found, and per-token for steps found in other ways"
+Prefill works on many tokens at once, so the GPU should be its limit; decode is bound by memory or by launches. This
+table and diff show a change that helps one and slows the other. More launch calls in mixed than in decode: the
+prefill runs eagerly, next to a graph for decode."""
+empty = """\
+No NVTX range names prefill or decode; see phases for how they are found, and per-token for steps found in other \
+ways"""
 
 [columns]
 metric = "What was counted or measured; steps is the number of steps"
@@ -22,8 +25,11 @@ decode = "Mean over the steps that only decode"
 
 [notes]
 classes = """
-SELECT 'decode steps have several batch sizes: ' || string_agg(batch_size, ', ' ORDER BY batch_size) || '; see phases for each'
-FROM (SELECT DISTINCT batch_size FROM phase_steps WHERE phase = 'decode' AND batch_size IS NOT NULL) HAVING count(*) > 1"""
+SELECT
+    'decode steps have several batch sizes: ' || string_agg(batch_size, ', ' ORDER BY batch_size)
+        || '; see phases for each'
+FROM (SELECT DISTINCT batch_size FROM phase_steps WHERE phase = 'decode' AND batch_size IS NOT NULL)
+HAVING count(*) > 1"""
 
 [agent]
 rows = 40

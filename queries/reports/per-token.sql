@@ -7,22 +7,26 @@ examples = ["", "--tokens 128"]
 aliases = ["per-step"]
 main = ["metric", "per_token", "wall_pct", "median", "p5", "p95", "stddev"]
 description = """
-The budget of a steady step: what each step contains, as statistics over the steps, and per token. The steps are those of the
-report steps, which says how they are found, what their wall time is, and what belongs to a step; warm-up, prefill and the
-last step, whose end is not recorded, are left out. A step makes one token unless --tokens-per-step, --batch or --tokens (all
-tokens, divided by the steps) say otherwise. Where no steps were found, the whole scope is divided by --tokens. launch_calls
-are the calls that put kernels on the GPU, including graph launches: one graph launch runs many kernels. Calls inside other
-calls are not counted, and their time is not added to api_ns. gpu_busy_ns + gpu_idle_ns is wall_ns, and the idle_ rows, named
-after the causes of the report idle, add up to gpu_idle_ns. tokens_per_s is that of the mean wall time, under the profiler.
-With --model-bytes, memory_floor_ns is how long the GPU's memory takes to deliver them; the bandwidth is that of the GPU in
-the trace, or --bandwidth."""
+The budget of a steady step: what each step contains, as statistics over the steps, and per token. The steps are
+those of the report steps, which says how they are found, what their wall time is, and what belongs to a step;
+warm-up, prefill and the last step, whose end is not recorded, are left out. A step makes one token unless
+--tokens-per-step, --batch or --tokens (all tokens, divided by the steps) say otherwise. Where no steps were found,
+the whole scope is divided by --tokens. launch_calls are the calls that put kernels on the GPU, including graph
+launches: one graph launch runs many kernels. Calls inside other calls are not counted, and their time is not added
+to api_ns. gpu_busy_ns + gpu_idle_ns is wall_ns, and the idle_ rows, named after the causes of the report idle, add
+up to gpu_idle_ns. tokens_per_s is that of the mean wall time, under the profiler. With --model-bytes,
+memory_floor_ns is how long the GPU's memory takes to deliver them; the bandwidth is that of the GPU in the trace,
+or --bandwidth."""
 reading = """
-gpu_idle_ns is what can be saved without making a kernel faster: see gaps and syncs. Hundreds of launch calls per token at a
-kernel_avg_ns of a few microseconds are launch-bound: use a CUDA graph (torch.compile mode reduce-overhead) or fuse.
-Allocations per token should be 0: see mallocs. More than one sync point or D2H copy per token: the host reads back more than
-the sampled token, see syncs. A p95 far above the median: see the outliers in steps. Decoding one sequence is memory-bound:
-bandwidth_pct says how close it is to that limit, headroom_ns how much time it could still save."""
-empty = "No steps found: no repetition holds most of the GPU time. Name an NVTX range with --step-range, or divide the whole scope with --tokens N; if there are no CUDA events, capture with: nsys profile -t cuda"
+gpu_idle_ns is what can be saved without making a kernel faster: see gaps and syncs. Hundreds of launch calls per
+token at a kernel_avg_ns of a few microseconds are launch-bound: use a CUDA graph (torch.compile mode
+reduce-overhead) or fuse. Allocations per token should be 0: see mallocs. More than one sync point or D2H copy per
+token: the host reads back more than the sampled token, see syncs. A p95 far above the median: see the outliers in
+steps. Decoding one sequence is memory-bound: bandwidth_pct says how close it is to that limit, headroom_ns how much
+time it could still save."""
+empty = """\
+No steps found: no repetition holds most of the GPU time. Name an NVTX range with --step-range, or divide the whole \
+scope with --tokens N; if there are no CUDA events, capture with: nsys profile -t cuda"""
 
 [params.model_bytes]
 type = "integer"
@@ -37,7 +41,9 @@ help = "The memory bandwidth of the GPU, such as 4.8TB/s, if the trace does not 
 [columns]
 metric = "What was counted or measured"
 per_token = "mean / tokens of a step; for times of one kernel, rates and shares, the mean itself"
-wall_pct = "For times, the share of the mean wall time: kernels that overlap, and calls of several threads, may add up to more than 100 %"
+wall_pct = """\
+For times, the share of the mean wall time: kernels that overlap, and calls of several threads, may add up to more \
+than 100 %"""
 median = "Median over the steps"
 p5 = "5th percentile over the steps; NULL for a single step"
 p95 = "95th percentile over the steps; NULL for a single step"
@@ -51,16 +57,26 @@ SELECT coalesce(steps_are, 'no steps were found') || of_process_because FROM _st
 steady = """
 SELECT 'of ' || step_count || ' steps, ' || steady_count || ' are the steady state' || CASE WHEN outlier_count > 0 THEN
         ', ' || outlier_count || ' of them outliers' ELSE '' END
-    || coalesce('; left out: ' || nullif(concat_ws(', ', CASE WHEN warm_up_count > 0 THEN warm_up_count || ' warm-up' END,
+    || coalesce(
+        '; left out: ' || nullif(concat_ws(', ', CASE WHEN warm_up_count > 0 THEN warm_up_count || ' warm-up' END,
         CASE WHEN tail_count > 0 THEN tail_count || ' at the end' END), ''), '') || ' (see steps)'
 FROM step_method WHERE method <> 'count'"""
 prefill = """
-SELECT 'prefill, not in these figures: ' || CASE count(*) WHEN 1 THEN '' ELSE count(*) || ' of a mean ' END || time_text(avg(duration_ns))
-    || ', ' || time_text(avg(gpu_busy_ns)) || ' of it busy' || coalesce(', ' || round(avg(kernels))::BIGINT || ' kernels', '')
+SELECT
+    'prefill, not in these figures: ' || CASE count(*) WHEN 1 THEN '' ELSE count(*) || ' of a mean ' END
+        || time_text(avg(duration_ns))
+    || ', ' || time_text(avg(gpu_busy_ns)) || ' of it busy'
+    || coalesce(', ' || round(avg(kernels))::BIGINT || ' kernels', '')
 FROM steps WHERE phase = 'prefill' HAVING count(*) > 0"""
 phases = """
-SELECT 'ranges name ' || string_agg(step_phase, ', ' ORDER BY step_phase) || ': per-phase gives a column for each, --phase NAME one of them alone'
-FROM (SELECT DISTINCT step_phase FROM _phase_ranges WHERE phase IN ('prefill', 'decode', 'mixed') AND NOT EXISTS (FROM scope WHERE nvtx IS NOT NULL))
+SELECT
+    'ranges name ' || string_agg(step_phase, ', ' ORDER BY step_phase)
+        || ': per-phase gives a column for each, --phase NAME one of them alone'
+FROM (
+    SELECT DISTINCT step_phase
+    FROM _phase_ranges
+    WHERE phase IN ('prefill', 'decode', 'mixed') AND NOT EXISTS (FROM scope WHERE nvtx IS NOT NULL)
+)
 HAVING count(*) > 1"""
 tokens = """
 SELECT coalesce(s.tokens_misfit, 'a step makes ' || round(m.tokens_per_step, 2) || ' tokens')
@@ -68,9 +84,13 @@ FROM step_method AS m, _step_sentences AS s WHERE m.method IS NOT NULL AND m.tok
 processes = """
 SELECT sentence FROM _other_processes WHERE EXISTS (FROM answer)"""
 gpus = """
-SELECT 'gpu_busy_ns and gpu_idle_ns are means over the ' || count(DISTINCT gpu_id) || ' GPUs that were used' FROM step_gpus HAVING count(DISTINCT gpu_id) > 1"""
+SELECT 'gpu_busy_ns and gpu_idle_ns are means over the ' || count(DISTINCT gpu_id) || ' GPUs that were used'
+FROM step_gpus
+HAVING count(DISTINCT gpu_id) > 1"""
 graphs = """
-SELECT 'CUDA graphs ran as a whole: gpu_busy_ns includes them, but their kernels are not in the trace; capture with --cuda-graph-trace=node to see them'
+SELECT
+    'CUDA graphs ran as a whole: gpu_busy_ns includes them, but their kernels are not in the trace; capture with '
+    '--cuda-graph-trace=node to see them'
 FROM steps WHERE phase = 'steady' AND kernels IS NULL HAVING count(*) > 0"""
 bandwidth = """
 SELECT 'the trace does not give the memory bandwidth of its GPU: give it with --bandwidth'
@@ -102,7 +122,10 @@ measured AS (
             (40, 'memory_floor_ns', 'floor', $model_bytes::DOUBLE / b.bytes_per_s * 1e9),
             (41, 'headroom_ns', 'floor', s.duration_ns - $model_bytes::DOUBLE / b.bytes_per_s * 1e9),
             (42, 'achieved_bytes_per_s', 'floor mean', $model_bytes::DOUBLE * 1e9 / nullif(s.duration_ns, 0)),
-            (43, 'bandwidth_pct', 'floor mean', 100 * $model_bytes::DOUBLE * 1e9 / nullif(s.duration_ns, 0) / b.bytes_per_s)
+            (
+                43, 'bandwidth_pct', 'floor mean',
+                100 * $model_bytes::DOUBLE * 1e9 / nullif(s.duration_ns, 0) / b.bytes_per_s
+            )
     ) AS m (place, metric, kind, value)
     WHERE value IS NOT NULL
 ),
@@ -129,7 +152,9 @@ summed AS (
 SELECT
     s.metric,
     CASE WHEN s.kind IN ('time', 'count', 'floor') THEN s.mean / t.tokens_per_step ELSE s.mean END AS per_token,
-    CASE WHEN s.kind IN ('time', 'floor') THEN 100 * s.mean / nullif((SELECT avg(duration_ns) FROM steady), 0) END AS wall_pct,
+    CASE
+        WHEN s.kind IN ('time', 'floor') THEN 100 * s.mean / nullif((SELECT avg(duration_ns) FROM steady), 0)
+    END AS wall_pct,
     s.median,
     s.p5,
     s.p95,

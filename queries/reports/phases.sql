@@ -4,20 +4,25 @@ topic = "steps"
 place = 6
 question = "What does a step of each phase cost: prefill, decode by batch size and CUDA graph, steps that do both?"
 examples = ["", "--group-by phase"]
-main = ["phase", "batch_size", "steps", "median_ns", "wall_pct", "gpu_busy_ns", "gpu_idle_ns", "kernels", "launch_calls"]
+main = [
+    "phase", "batch_size", "steps", "median_ns", "wall_pct", "gpu_busy_ns", "gpu_idle_ns", "kernels", "launch_calls",
+]
 description = """
-Counts the steps of the phases that NVTX ranges name, in the busiest process: prefill and decode, by word or as vLLM,
-TensorRT-LLM and SGLang write their steps; else forward, backward and optimizer. A range around them that is called step,
-iteration and so on, and contains at most one decode, is the step; one with both prefill and decode is mixed, as with
-continuous batching. There is one row per phase, batch size (from the range's name) and CUDA graph. The wall time of a step
-is its range's own time where the work launched in it also runs in it; else it is on the GPU's timeline, from the step's
-first operation to that of the next step. --phase NAME narrows any report to one phase."""
+Counts the steps of the phases that NVTX ranges name, in the busiest process: prefill and decode, by word or as
+vLLM, TensorRT-LLM and SGLang write their steps; else forward, backward and optimizer. A range around them that is
+called step, iteration and so on, and contains at most one decode, is the step; one with both prefill and decode is
+mixed, as with continuous batching. There is one row per phase, batch size (from the range's name) and CUDA graph.
+The wall time of a step is its range's own time where the work launched in it also runs in it; else it is on the
+GPU's timeline, from the step's first operation to that of the next step. --phase NAME narrows any report to one
+phase."""
 reading = """
-A decode step of the same model should cost about the same at every batch size at which it is memory-bound: a jump from one
-batch size to the next, or between rows with and without a graph, comes from the host (idle time) or a kernel (busy time). In
-mixed steps, sequences that decode wait for a prefill: see latency for the effect on the time between tokens. For the budget
-of one phase, see per-token --phase decode."""
-empty = "No NVTX range names a phase. Put ranges named prefill and decode around the phases (torch.cuda.nvtx.range, or NVTX_SCOPED_RANGE), or let the serving engine write its own, and capture with -t cuda,nvtx"
+A decode step of the same model should cost about the same at every batch size at which it is memory-bound: a jump
+from one batch size to the next, or between rows with and without a graph, comes from the host (idle time) or a
+kernel (busy time). In mixed steps, sequences that decode wait for a prefill: see latency for the effect on the time
+between tokens. For the budget of one phase, see per-token --phase decode."""
+empty = """\
+No NVTX range names a phase. Put ranges named prefill and decode around the phases (torch.cuda.nvtx.range, or \
+NVTX_SCOPED_RANGE), or let the serving engine write its own, and capture with -t cuda,nvtx"""
 details = ["p5_ns", "p95_ns", "max_ns", "prompt_tokens", "kernels", "launch_calls", "sync_points"]
 
 [params.group_by]
@@ -27,7 +32,9 @@ help = "One row per phase, batch size and graph, or one per phase"
 
 [columns]
 phase = "prefill, decode, mixed (a step that does both), forward, backward or optimizer, as the ranges are named"
-batch_size = "Sequences that a step decodes, or prompts that it prefills, from the range's name; NULL where it does not say, or for several sizes"
+batch_size = """\
+Sequences that a step decodes, or prompts that it prefills, from the range's name; NULL where it does not say, or \
+for several sizes"""
 graph = "The CUDA graph that the steps launch, by the number of its instantiation; NULL for none, or for several graphs"
 steps = "Number of steps"
 wall_pct = "Share of the trace's wall time"
@@ -50,17 +57,22 @@ FROM (SELECT sum(gpu_busy_ns)::DOUBLE AS busy_ns FROM phase_steps) AS p,
     (SELECT avg(busy_ns)::DOUBLE AS busy_ns FROM used_gpus) AS b
 WHERE p.busy_ns < 0.95 * b.busy_ns"""
 cost = """
-SELECT 'a step that also prefills delays the sequences that decode: ' || time_text(m.ns) || ' instead of ' || time_text(d.ns) || ' (medians)'
+SELECT
+    'a step that also prefills delays the sequences that decode: ' || time_text(m.ns) || ' instead of '
+        || time_text(d.ns) || ' (medians)'
 FROM (SELECT median(duration_ns) AS ns, count(*) AS steps FROM phase_steps WHERE phase = 'mixed') AS m,
     (SELECT median(duration_ns) AS ns, count(*) AS steps FROM phase_steps WHERE phase = 'decode') AS d
 WHERE m.steps >= 3 AND d.steps >= 3 AND m.ns > 1.1 * d.ns"""
 graphs = """
-SELECT 'CUDA graphs ran as a whole: their kernels are not in the trace; capture with --cuda-graph-trace=node to see them'
+SELECT
+    'CUDA graphs ran as a whole: their kernels are not in the trace; capture with --cuda-graph-trace=node to see them'
 FROM phase_steps WHERE kernels IS NULL HAVING count(*) > 0"""
 
 [agent]
 rows = 12
-columns = ["phase", "batch_size", "graph", "steps", "wall_pct", "mean_ns", "median_ns", "p95_ns", "gpu_busy_ns", "gpu_idle_ns"]
+columns = [
+    "phase", "batch_size", "graph", "steps", "wall_pct", "mean_ns", "median_ns", "p95_ns", "gpu_busy_ns", "gpu_idle_ns",
+]
 */
 WITH grouped AS (
     SELECT
@@ -88,4 +100,5 @@ SELECT
     avg(sync_points) AS sync_points
 FROM grouped
 GROUP BY phase, of_batch, of_graph
-ORDER BY coalesce(list_position(['prefill', 'mixed', 'decode', 'forward', 'backward', 'optimizer'], phase), 9), of_batch NULLS FIRST, of_graph NULLS FIRST
+ORDER BY coalesce(list_position(['prefill', 'mixed', 'decode', 'forward', 'backward', 'optimizer'], phase), 9),
+    of_batch NULLS FIRST, of_graph NULLS FIRST

@@ -5,26 +5,33 @@ place = 6
 question = "How close does a kernel come to the peak of the GPU?"
 examples = ["--gemm 8192,8192,8192", "--ncu decode.ncu.duckdb --plot"]
 main = ["name", "total_ns", "calls", "precision", "tflop_per_s", "bytes_per_s", "roof_pct", "roof"]
-details = ["traffic_ratio", "work_ratio", "ncu_ns", "other_flop_count", "l2_bytes", "l1_bytes", "l2_intensity_ratio", "l1_intensity_ratio"]
+details = [
+    "traffic_ratio", "work_ratio", "ncu_ns", "other_flop_count", "l2_bytes", "l1_bytes", "l2_intensity_ratio",
+    "l1_intensity_ratio",
+]
 description = """
-Places kernels under the roofline: operations per byte of memory traffic against operations per second. Bytes are DRAM bytes:
-measured by ncu, else the sampled share of the peak times the mean duration, else the minimum for the size. Operations are
-those that ncu counted in the most common precision (ncu import of its raw page, launches with the same name, grid and
-block); they include operations on tile padding. Otherwise they follow from the size: a matrix product of M x K by K x N does
-2 M N K; attention over B batches, H heads, S positions and D per head does 4 B H S S D, half of it if causal; an
-element-wise kernel counts as one operation per element. A given size applies to the kernels of its family (gemm, attention,
-elementwise and activation) that could have done it in their time, or to those that --kernel names. Otherwise sizes are taken
-from PyTorch's own NVTX ranges (torch.autograd.profiler.emit_nvtx(record_shapes=True)), for the one kernel of the family that
-the innermost such range of a matrix product or of attention launched; several kernels in one range share its work in an
-unknown way and are left out. The roof is the lower of the peak (see peaks) and bandwidth x intensity."""
+Places kernels under the roofline: operations per byte of memory traffic against operations per second. Bytes are
+DRAM bytes: measured by ncu, else the sampled share of the peak times the mean duration, else the minimum for the
+size. Operations are those that ncu counted in the most common precision (ncu import of its raw page, launches with
+the same name, grid and block); they include operations on tile padding. Otherwise they follow from the size: a
+matrix product of M x K by K x N does 2 M N K; attention over B batches, H heads, S positions and D per head does 4
+B H S S D, half of it if causal; an element-wise kernel counts as one operation per element. A given size applies to
+the kernels of its family (gemm, attention, elementwise and activation) that could have done it in their time, or to
+those that --kernel names. Otherwise sizes are taken from PyTorch's own NVTX ranges
+(torch.autograd.profiler.emit_nvtx(record_shapes=True)), for the one kernel of the family that the innermost such
+range of a matrix product or of attention launched; several kernels in one range share its work in an unknown way
+and are left out. The roof is the lower of the peak (see peaks) and bandwidth x intensity."""
 reading = """
-roof memory: fewer bytes, or more use of each byte, move the kernel to the right. roof compute: lower precision or tensor
-cores raise the roof. l2_intensity and l1_intensity are the same for the caches: where they are much lower than intensity,
-the caches serve what would otherwise be DRAM traffic, and may be the limit. roof_pct above 80: near the ceiling, leave it.
-Far below both roofs: latency, occupancy or caches; see classify-kernels. traffic_ratio well above 1: data is read more than
-once (tile, swizzle for L2, fuse what follows into the epilogue). Bandwidth alone (operations unknown) still shows how close
-to DRAM's peak a kernel runs."""
-empty = "Neither bytes nor operations are known for any kernel: profile them (nsys-insight ncu plan, ncu import), give --gemm M,N,K, --attention B,H,S,D or --elements N, capture with --gpu-metrics-devices=all, or have PyTorch write sizes into its ranges: emit_nvtx(record_shapes=True)"
+roof memory: fewer bytes, or more use of each byte, move the kernel to the right. roof compute: lower precision or
+tensor cores raise the roof. l2_intensity and l1_intensity are the same for the caches: where they are much lower
+than intensity, the caches serve what would otherwise be DRAM traffic, and may be the limit. roof_pct above 80: near
+the ceiling, leave it. Far below both roofs: latency, occupancy or caches; see classify-kernels. traffic_ratio well
+above 1: data is read more than once (tile, swizzle for L2, fuse what follows into the epilogue). Bandwidth alone
+(operations unknown) still shows how close to DRAM's peak a kernel runs."""
+empty = """\
+Neither bytes nor operations are known for any kernel: profile them (nsys-insight ncu plan, ncu import), give --gemm \
+M,N,K, --attention B,H,S,D or --elements N, capture with --gpu-metrics-devices=all, or have PyTorch write sizes into \
+its ranges: emit_nvtx(record_shapes=True)"""
 
 [params.gemm]
 type = "text"
@@ -67,13 +74,16 @@ total_ns = "Sum of their durations"
 avg_ns = "Mean duration"
 ncu_ns = "Duration under ncu, which runs kernels one by one and at other clocks"
 precision = "The precision whose peak is compared with; NULL where the name does not say"
-flop_count = "Operations per call: as ncu counted them in this precision, else by its size; a mean over the calls whose size NVTX gives"
+flop_count = """\
+Operations per call: as ncu counted them in this precision, else by its size; a mean over the calls whose size NVTX \
+gives"""
 other_flop_count = "Operations in other precisions, where ncu counted them"
 work_ratio = "Operations that ncu counted as a multiple of what the size needs; above 1, tiles are padded"
 bytes = "Bytes of memory traffic per call"
 l2_bytes = "Bytes between L1 and L2 per call, by ncu"
 l1_bytes = "Bytes of global and local access at L1 per call, by ncu"
-traffic_ratio = "Measured bytes as a multiple of the minimum for the size; below 1, caches already held some of the data"
+traffic_ratio = """\
+Measured bytes as a multiple of the minimum for the size; below 1, caches already held some of the data"""
 intensity_ratio = "Operations per byte"
 l2_intensity_ratio = "Operations per byte between L1 and L2"
 l1_intensity_ratio = "Operations per byte at L1"
@@ -89,9 +99,13 @@ gpu = "The GPU model that it ran on"
 
 [notes]
 clock = """
-SELECT 'compute peaks are those of the maximum clock; clocks drop under load' FROM answer HAVING count(compute_pct) > 0"""
+SELECT 'compute peaks are those of the maximum clock; clocks drop under load'
+FROM answer
+HAVING count(compute_pct) > 0"""
 above = """
-SELECT count(*) FILTER (compute_pct > 100 OR bandwidth_pct > 105) || ' kernels come out above the peak: check the size, the precision and the kernel'
+SELECT
+    count(*) FILTER (compute_pct > 100 OR bandwidth_pct > 105)
+        || ' kernels come out above the peak: check the size, the precision and the kernel'
 FROM answer HAVING bool_or(compute_pct > 100 OR bandwidth_pct > 105)"""
 */
 WITH sizes AS (
@@ -103,72 +117,22 @@ WITH sizes AS (
 ncu AS MATERIALIZED (
     FROM _ncu_shapes
 ),
-counted AS (
-    SELECT
-        s.name_id, s.grid_x, s.grid_y, s.grid_z, s.block_x, s.block_y, s.block_z,
-        mode(r.precision) AS ncu_precision,
-        avg(r.flop_count) AS ncu_flop,
-        avg(r.other_flop_count) AS other_flop_count,
-        avg(r.l2_bytes) AS l2_bytes,
-        avg(r.l1_bytes) AS l1_bytes,
-        avg(r.duration_ns) AS ncu_ns
-    FROM (SELECT * EXCLUDE (launches), unnest(launches) AS launch FROM ncu) AS s
-    JOIN ncu_roofline AS r USING (launch)
-    GROUP BY ALL
-),
 shapes AS (
     SELECT
         l.*, n.name, n.family, c.ncu_flop, c.other_flop_count, c.l2_bytes, c.l1_bytes, c.ncu_ns,
         CASE
             WHEN $precision <> 'auto' THEN $precision
             WHEN c.ncu_precision IS NOT NULL THEN c.ncu_precision
-            WHEN n.family NOT IN ('gemm', 'attention') THEN CASE WHEN regexp_matches(n.name, '\bdouble\b') THEN 'fp64' ELSE 'fp32' END
-            WHEN regexp_matches(n.name, '(?i)tf32') THEN 'tf32'
-            WHEN regexp_matches(n.name, '(?i)e4m3|e5m2|fp8|float8|nvjet_\w*?_q') THEN 'fp8'
-            WHEN regexp_matches(n.name, '(?i)f64|dgemm|double') THEN CASE WHEN regexp_matches(n.name, 'tensor') THEN 'fp64_tensor' ELSE 'fp64' END
-            WHEN regexp_matches(n.name, '(?i)s8|int8|imma') THEN 'int8'
-            WHEN regexp_matches(n.name, '(?i)f16|half|hgemm|h16816|hmma|nvjet_\w*?_[ht]s[hts]_') THEN 'fp16'
-            WHEN regexp_matches(n.name, '(?i)sgemm|ffma|simt|f32f32') THEN 'fp32'
+            ELSE _precision_by_name(n.name, n.family)
         END AS used,
         $kernel IS NULL AND n.family = 'gemm' OR contains(lower(n.name), lower($kernel)) AS as_gemm,
         $kernel IS NULL AND n.family = 'attention' OR contains(lower(n.name), lower($kernel)) AS as_attention,
-        $kernel IS NULL AND n.family IN ('elementwise', 'activation') OR contains(lower(n.name), lower($kernel)) AS as_elements
+        $kernel IS NULL AND n.family IN ('elementwise', 'activation')
+            OR contains(lower(n.name), lower($kernel)) AS as_elements
     FROM launch_shapes AS l
     LEFT JOIN kernel_names AS n USING (name_id)
-    LEFT JOIN counted AS c USING (name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
+    LEFT JOIN _counted_work AS c USING (name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
     WHERE $kernel IS NULL OR contains(lower(n.name), lower($kernel))
-),
-sized AS MATERIALIZED (
-    FROM sized_ranges
-),
--- Without sized ranges no call is looked at.
-sized_calls AS MATERIALIZED (
-    SELECT a.process_id, a.correlation_id, a.thread_id, r.start_ns, r.family, r.flop_count, r.elements_count
-    FROM (
-        FROM api_calls SEMI JOIN sized USING (process_id, thread_id) WHERE call_group = 'launch'
-    ) AS a
-    ASOF JOIN sized AS r
-        ON r.process_id = a.process_id AND r.thread_id = a.thread_id AND r.start_ns <= a.start_ns
-    WHERE a.start_ns < r.end_ns
-),
-traced AS (
-    SELECT shape_id, avg(flop_count) AS flop_count, avg(elements_count) AS elements_count
-    FROM (
-        SELECT k.shape_id, c.flop_count, c.elements_count
-        FROM (FROM kernel_events SEMI JOIN sized_calls USING (process_id, correlation_id)) AS k
-        JOIN sized_calls AS c USING (process_id, correlation_id)
-        JOIN kernel_names AS n ON n.name_id = k.name_id AND n.family = c.family
-        WHERE NOT regexp_matches(n.name, '(?i)splitk_?reduce')
-        QUALIFY count(*) OVER (PARTITION BY process_id, c.thread_id, c.start_ns) = 1
-    )
-    GROUP BY shape_id
-),
-sampled AS (
-    SELECT k.shape_id, g.model_id, avg(k.dram_pct) AS dram_pct, count(*) AS samples
-    FROM kernel_samples AS k
-    LEFT JOIN gpu_limits AS g USING (gpu_id)
-    GROUP BY ALL
-    HAVING count(*) >= 4
 ),
 placed AS (
     SELECT
@@ -176,11 +140,18 @@ placed AS (
         m.memory_bytes_per_s,
         k.tflop_per_s * 1e12 AS peak,
         CASE WHEN $causal THEN 2 ELSE 1 END AS causal_divisor,
-        CASE h.used WHEN 'fp64' THEN 8 WHEN 'fp64_tensor' THEN 8 WHEN 'fp16' THEN 2 WHEN 'fp8' THEN 1 WHEN 'int8' THEN 1 WHEN 'fp4' THEN 0.5
+        CASE h.used
+            WHEN 'fp64' THEN 8
+            WHEN 'fp64_tensor' THEN 8
+            WHEN 'fp16' THEN 2
+            WHEN 'fp8' THEN 1
+            WHEN 'int8' THEN 1
+            WHEN 'fp4' THEN 0.5
             ELSE CASE WHEN regexp_matches(h.name, 'Half|half|BFloat16|bfloat16') THEN 2 ELSE 4 END END AS size,
         CASE
             WHEN h.as_gemm AND $gemm IS NOT NULL THEN 2 * z.g[1] * z.g[2] * z.g[3]
-            WHEN h.as_attention AND $attention IS NOT NULL THEN 4 * z.a[1] * z.a[2] * z.a[3] * z.a[3] * z.a[4] / causal_divisor
+            WHEN h.as_attention AND $attention IS NOT NULL
+                THEN 4 * z.a[1] * z.a[2] * z.a[3] * z.a[3] * z.a[4] / causal_divisor
             WHEN h.as_elements THEN z.e
         END AS size_flop,
         CASE
@@ -196,8 +167,9 @@ placed AS (
     CROSS JOIN sizes AS z
     LEFT JOIN (SELECT DISTINCT gpu_id, memory_bytes_per_s FROM gpu_peaks) AS m ON m.gpu_id = h.model_id
     LEFT JOIN gpu_peaks AS k ON k.gpu_id = h.model_id AND k.precision = h.used
-    LEFT JOIN traced AS t ON t.shape_id = h.shape_id
-    LEFT JOIN sampled AS s ON s.shape_id = h.shape_id AND s.model_id IS NOT DISTINCT FROM h.model_id
+    LEFT JOIN _sized_shapes AS t ON t.shape_id = h.shape_id
+    LEFT JOIN (FROM _sampled_shapes WHERE samples >= 4) AS s ON s.shape_id = h.shape_id
+        AND s.model_id IS NOT DISTINCT FROM h.model_id
     LEFT JOIN ncu AS p USING (name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
 ),
 -- Who says which kernels are meant is believed; else a size is not of a kernel that would have had to beat the peaks.
@@ -236,10 +208,21 @@ SELECT
     100 * flop_count / nullif(avg_ns, 0) * 1e9 / peak AS compute_pct,
     bytes / nullif(avg_ns, 0) * 1e9 AS bytes_per_s,
     100 * bytes / nullif(avg_ns, 0) * 1e9 / memory_bytes_per_s AS bandwidth_pct,
-    CASE WHEN flop_count = 0 AND bytes > 0 THEN 'memory' WHEN flop_count / nullif(bytes, 0) * memory_bytes_per_s < peak THEN 'memory' WHEN flop_count * bytes * peak * memory_bytes_per_s IS NOT NULL THEN 'compute' END AS roof,
+    CASE
+        WHEN flop_count = 0 AND bytes > 0 THEN 'memory'
+        WHEN flop_count / nullif(bytes, 0) * memory_bytes_per_s < peak THEN 'memory'
+        WHEN flop_count * bytes * peak * memory_bytes_per_s IS NOT NULL THEN 'compute'
+    END AS roof,
     CASE roof WHEN 'memory' THEN bandwidth_pct WHEN 'compute' THEN compute_pct END AS roof_pct,
-    CASE WHEN ncu_flop IS NOT NULL THEN 'ncu' WHEN as_given THEN 'size' WHEN flop_count IS NOT NULL THEN 'nvtx' END AS flop_from,
-    CASE WHEN dram_bytes IS NOT NULL THEN 'ncu' WHEN sampled_bytes IS NOT NULL THEN 'gpu_metrics' WHEN as_given THEN 'size' WHEN bytes IS NOT NULL THEN 'nvtx' END AS bytes_from,
+    CASE
+        WHEN ncu_flop IS NOT NULL THEN 'ncu' WHEN as_given THEN 'size' WHEN flop_count IS NOT NULL THEN 'nvtx'
+    END AS flop_from,
+    CASE
+        WHEN dram_bytes IS NOT NULL THEN 'ncu'
+        WHEN sampled_bytes IS NOT NULL THEN 'gpu_metrics'
+        WHEN as_given THEN 'size'
+        WHEN bytes IS NOT NULL THEN 'nvtx'
+    END AS bytes_from,
     gpu
 FROM fitted
 WHERE flop_count IS NOT NULL OR bytes IS NOT NULL

@@ -4,28 +4,33 @@ topic = "steps"
 place = 3
 question = "Which steps are there, how long is each, and which differ from the others?"
 examples = ["", "--step-method sequence --limit 0"]
-main = ["step", "duration_ns", "phase", "gpu_busy_ns", "gpu_idle_ns", "kernels", "launch_calls", "sync_points", "outlier"]
+main = [
+    "step", "duration_ns", "phase", "gpu_busy_ns", "gpu_idle_ns", "kernels", "launch_calls", "sync_points", "outlier",
+]
 description = """
 Finds the repetitions of the work (decoded tokens, training iterations) in the busiest process, and counts what each
-contains. They are detected from the first of these that is convincing: an NVTX range that repeats and holds the GPU work,
-CUDA graphs, the repeated sequence of operations on the busiest stream. --step-method and --step-range override that. The
-wall time of a step is its range's own time where the work launched in it also runs in it; else it is on the GPU's timeline,
-from the step's first operation to that of the next step, because the host may be far ahead. Calls belong to a step by when
-they begin, GPU operations by their launch call. gpu_busy_ns is the time in which the GPU was busy, overlaps counted once, a
-mean over the GPUs that the process used; gpu_busy_ns + gpu_idle_ns is the step time. A step is an outlier if its step time
-differs from the median by more than a tenth, and by more than five standard deviations (estimated from the median absolute
-deviation)."""
+contains. They are detected from the first of these that is convincing: an NVTX range that repeats and holds the GPU
+work, CUDA graphs, the repeated sequence of operations on the busiest stream. --step-method and --step-range
+override that. The wall time of a step is its range's own time where the work launched in it also runs in it; else
+it is on the GPU's timeline, from the step's first operation to that of the next step, because the host may be far
+ahead. Calls belong to a step by when they begin, GPU operations by their launch call. gpu_busy_ns is the time in
+which the GPU was busy, overlaps counted once, a mean over the GPUs that the process used; gpu_busy_ns + gpu_idle_ns
+is the step time. A step is an outlier if its step time differs from the median by more than a tenth, and by more
+than five standard deviations (estimated from the median absolute deviation)."""
 reading = """
-Steps of the steady state should be similar: the outlier column says what differs. More idle time with the same kernels: the
-host was late, see gaps with --from and --to. More busy time with the same kernels: the GPU ran slower, or shared its time.
-For the cost of a typical step, see per-token; for one kernel over the steps, see pace."""
-empty = "No steps found: no repetition holds most of the GPU time. Name an NVTX range with --step-range, or give the number of tokens to per-token with --tokens"
+Steps of the steady state should be similar: the outlier column says what differs. More idle time with the same
+kernels: the host was late, see gaps with --from and --to. More busy time with the same kernels: the GPU ran slower,
+or shared its time. For the cost of a typical step, see per-token; for one kernel over the steps, see pace."""
+empty = """\
+No steps found: no repetition holds most of the GPU time. Name an NVTX range with --step-range, or give the number \
+of tokens to per-token with --tokens"""
 
 [columns]
 step = "Number of the step, from 0; NULL for a prefill"
 phase = "steady; warm-up: unlike the others, at the start; tail: the last one, whose end is not recorded; prefill"
 start_ns = "When its wall time begins"
-duration_ns = "Step time (wall time): not the time that its NVTX range was open, where its work ran at another time (see nvtx)"
+duration_ns = """\
+Step time (wall time): not the time that its NVTX range was open, where its work ran at another time (see nvtx)"""
 gpu_busy_ns = "Time of the step in which the GPU was busy"
 gpu_idle_ns = "Time of the step in which the GPU was idle"
 kernels = "Kernels launched in it; NULL where a CUDA graph ran as a whole and hides them"
@@ -35,15 +40,19 @@ outlier = "What differs, where the step is an outlier"
 
 [notes]
 method = """
-SELECT coalesce(steps_are, 'the whole scope is one step') || of_process_because FROM _step_sentences WHERE method IS NOT NULL"""
+SELECT coalesce(steps_are, 'the whole scope is one step') || of_process_because
+FROM _step_sentences
+WHERE method IS NOT NULL"""
 left_out = """
 SELECT steady_count || ' steps are the steady state; left out: '
     || concat_ws(', ', CASE WHEN prefill_count > 0 THEN prefill_count || ' prefill' END,
-        CASE WHEN warm_up_count > 0 THEN warm_up_count || ' warm-up' END, CASE WHEN tail_count > 0 THEN tail_count || ' at the end' END)
+        CASE WHEN warm_up_count > 0 THEN warm_up_count || ' warm-up' END,
+        CASE WHEN tail_count > 0 THEN tail_count || ' at the end' END)
 FROM step_method WHERE prefill_count + warm_up_count + tail_count > 0"""
 outliers = """
 SELECT outlier_count || CASE outlier_count WHEN 1 THEN ' step differs' ELSE ' steps differ' END || ' from the others: '
-    || array_to_string(list(step || ' (' || outlier || ')' ORDER BY duration_ns DESC, step)[:3], '; ') || CASE WHEN outlier_count > 3 THEN '; …' ELSE '' END
+    || array_to_string(list(step || ' (' || outlier || ')' ORDER BY duration_ns DESC, step)[:3], '; ')
+    || CASE WHEN outlier_count > 3 THEN '; …' ELSE '' END
 FROM answer, step_method WHERE phase = 'steady' AND outlier IS NOT NULL GROUP BY outlier_count"""
 */
 SELECT

@@ -6,17 +6,19 @@ question = "Which streams are busy, and do they overlap?"
 examples = ["", "--device 0"]
 main = ["device_id", "stream_id", "busy_ns", "wall_pct", "kernels", "copies", "overlap_pct", "stream_type"]
 description = """
-Describes each stream that ran operations. busy_ns is the union of its kernels, copies, memsets and whole graphs; overlap_ns
-is the part of that in which another stream of the same GPU was busy too, of any process. span_ns is the time from its first
-operation to the end of its last. Streams are numbered within a process. A scope keeps operations that begin (--from, --to)
-or were launched (--nvtx) in it until they end: busy_ns may extend beyond the wall time, wall_pct counts only the part within
-it."""
+Describes each stream that ran operations. busy_ns is the union of its kernels, copies, memsets and whole graphs;
+overlap_ns is the part of that in which another stream of the same GPU was busy too, of any process. span_ns is the
+time from its first operation to the end of its last. Streams are numbered within a process. A scope keeps
+operations that begin (--from, --to) or were launched (--nvtx) in it until they end: busy_ns may extend beyond the
+wall time, wall_pct counts only the part within it."""
 reading = """
-One stream with an overlap of 0: everything runs one after another, so copies and independent kernels could overlap on
-streams of their own. Many streams with little overlap: they wait for each other (events, the default stream) or each kernel
-fills the GPU. Copies on the stream of the kernels do not overlap with them: put them on another, from pinned memory. The
-default stream (null stream) waits for all other streams: use non-blocking ones or --default-stream per-thread."""
-empty = "No GPU operations are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+One stream with an overlap of 0: everything runs one after another, so copies and independent kernels could overlap
+on streams of their own. Many streams with little overlap: they wait for each other (events, the default stream) or
+each kernel fills the GPU. Copies on the stream of the kernels do not overlap with them: put them on another, from
+pinned memory. The default stream (null stream) waits for all other streams: use non-blocking ones or
+--default-stream per-thread."""
+empty = """\
+No GPU operations are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"""
 
 [shares]
 gpu_busy_pct = "GPU busy time"
@@ -26,7 +28,9 @@ overlap_pct = "the stream's busy time"
 process_id = "Operating system's process id"
 device_id = "CUDA device number within the process"
 stream_id = "CUDA stream, numbered by CUPTI"
-stream_type = "null stream; default stream, which waits for the null stream and the null stream for it; non-blocking stream; NULL when the trace does not say"
+stream_type = """\
+null stream; default stream, which waits for the null stream and the null stream for it; non-blocking stream; NULL \
+when the trace does not say"""
 priority = "Lower is more urgent; NULL when the trace does not say"
 kernels = "Kernels that ran on it"
 copies = "Copies and memsets"
@@ -41,8 +45,19 @@ gpu_id = "The machine's GPU where the trace says which, else the CUDA device num
 
 [notes]
 concurrency = """
-SELECT string_agg('GPU ' || gpu_id || ': while it is busy, ' || round(streams_busy, 2) || ' of ' || streams || ' streams are busy on average', '; ' ORDER BY gpu_id)
-FROM (SELECT gpu_id, count(*) AS streams, sum(gpu_busy_pct) / 100 AS streams_busy FROM answer GROUP BY gpu_id HAVING count(*) > 1)"""
+SELECT
+    string_agg(
+        'GPU ' || gpu_id || ': while it is busy, ' || round(streams_busy, 2) || ' of ' || streams
+            || ' streams are busy on average',
+        '; '
+    ORDER BY gpu_id
+    )
+FROM (
+    SELECT gpu_id, count(*) AS streams, sum(gpu_busy_pct) / 100 AS streams_busy
+    FROM answer
+    GROUP BY gpu_id
+    HAVING count(*) > 1
+)"""
 */
 SELECT
     m.process_id,
@@ -62,6 +77,8 @@ SELECT
     m.gpu_id
 FROM _stream_times AS m
 LEFT JOIN (
-    SELECT process_id, stream_id, min(stream_type) AS stream_type, min(priority) AS priority FROM cuda_streams GROUP BY ALL
+    SELECT process_id, stream_id, min(stream_type) AS stream_type, min(priority) AS priority
+    FROM cuda_streams
+    GROUP BY ALL
 ) AS c USING (process_id, stream_id)
 ORDER BY m.busy_ns DESC, m.process_id, m.device_id, m.stream_id

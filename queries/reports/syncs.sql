@@ -8,24 +8,28 @@ aliases = ["cuda_api_sync"]
 main = ["kind", "gpu_idle_ns", "steady_idle_ns", "calls", "host_wait_ns", "avg_ns", "name", "nvtx_path"]
 details = ["copy_kind", "is_copy"]
 description = """
-Counts the calls in which the host waits, by place: what it waits for, the NVTX path on the waiting thread, the call, and the
-thread. 'D2H copy' is a blocking device-to-host copy, or one into pageable memory, which blocks even if its name says Async;
-'D2H copy + wait' is a wait for a stream, event or device that completes asynchronous device-to-host copies of its thread.
-Both are D2H sync points. 'H2D copy + wait' (D2D …) is a wait at whose end such a copy was the last operation that the GPU
-had finished; 'H2D copy' is a blocking one; 'wait' is any other. A copy into pageable memory and the wait that follows count
-as one. Where the trace does not say what a call waits for, it is assumed to wait for everything that its thread began.
-gpu_idle_ns is the GPU idle time that waits cause, as classify and host count it: time in which the thread that launched the
-next operation was in the wait, and the starved time after it in the same gap, up to the rest of the time that the wait
-blocked the host; without the wait, the host would have been that far ahead. So a wait costs each GPU at most its own time,
-no idle time is counted twice, and a wait that ended while the GPU was busy costs none. steady_count and steady_idle_ns cover
-the steady steps: waits that began in one, and idle time in the wall time of one, which may be the next step."""
+Counts the calls in which the host waits, by place: what it waits for, the NVTX path on the waiting thread, the
+call, and the thread. 'D2H copy' is a blocking device-to-host copy, or one into pageable memory, which blocks even
+if its name says Async; 'D2H copy + wait' is a wait for a stream, event or device that completes asynchronous
+device-to-host copies of its thread. Both are D2H sync points. 'H2D copy + wait' (D2D …) is a wait at whose end such
+a copy was the last operation that the GPU had finished; 'H2D copy' is a blocking one; 'wait' is any other. A copy
+into pageable memory and the wait that follows count as one. Where the trace does not say what a call waits for, it
+is assumed to wait for everything that its thread began. gpu_idle_ns is the GPU idle time that waits cause, as
+classify and host count it: time in which the thread that launched the next operation was in the wait, and the
+starved time after it in the same gap, up to the rest of the time that the wait blocked the host; without the wait,
+the host would have been that far ahead. So a wait costs each GPU at most its own time, no idle time is counted
+twice, and a wait that ended while the GPU was busy costs none. steady_count and steady_idle_ns cover the steady
+steps: waits that began in one, and idle time in the wall time of one, which may be the next step."""
 reading = """
-Removing D2H sync points often saves the most: .item(), .cpu(), .numpy(), printing a loss, a comparison of a tensor in an if.
-Few bytes mean a scalar is read back: keep it on the GPU, read back every N steps, or copy to pinned memory asynchronously
-and look later. H2D copy + wait: a tensor made from a Python value (torch.tensor(…, device='cuda')): make it on the GPU, or
-once. wait: torch.cuda.synchronize, or a library's own. Removing a wait saves at most gpu_idle_ns. gpu_idle_ns much larger
-than steady_idle_ns: most of it is in start-up, or between the steps."""
-empty = "No call that makes the host wait is recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+Removing D2H sync points often saves the most: .item(), .cpu(), .numpy(), printing a loss, a comparison of a tensor
+in an if. Few bytes mean a scalar is read back: keep it on the GPU, read back every N steps, or copy to pinned
+memory asynchronously and look later. H2D copy + wait: a tensor made from a Python value (torch.tensor(…,
+device='cuda')): make it on the GPU, or once. wait: torch.cuda.synchronize, or a library's own. Removing a wait
+saves at most gpu_idle_ns. gpu_idle_ns much larger than steady_idle_ns: most of it is in start-up, or between the
+steps."""
+empty = """\
+No call that makes the host wait is recorded in this scope; if the program did use the GPU, capture with: nsys \
+profile -t cuda"""
 
 [params.group_by]
 default = "call"
@@ -59,7 +63,8 @@ SELECT 'D2H sync points: ' || sum(calls) || CASE WHEN max(s.range_count) > 0 THE
     || round(sum(gpu_idle_wall_pct), 2) || ' % of the wall time)'
 FROM answer CROSS JOIN scope AS s WHERE copy_kind = 'D2H' HAVING count(*) > 0"""
 steps = """
-SELECT 'no steady steps were found, so steady_count and steady_idle_ns are unknown; name an NVTX range with --step-range'
+SELECT
+    'no steady steps were found, so steady_count and steady_idle_ns are unknown; name an NVTX range with --step-range'
 FROM answer WHERE NOT EXISTS (FROM steps WHERE phase = 'steady') HAVING count(*) > 0"""
 [agent]
 rows = 4
@@ -118,7 +123,8 @@ placed AS (
         ON p.process_id = w.process_id AND p.thread_id = w.thread_id AND p.start_ns <= w.start_ns
 ),
 folded AS (
-    SELECT path, fold(path) AS folded FROM (SELECT DISTINCT n.path FROM placed AS p JOIN nvtx_nesting AS n USING (range_id))
+    SELECT path, fold(path) AS folded
+    FROM (SELECT DISTINCT n.path FROM placed AS p JOIN nvtx_nesting AS n USING (range_id))
 )
 SELECT
     CASE WHEN p.is_copy THEN p.copy_kind || ' copy' ELSE coalesce(p.copy_kind || ' copy + wait', 'wait') END AS kind,

@@ -7,19 +7,22 @@ examples = ["", "--steady --group-by family"]
 aliases = ["cuda_gpu_kern_sum"]
 main = ["name", "total_ns", "kernel_time_pct", "calls", "avg_ns", "med_ns", "max_ns", "family"]
 description = """
-Adds up the GPU time of every kernel execution by name. kernel_time_pct is the share of all kernel time in scope, wall_pct
-the share of the wall time. That may be more than 100 %: kernels overlap on several streams, and a scope counts a kernel that
-begins (--from, --to) or is launched (--nvtx) in it with its full duration; streams cuts to the scope. Durations are end -
-start as CUPTI measured them on the GPU."""
+Adds up the GPU time of every kernel execution by name. kernel_time_pct is the share of all kernel time in scope,
+wall_pct the share of the wall time. That may be more than 100 %: kernels overlap on several streams, and a scope
+counts a kernel that begins (--from, --to) or is launched (--nvtx) in it with its full duration; streams cuts to the
+scope. Durations are end - start as CUPTI measured them on the GPU."""
 reading = """
-Look at the top three by time and the top by calls. Many calls with a moderate average: a per-layer kernel, so a candidate
-for fusion. Few calls with a high average: optimize the kernel itself. A small wall_pct in all rows: the GPU waits, see gaps."""
+Look at the top three by time and the top by calls. Many calls with a moderate average: a per-layer kernel, so a
+candidate for fusion. Few calls with a high average: optimize the kernel itself. A small wall_pct in all rows: the
+GPU waits, see gaps."""
 empty = "No kernels are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.group_by]
 default = "full"
 choices = ["full", "short", "mangled", "family", "provenance", "device", "stream", "nvtx"]
-help = "What one row stands for: the full, short or mangled name, the kernel's family or provenance, the device, the stream, or the innermost NVTX range that launched it"
+help = """\
+What one row stands for: the full, short or mangled name, the kernel's family or provenance, the device, the stream, \
+or the innermost NVTX range that launched it"""
 
 [columns]
 name = "The kernel, or what the kernels were grouped by"
@@ -38,8 +41,13 @@ provenance = "Where the kernel comes from, by its name"
 
 [notes]
 graphs = """
-SELECT 'CUDA graphs ran as a whole ' || count(*) || ' times (' || round(100.0 * sum(duration_ns) / nullif(sum(duration_ns) + coalesce((SELECT sum(total_ns) FROM answer), 0), 0), 1)
-    || ' % of kernel and graph time): their kernels are not in this table; capture with --cuda-graph-trace=node to see them'
+SELECT
+    'CUDA graphs ran as a whole ' || count(*) || ' times ('
+        || round(
+            100.0 * sum(duration_ns) / nullif(sum(duration_ns) + coalesce((SELECT sum(total_ns) FROM answer), 0), 0), 1
+        )
+    || ' % of kernel and graph time): their kernels are not in this table; capture with --cuda-graph-trace=node to '
+        'see them'
 FROM graph_launches HAVING count(*) > 0"""
 [agent]
 rows = 8
@@ -61,16 +69,21 @@ WITH grouped AS (
     UNION ALL
     SELECT mangled_name_id, NULL, duration_ns FROM kernel_events WHERE $group_by = 'mangled'
     UNION ALL
-    SELECT NULL, coalesce(n.family, 'other'), k.duration_ns FROM kernel_events AS k LEFT JOIN kernel_names AS n USING (name_id)
+    SELECT NULL, coalesce(n.family, 'other'), k.duration_ns
+    FROM kernel_events AS k
+    LEFT JOIN kernel_names AS n USING (name_id)
     WHERE $group_by = 'family'
     UNION ALL
-    SELECT NULL, coalesce(n.provenance, 'hand-written'), k.duration_ns FROM kernel_events AS k LEFT JOIN kernel_names AS n USING (name_id)
+    SELECT NULL, coalesce(n.provenance, 'hand-written'), k.duration_ns
+    FROM kernel_events AS k
+    LEFT JOIN kernel_names AS n USING (name_id)
     WHERE $group_by = 'provenance'
     UNION ALL
     SELECT NULL, 'process ' || process_id || ' device ' || device_id, duration_ns FROM kernel_events
     WHERE $group_by = 'device'
     UNION ALL
-    SELECT NULL, 'process ' || process_id || ' device ' || device_id || ' stream ' || stream_id, duration_ns FROM kernel_events
+    SELECT NULL, 'process ' || process_id || ' device ' || device_id || ' stream ' || stream_id, duration_ns
+    FROM kernel_events
     WHERE $group_by = 'stream'
     UNION ALL
     SELECT NULL, coalesce(nvtx_path, '(outside NVTX ranges)'), duration_ns FROM kernels_in_nvtx

@@ -7,21 +7,22 @@ examples = ["", "--from 1s --to 2s"]
 aliases = ["um_sum", "um_total_sum", "um_cpu_page_faults_sum"]
 main = ["event", "total_ns", "wall_pct", "calls", "size_bytes", "faults", "name", "nvtx_path"]
 description = """
-Adds up the copies that moved unified memory (cudaMallocManaged) and the page faults, by what ran meanwhile: the kernel that
-had started last and was still running when the event began, and the innermost NVTX range of the call that launched it;
-without a kernel, the range of the thread that makes the most launches. in_kernels_ns is how much of the events' time was
-within those kernels, which wait for them at least in part. Page faults need --cuda-um-gpu-page-faults=true and
---cuda-um-cpu-page-faults=true."""
+Adds up the copies that moved unified memory (cudaMallocManaged) and the page faults, by what ran meanwhile: the
+kernel that had started last and was still running when the event began, and the innermost NVTX range of the call
+that launched it; without a kernel, the range of the thread that makes the most launches. in_kernels_ns is how much
+of the events' time was within those kernels, which wait for them at least in part. Page faults need
+--cuda-um-gpu-page-faults=true and --cuda-um-cpu-page-faults=true."""
 reading = """
-Migrations to the GPU during a kernel: it waits for pages that it touches first; cudaMemPrefetchAsync before the launch moves
-them in large pieces. Migrations back, or faults of the CPU: prefetch to cudaCpuDeviceId before the host reads. Both
-repeatedly: cudaMemAdvise (SetReadMostly, SetPreferredLocation, SetAccessedBy), or ordinary device or host memory and
-explicit copies. Evictions: more memory is used than the GPU has."""
+Migrations to the GPU during a kernel: it waits for pages that it touches first; cudaMemPrefetchAsync before the
+launch moves them in large pieces. Migrations back, or faults of the CPU: prefetch to cudaCpuDeviceId before the
+host reads. Both repeatedly: cudaMemAdvise (SetReadMostly, SetPreferredLocation, SetAccessedBy), or ordinary device
+or host memory and explicit copies. Evictions: more memory is used than the GPU has."""
 empty = "No unified memory migrations or page faults are recorded in this scope"
 
 [columns]
 event = "UM H2D, UM D2H or UM D2D: pages moved; GPU page faults, CPU page faults"
-cause = "Why the pages moved: page fault, prefetch, speculative, eviction, access counters, unknown; NULL for page faults"
+cause = """\
+Why the pages moved: page fault, prefetch, speculative, eviction, access counters, unknown; NULL for page faults"""
 name = "The kernel that ran when it began; NULL when none did"
 nvtx_path = "The innermost NVTX range; NULL outside all ranges"
 calls = "Copies, groups of GPU page faults, or CPU page faults"
@@ -36,7 +37,10 @@ faults = """
 SELECT 'page faults are not in the trace: capture with --cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true'
 FROM answer HAVING count(*) > 0 AND count(faults) = 0"""
 untraced = """
-SELECT 'nsys could not trace unified memory here: ' || trim(message) FROM diagnostics WHERE message ILIKE '%unified memory cannot be traced%' LIMIT 1"""
+SELECT 'nsys could not trace unified memory here: ' || trim(message)
+FROM diagnostics
+WHERE message ILIKE '%unified memory cannot be traced%'
+LIMIT 1"""
 */
 SELECT
     event,

@@ -8,7 +8,9 @@ Unused bytes of sectors no longer pass L2, and each request passes L1 once, unti
 SELECT
     launch,
     stall_memory_pct * unused_pct / 100 AS waiting_pct,
-    100 - greatest(l1_passes_pct * (1 - scattered_pct / 100), l2_pct * (1 - unused_pct / 100), compute_pct, issue_pct) AS most_pct,
+    100 - greatest(
+        l1_passes_pct * (1 - scattered_pct / 100), l2_pct * (1 - unused_pct / 100), compute_pct, issue_pct
+    ) AS most_pct,
     0 AS more_registers,
     0 AS more_shared_bytes
 FROM _ncu_roofs()

@@ -3,8 +3,8 @@ title = "Copy asynchronously (cp.async, TMA) into a second buffer"
 effort = "medium"
 rules = ["pipeline-loads", "stall-long-scoreboard"]
 gain = """
-At most the waiting for memory goes away. It doubles the shared memory, and pays off where there are fewer than 20 multiply-adds per
-load: common practice."""
+At most the waiting for memory goes away. It doubles the shared memory, and pays off where there are fewer than 20
+multiply-adds per load: common practice."""
 */
 SELECT
     launch,

@@ -3,7 +3,8 @@ title = "Give a thread the registers that it needs, or keep fewer values live"
 effort = "low"
 rules = ["spills"]
 gain = """
-Local memory traffic and the waiting for it go away, until the next unit is busy all the time. Assumes twice the registers."""
+Local memory traffic and the waiting for it go away, until the next unit is busy all the time. Assumes twice the
+registers."""
 */
 SELECT
     launch,

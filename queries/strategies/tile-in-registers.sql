@@ -3,7 +3,8 @@ title = "Compute several results per thread"
 effort = "high"
 rules = ["shared-passes"]
 gain = """
-Values of shared memory are used several times from registers: waiting for it goes away, until arithmetic or DRAM is busy all the time. Assumes 8 x 8 results per thread."""
+Values of shared memory are used several times from registers: waiting for it goes away, until arithmetic or DRAM is
+busy all the time. Assumes 8 x 8 results per thread."""
 */
 SELECT
     launch,

@@ -3,7 +3,8 @@ title = "Load a tile once into shared memory, and use it often"
 effort = "medium"
 rules = ["low-reuse"]
 gain = """
-Waiting for global memory goes away, until arithmetic or DRAM is busy all the time. Assumes two tiles of 32 x 32 floats."""
+Waiting for global memory goes away, until arithmetic or DRAM is busy all the time. Assumes two tiles of 32 x 32
+floats."""
 */
 SELECT
     launch,

@@ -3,7 +3,8 @@ title = "Load and store 128 bits at a time"
 effort = "low"
 rules = ["scalar-loads"]
 gain = """
-A quarter of the loads and stores moves the same bytes: at most the waiting for memory goes away, and only until DRAM or L2 is busy all the time."""
+A quarter of the loads and stores moves the same bytes: at most the waiting for memory goes away, and only until
+DRAM or L2 is busy all the time."""
 */
 SELECT
     launch,

@@ -10,7 +10,8 @@ WITH calls AS (
 placed AS (
     SELECT c.*, p.range_id
     FROM calls AS c
-    ASOF LEFT JOIN nvtx_places AS p ON p.process_id = c.process_id AND p.thread_id = c.thread_id AND p.start_ns <= c.start_ns
+    ASOF LEFT JOIN nvtx_places AS p ON p.process_id = c.process_id AND p.thread_id = c.thread_id
+        AND p.start_ns <= c.start_ns
     WHERE c.correlation_id IS NOT NULL
 )
 SELECT p.process_id, p.correlation_id, n.path, p.before_name, p.after_name
@@ -38,7 +39,8 @@ named AS (
     SELECT n.path, n.before_name, n.after_name, p.place_id
     FROM (SELECT DISTINCT path, before_name, after_name FROM internal.call_neighbors) AS n
     LEFT JOIN folded AS f USING (path)
-    JOIN facts.call_places AS p ON p.name = concat_ws(', ', 'in ' || f.folded, 'after ' || n.before_name, 'before ' || n.after_name)
+    JOIN facts.call_places AS p
+        ON p.name = concat_ws(', ', 'in ' || f.folded, 'after ' || n.before_name, 'before ' || n.after_name)
 )
 SELECT c.process_id, c.correlation_id, NULL AS chain_id, n.place_id
 FROM internal.call_neighbors AS c

@@ -6,7 +6,8 @@ WITH frames AS (
     GROUP BY ALL
 )
 SELECT
-    row_number() OVER (ORDER BY symbol, module, symbol_id, module_id) + (SELECT count(*) FROM facts.cpu_frames) AS frame_id,
+    row_number() OVER (ORDER BY symbol, module, symbol_id, module_id)
+        + (SELECT count(*) FROM facts.cpu_frames) AS frame_id,
     symbol_id, module_id, name, function, module, kind, _cpu_activity(function, module, kind) AS activity
 FROM _named_frames('frames') AS n
 WHERE NOT EXISTS (FROM facts.cpu_frames AS f WHERE f.symbol_id = n.symbol_id AND f.module_id = n.module_id);

@@ -1,5 +1,5 @@
--- The CUDA calls of these steps, by any thread of the process, and the NVTX ranges around the middle of the time before each; and
--- the first call after them.
+-- The CUDA calls of these steps, by any thread of the process, and the NVTX ranges around the middle of the time before
+-- each; and the first call after them.
 WITH calls AS (
     SELECT
         start_ns, end_ns, thread_id, name, call_group, correlation_id,
@@ -11,11 +11,15 @@ WITH calls AS (
 placed AS (
     SELECT c.*, n.path
     FROM calls AS c
-    ASOF LEFT JOIN (FROM nvtx_places WHERE process_id = $process) AS p ON p.thread_id = c.thread_id AND p.start_ns <= c.before_ns
+    ASOF LEFT JOIN (FROM nvtx_places WHERE process_id = $process) AS p ON p.thread_id = c.thread_id
+        AND p.start_ns <= c.before_ns
     LEFT JOIN nvtx_nesting AS n ON n.range_id = p.range_id
 )
 SELECT
-    p.start_ns, greatest(p.start_ns, p.end_ns) AS end_ns, p.thread_id, p.name, p.call_group, p.correlation_id, f.folded AS path
+    p.start_ns, greatest(p.start_ns, p.end_ns) AS end_ns, p.thread_id, p.name, p.call_group, p.correlation_id,
+    f.folded AS path
 FROM placed AS p
-LEFT JOIN (SELECT path, fold(path) AS folded FROM (SELECT DISTINCT path FROM placed WHERE path IS NOT NULL)) AS f USING (path)
+LEFT JOIN (
+    SELECT path, fold(path) AS folded FROM (SELECT DISTINCT path FROM placed WHERE path IS NOT NULL)
+) AS f USING (path)
 ORDER BY p.start_ns, p.end_ns

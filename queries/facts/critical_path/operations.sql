@@ -1,6 +1,8 @@
 -- What these calls put on GPUs.
 WITH calls AS (
-    SELECT DISTINCT correlation_id FROM outer_api_calls WHERE process_id = $process AND start_ns >= $from AND start_ns < $to
+    SELECT DISTINCT correlation_id
+    FROM outer_api_calls
+    WHERE process_id = $process AND start_ns >= $from AND start_ns < $to
 )
 SELECT
     o.start_ns, greatest(o.start_ns, o.end_ns) AS end_ns, o.kind, coalesce(k.name, o.label, '(no name)') AS name,

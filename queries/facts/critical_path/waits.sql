@@ -1,6 +1,9 @@
--- Which of these calls wait, and for what: their own copy, a stream, or NULL for all; for what was launched before until_ns.
+-- Which of these calls wait, and for what: their own copy, a stream, or NULL for all; for what was launched before
+-- until_ns.
 WITH calls AS (
-    SELECT start_ns, correlation_id FROM outer_api_calls WHERE process_id = $process AND start_ns >= $from AND start_ns < $to
+    SELECT start_ns, correlation_id
+    FROM outer_api_calls
+    WHERE process_id = $process AND start_ns >= $from AND start_ns < $to
 ),
 recorded AS (
     SELECT c.start_ns, e.event_id, e.device_id, e.stream_id

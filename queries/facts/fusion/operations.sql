@@ -1,6 +1,6 @@
--- What the process put on its GPUs in these steps, numbered along each stream; it belongs to the step of its launch call, or
--- where the trace lacks that, to the one in whose wall it starts. `token` stands for what it is, shape aside; `part` is the
--- part of the step in which it is launched, such as forward or backward.
+-- What the process put on its GPUs in these steps, numbered along each stream; it belongs to the step of its launch
+-- call, or where the trace lacks that, to the one in whose wall it starts. `token` stands for what it is, shape aside;
+-- `part` is the part of the step in which it is launched, such as forward or backward.
 CREATE OR REPLACE TABLE internal.fusion_operations AS
 WITH calls AS (
     SELECT correlation_id, min(thread_id) AS thread_id, min(start_ns) AS call_ns, max(end_ns) AS returned_ns
@@ -25,7 +25,9 @@ operations AS (
 ),
 -- The NVTX ranges that are the outermost within a step, but for a framework's operators, numbers aside.
 within AS (
-    SELECT r.thread_id, r.start_ns, coalesce(r.end_ns, s.host_end_ns) AS end_ns, regexp_replace(r.name, '[0-9]+', '#', 'g') AS name
+    SELECT
+        r.thread_id, r.start_ns, coalesce(r.end_ns, s.host_end_ns) AS end_ns,
+        regexp_replace(r.name, '[0-9]+', '#', 'g') AS name
     FROM nvtx_ranges AS r
     ASOF JOIN internal.fusion_steps AS s ON s.host_start_ns <= r.start_ns
     WHERE r.process_id = $process AND r.start_ns < s.host_end_ns AND NOT is_operator_name(r.name)
@@ -65,8 +67,13 @@ uncalled AS (
 SELECT
     step, host_start_ns, device_id, stream_id, kind, name_id, label, start_ns, greatest(start_ns, end_ns) AS end_ns,
     correlation_id, thread_id, part, call_ns, returned_ns, grid_y, coalesce(graph_node_id, 0) > 0 AS in_graph,
-    coalesce(nullif(concat_ws('×', grid_x, CASE WHEN grid_y * grid_z > 1 THEN grid_y END, nullif(grid_z, 1)), ''), size_bytes::VARCHAR) AS grid,
+    coalesce(
+        nullif(concat_ws('×', grid_x, CASE WHEN grid_y * grid_z > 1 THEN grid_y END, nullif(grid_z, 1)), ''),
+        size_bytes::VARCHAR
+    ) AS grid,
     concat_ws('×', block_x, CASE WHEN block_y * block_z > 1 THEN block_y END, nullif(block_z, 1)) AS block,
     hash(kind, name_id, label) AS token,
-    row_number() OVER (PARTITION BY step, device_id, stream_id ORDER BY start_ns, end_ns, correlation_id, name_id) AS place
+    row_number() OVER (
+        PARTITION BY step, device_id, stream_id ORDER BY start_ns, end_ns, correlation_id, name_id
+    ) AS place
 FROM (FROM called UNION ALL BY NAME FROM uncalled)

@@ -8,7 +8,9 @@ WITH steady AS (
 counted AS (
     SELECT
         count(*) AS steps,
-        least($most, greatest(3, $operations // greatest(1, (SELECT max(kernels) FROM steps WHERE phase = 'steady')))) AS taken
+        least(
+            $most, greatest(3, $operations // greatest(1, (SELECT max(kernels) FROM steps WHERE phase = 'steady')))
+        ) AS taken
     FROM steady
 )
 SELECT step, process_id, host_start_ns, host_end_ns, start_ns, end_ns

@@ -1,7 +1,9 @@
--- When the host waits for the GPU in the typical step, counted from its beginning on the host; where not all of these steps
--- wait as often, the waits that they have in common.
+-- When the host waits for the GPU in the typical step, counted from its beginning on the host; where not all of these
+-- steps wait as often, the waits that they have in common.
 WITH typical AS (
-    SELECT step, host_start_ns, host_end_ns FROM internal.fusion_steps WHERE step IN (SELECT unnest(steps) FROM internal.fusion_sequences)
+    SELECT step, host_start_ns, host_end_ns
+    FROM internal.fusion_steps
+    WHERE step IN (SELECT unnest(steps) FROM internal.fusion_sequences)
 ),
 placed AS (
     SELECT

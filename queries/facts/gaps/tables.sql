@@ -1,7 +1,8 @@
 /* options = ["min_gap_ns"] */
 -- What the views `longest_gaps`, `_gap_operations`, `_gap_activity` and `_gap_copies` read.
 CREATE TABLE IF NOT EXISTS facts.listed_gaps (
-    gap_id BIGINT, gpu_id BIGINT, start_ns BIGINT, end_ns BIGINT, duration_ns BIGINT, running_end_ns BIGINT, next_ns BIGINT,
+    gap_id BIGINT, gpu_id BIGINT, start_ns BIGINT, end_ns BIGINT, duration_ns BIGINT, running_end_ns BIGINT,
+    next_ns BIGINT,
     idle_ns BIGINT
 );
 
@@ -10,7 +11,8 @@ CREATE TABLE IF NOT EXISTS facts.listed_operations (
 );
 
 CREATE TABLE IF NOT EXISTS facts.listed_activity (
-    kind VARCHAR, start_ns BIGINT, end_ns BIGINT, name_id BIGINT, process_id BIGINT, thread_id BIGINT, correlation_id BIGINT
+    kind VARCHAR, start_ns BIGINT, end_ns BIGINT, name_id BIGINT, process_id BIGINT, thread_id BIGINT,
+    correlation_id BIGINT
 );
 
 CREATE TABLE IF NOT EXISTS facts.listed_copies (

@@ -1,12 +1,18 @@
--- The API calls of the whole trace, each with its thread as one number and what it does: 0 waits, 1 copies, 2 allocates, 3 all
--- else. A call may be inside another one; one without a correlation id launched nothing. With $least_ns, those that last as long.
+-- The API calls of the whole trace, each with its thread as one number and what it does: 0 waits, 1 copies, 2
+-- allocates, 3 all else. A call may be inside another one; one without a correlation id launched nothing. With
+-- $least_ns, those that last as long.
 SELECT
-    call_of(a.correlation_id, a.process_id) AS call, a.correlation_id, thread_of(a.thread_id, a.process_id) AS thread, a.start_ns,
-    coalesce(a.end_ns, a.start_ns) AS end_ns, (CASE WHEN b.call IS NOT NULL THEN 1 ELSE coalesce(n.host, 3) END)::UTINYINT AS host
+    call_of(a.correlation_id, a.process_id) AS call, a.correlation_id, thread_of(a.thread_id, a.process_id) AS thread,
+    a.start_ns,
+    coalesce(a.end_ns, a.start_ns) AS end_ns,
+    (CASE WHEN b.call IS NOT NULL THEN 1 ELSE coalesce(n.host, 3) END)::UTINYINT AS host
 FROM _host_activity AS a
 LEFT JOIN (SELECT DISTINCT call_of(correlation_id, process_id) AS call FROM _blocking_copies) AS b
     ON b.call = call_of(a.correlation_id, a.process_id)
 LEFT JOIN (
-    SELECT name_id, CASE WHEN call_group = 'sync' THEN 0 ELSE 2 END AS host FROM _api_names WHERE call_group IN ('sync', 'alloc', 'free')
+    SELECT name_id, CASE WHEN call_group = 'sync' THEN 0 ELSE 2 END AS host
+    FROM _api_names
+    WHERE call_group IN ('sync', 'alloc', 'free')
 ) AS n ON n.name_id = a.name_id
-WHERE a.kind = 'api' AND a.thread_id IS NOT NULL AND a.start_ns IS NOT NULL AND ($least_ns IS NULL OR a.end_ns - a.start_ns >= $least_ns)
+WHERE a.kind = 'api' AND a.thread_id IS NOT NULL AND a.start_ns IS NOT NULL
+    AND ($least_ns IS NULL OR a.end_ns - a.start_ns >= $least_ns)

@@ -1,8 +1,13 @@
--- The gaps that end in a part of the time, each with what its operation is, in bits: of the same launch call as the one before (1), a
--- migration of managed memory (2), of a blocking copy (4), one that reads (8).
+-- The gaps that end in a part of the time, each with what its operation is, in bits: of the same launch call as the one
+-- before (1), a migration of managed memory (2), of a blocking copy (4), one that reads (8).
 SELECT
-    coalesce(r.gpu_id, -1) AS gpu_id, r.running_end_ns AS start_ns, r.start_ns AS end_ns, coalesce(r.call, -9223372036854775808) AS call,
-    (CASE WHEN r.is_same_call THEN 1 ELSE 0 END + CASE WHEN (r.start_ns, r.call) IN (SELECT (start_ns, call) FROM internal.idle_migrations) THEN 2 ELSE 0 END
+    coalesce(r.gpu_id, -1) AS gpu_id, r.running_end_ns AS start_ns, r.start_ns AS end_ns,
+    coalesce(r.call, -9223372036854775808) AS call,
+    (
+        CASE WHEN r.is_same_call THEN 1 ELSE 0 END
+            + CASE
+                WHEN (r.start_ns, r.call) IN (SELECT (start_ns, call) FROM internal.idle_migrations) THEN 2 ELSE 0
+            END
         + CASE WHEN b.call IS NULL THEN 0 WHEN b.is_read THEN 12 ELSE 4 END)::UTINYINT AS bits
 FROM _gpu_reach AS r
 LEFT JOIN (SELECT call_of(correlation_id, process_id) AS call, is_read FROM _blocking_copies) AS b ON b.call = r.call

@@ -1,16 +1,38 @@
-/* progress = "collectives" */
+/*
+topic = "kernels"
+progress = "collectives"
+*/
 -- The kernels of NCCL, with what the call says that launched each, and the ranks that processes say they are.
 CREATE TABLE IF NOT EXISTS facts.nccl_kernels (
-    process_id BIGINT, device_id BIGINT, gpu_id BIGINT, stream_id BIGINT, start_ns BIGINT, end_ns BIGINT, name_id BIGINT,
+    process_id BIGINT, device_id BIGINT, gpu_id BIGINT, stream_id BIGINT, start_ns BIGINT, end_ns BIGINT,
+    name_id BIGINT,
     operation VARCHAR, communicator VARCHAR, bytes BIGINT
 );
 
 -- What a kernel sends and receives, where its calls are known: with whom, by its rank in the communicator.
 CREATE TABLE IF NOT EXISTS facts.nccl_messages (
-    process_id BIGINT, device_id BIGINT, gpu_id BIGINT, start_ns BIGINT, communicator VARCHAR, is_send BOOLEAN, peer BIGINT,
+    process_id BIGINT, device_id BIGINT, gpu_id BIGINT, start_ns BIGINT, communicator VARCHAR, is_send BOOLEAN,
+    peer BIGINT,
     bytes BIGINT, place BIGINT
 );
 
 CREATE TABLE IF NOT EXISTS facts.nccl_ranks (
     process_id BIGINT, communicator VARCHAR, rank BIGINT, ranks BIGINT, start_ns BIGINT, end_ns BIGINT, thread_id BIGINT
 );
+
+COMMENT ON VIEW nccl_kernels IS
+    'One row per NCCL kernel, with what the payload of NCCL''s NVTX range says about the call that launched it.';
+COMMENT ON COLUMN nccl_kernels.process_id IS 'Operating system''s process id';
+COMMENT ON COLUMN nccl_kernels.device_id IS 'CUDA device number within the process';
+COMMENT ON COLUMN nccl_kernels.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
+COMMENT ON COLUMN nccl_kernels.stream_id IS 'CUDA stream, numbered by CUPTI';
+COMMENT ON COLUMN nccl_kernels.start_ns IS 'When the kernel started: the rank is ready for the others';
+COMMENT ON COLUMN nccl_kernels.end_ns IS 'When it ended';
+COMMENT ON COLUMN nccl_kernels.name_id IS 'The kernel''s name, in `kernel_names`';
+COMMENT ON COLUMN nccl_kernels.operation IS
+    'AllReduce, AllGather, SendRecv …, by the kernel''s name; NULL where that does not say';
+COMMENT ON COLUMN nccl_kernels.communicator IS
+    'NCCL''s id of the communicator, the same on all of its ranks; NULL without NCCL''s NVTX payloads (-t nvtx), '
+    'and in graphs';
+COMMENT ON COLUMN nccl_kernels.bytes IS
+    'Message size as NCCL states it: what each rank sends, for a ReduceScatter what it receives; NULL where unknown';

@@ -1,5 +1,5 @@
--- What a step holds depends on nothing but when it is: of those that are steps of the trace as well, that is known. They are
--- taken out of what is to be counted, as is what is no step of a phase.
+-- What a step holds depends on nothing but when it is: of those that are steps of the trace as well, that is known.
+-- They are taken out of what is to be counted, as is what is no step of a phase.
 CREATE TABLE IF NOT EXISTS internal.step_known AS
 SELECT * EXCLUDE (phase_step, phase, batch_size, prompt_tokens, graph) FROM facts.phase_steps LIMIT 0;
 

@@ -1,11 +1,13 @@
--- When each request began, and when its tokens were there: the first one when the last prefill is done that comes before its
--- first decode, the others with each decode. A request begins where a range or a mark that names it and no phase begins, if
--- that is there; else with its first prefill. Where no range names requests, each prefill begins one, if that can be told.
+-- When each request began, and when its tokens were there: the first one when the last prefill is done that comes
+-- before its first decode, the others with each decode. A request begins where a range or a mark that names it and no
+-- phase begins, if that is there; else with its first prefill. Where no range names requests, each prefill begins one,
+-- if that can be told.
 INSERT INTO facts.requests BY NAME
 WITH steps_of AS (
     SELECT r.*, s.done_ns
     FROM _phase_ranges AS r
-    JOIN facts.phase_steps AS s ON s.host_start_ns = r.step_start_ns AND s.process_id = r.process_id AND s.thread_id = r.thread_id
+    JOIN facts.phase_steps AS s ON s.host_start_ns = r.step_start_ns AND s.process_id = r.process_id
+        AND s.thread_id = r.thread_id
 ),
 names AS (
     SELECT count(*) FILTER (len(prefill_ids) + len(decode_ids) > 0) AS named FROM steps_of
@@ -36,7 +38,9 @@ events AS (
         AND (is_said OR (SELECT max(turn) FROM numbered) = 1)
 ),
 first_decodes AS (
-    SELECT request, min(start_ns) FILTER (what = 'decode') AS decode_ns, max(start_ns) FILTER (what = 'prefill') AS prefill_ns
+    SELECT
+        request, min(start_ns) FILTER (what = 'decode') AS decode_ns,
+        max(start_ns) FILTER (what = 'prefill') AS prefill_ns
     FROM events GROUP BY request
 ),
 tokens AS (
@@ -78,6 +82,7 @@ told AS (
     FROM tokens AS t LEFT JOIN arrivals AS a USING (request)
 )
 SELECT
-    request, begins, start_ns, CASE WHEN len(token_ns) > 0 THEN first_ns END AS first_token_ns, token_ns[-1] AS last_token_ns,
+    request, begins, start_ns, CASE WHEN len(token_ns) > 0 THEN first_ns END AS first_token_ns,
+    token_ns[-1] AS last_token_ns,
     len(token_ns) AS tokens, reason, token_ns
 FROM told

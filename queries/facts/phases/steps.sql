@@ -1,5 +1,5 @@
--- What the steps of the phases hold, and which CUDA graphs they launch. A step is done when its range has ended and so has all
--- that was launched in it.
+-- What the steps of the phases hold, and which CUDA graphs they launch. A step is done when its range has ended and so
+-- has all that was launched in it.
 INSERT INTO facts.phase_steps BY NAME
 WITH graph_ids AS (
     SELECT correlation_id, graph_exec_id AS graph_id FROM graph_launches WHERE process_id = $process

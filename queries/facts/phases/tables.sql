@@ -1,6 +1,6 @@
 /* scratch = "steps" */
--- The steps of phases that NVTX ranges name, and the requests that they name. The views `phase_steps` and `requests` say
--- what it means.
+-- The steps of phases that NVTX ranges name, and the requests that they name. The views `phase_steps` and `requests`
+-- say what it means.
 CREATE TABLE IF NOT EXISTS facts.phase_steps (
     phase_step BIGINT,
     phase VARCHAR,
@@ -40,6 +40,7 @@ CREATE TABLE IF NOT EXISTS facts.phase_steps (
 );
 
 CREATE TABLE IF NOT EXISTS facts.requests (
-    request VARCHAR, begins VARCHAR, start_ns BIGINT, first_token_ns BIGINT, last_token_ns BIGINT, tokens BIGINT, reason VARCHAR,
+    request VARCHAR, begins VARCHAR, start_ns BIGINT, first_token_ns BIGINT, last_token_ns BIGINT, tokens BIGINT,
+    reason VARCHAR,
     token_ns BIGINT[]
 )

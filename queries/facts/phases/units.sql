@@ -1,4 +1,5 @@
--- The steps of the phases, for the statements that count what steps hold, but for those in a range that is called warm-up.
+-- The steps of the phases, for the statements that count what steps hold, but for those in a range that is called
+-- warm-up.
 CREATE OR REPLACE TABLE internal.step_ranges AS
 WITH warm_ups AS (
     SELECT start_ns, max(end_ns) OVER (ORDER BY start_ns, end_ns) AS end_ns

@@ -1,9 +1,10 @@
--- Frames of Python with their lines. Those of installed packages are a library's. Chains of Python have ids below zero, its lines those from
--- 1073741824.
+-- Frames of Python with their lines. Those of installed packages are a library's. Chains of Python have ids below zero,
+-- its lines those from 1073741824.
 INSERT INTO facts.python_lines BY NAME
 WITH named AS (
     SELECT
-        p.function_id, p.file_id, p.line, replace(replace(replace(f.value, '&lt;', '<'), '&gt;', '>'), '&amp;', '&') AS function,
+        p.function_id, p.file_id, p.line,
+        replace(replace(replace(f.value, '&lt;', '<'), '&gt;', '>'), '&amp;', '&') AS function,
         m.value AS path
     FROM (SELECT DISTINCT function_id, file_id, line FROM python_rows) AS p
     LEFT JOIN raw.StringIds AS f ON f.id = p.function_id
@@ -12,11 +13,13 @@ WITH named AS (
 SELECT
     row_number() OVER (ORDER BY path, line, function, function_id) + 1073741824 AS frame_id,
     function_id AS symbol_id, file_id AS module_id,
-    coalesce(function, '[Unknown]') || ' (' || coalesce(regexp_extract(path, '[^/\\]*$'), '[Unknown]') || ':' || line || ')' AS name,
+    coalesce(function, '[Unknown]') || ' (' || coalesce(regexp_extract(path, '[^/\\]*$'), '[Unknown]') || ':'
+        || line || ')' AS name,
     function, regexp_extract(path, '[^/\\]*$') AS module, line,
     CASE
         WHEN path LIKE '<%' THEN 'interpreter'
-        WHEN regexp_matches(path, '[/\\](site-packages|dist-packages|lib(64)?[/\\]python[0-9.]*|Lib)[/\\]') THEN 'library'
+        WHEN regexp_matches(path, '[/\\](site-packages|dist-packages|lib(64)?[/\\]python[0-9.]*|Lib)[/\\]')
+            THEN 'library'
         ELSE 'python'
     END AS kind
 FROM named;

@@ -1,4 +1,8 @@
 -- The same share with what runs in their time on all streams.
-SELECT coalesce(sum(o.end_ns - o.start_ns) FILTER (p.is_step AND o.start_ns < p.end_ns) / nullif(sum(o.end_ns - o.start_ns), 0), 0)::DOUBLE AS share
+SELECT
+    coalesce(
+        sum(o.end_ns - o.start_ns) FILTER (p.is_step AND o.start_ns < p.end_ns) / nullif(sum(o.end_ns - o.start_ns), 0),
+        0
+    )::DOUBLE AS share
 FROM internal.step_launched AS o
 ASOF LEFT JOIN internal.step_pieces AS p ON p.start_ns <= o.start_ns

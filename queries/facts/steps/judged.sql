@@ -1,19 +1,21 @@
 -- Which steps are the steady state, and what is the matter with those that are not like the others. A step is like the
 -- others if its wall is within a tenth of their median, or within five standard deviations as their median absolute
--- deviation estimates them (1.4826 is the ratio of the two for a normal distribution).
--- Steps are warm-up if they begin in a range of that name; at the start, up to the first one that is like the others; and up to
--- one that lasts more than twice as long as any after it, if that is among the first five and the first quarter
--- of at least six.
+-- deviation estimates them (1.4826 is the ratio of the two for a normal distribution). Steps are warm-up if they begin
+-- in a range of that name; at the start, up to the first one that is like the others; and up to one that lasts more
+-- than twice as long as any after it, if that is among the first five and the first quarter of at least six.
 INSERT INTO facts.steps BY NAME
 WITH warm_ups AS (
     SELECT start_ns, max(end_ns) OVER (ORDER BY start_ns, end_ns) AS end_ns
     FROM nvtx_ranges
-    WHERE process_id = (SELECT any_value(process_id) FROM internal.step_totals) AND is_warm_up_name(name) AND end_ns > start_ns
+    WHERE process_id = (SELECT any_value(process_id) FROM internal.step_totals) AND is_warm_up_name(name)
+        AND end_ns > start_ns
 ),
 totals AS (
     SELECT
         t.*, t.is_step AND coalesce(t.host_start_ns < w.end_ns, false) AS is_called_warm_up,
-        max(duration_ns) FILTER (is_step AND NOT is_open) OVER (ORDER BY piece ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS longest_later_ns
+        max(duration_ns) FILTER (is_step AND NOT is_open) OVER (
+            ORDER BY piece ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING
+        ) AS longest_later_ns
     FROM internal.step_totals AS t
     ASOF LEFT JOIN warm_ups AS w ON w.start_ns <= t.host_start_ns
 ),
@@ -31,28 +33,38 @@ usual AS (
         quantile_cont(ops, 0.5) AS ops,
         quantile_cont(gpu_ns, 0.5) AS gpu_ns
     FROM totals
-    WHERE is_step AND NOT is_open AND (NOT is_called_warm_up OR (SELECT bool_and(is_called_warm_up) FROM totals WHERE is_step))
+    WHERE is_step AND NOT is_open
+        AND (NOT is_called_warm_up OR (SELECT bool_and(is_called_warm_up) FROM totals WHERE is_step))
 ),
 compared AS (
     SELECT
         t.*,
-        CASE WHEN is_step THEN count(CASE WHEN is_step THEN 1 END) OVER (ORDER BY piece ROWS UNBOUNDED PRECEDING) - 1 END AS step,
+        CASE
+            WHEN is_step THEN count(CASE WHEN is_step THEN 1 END) OVER (ORDER BY piece ROWS UNBOUNDED PRECEDING) - 1
+        END AS step,
         is_step AND NOT is_open AND abs(t.duration_ns - u.duration_ns) > u.tolerance_ns AS is_unlike,
         is_step AND t.mallocs + t.frees > u.allocations AS allocates_more,
-        is_step AND greatest(t.gpu_idle_ns - u.gpu_idle_ns, t.gpu_busy_ns - u.gpu_busy_ns) > u.tolerance_ns / 2 AS takes_more,
+        is_step
+            AND greatest(t.gpu_idle_ns - u.gpu_idle_ns, t.gpu_busy_ns - u.gpu_busy_ns)
+                > u.tolerance_ns / 2 AS takes_more,
         CASE WHEN is_step THEN concat_ws('; ',
             CASE WHEN abs(t.duration_ns - u.duration_ns) > u.tolerance_ns
                 THEN round(t.duration_ns / u.duration_ns, 2) || ' times the median' END,
             CASE WHEN abs(t.gpu_idle_ns - u.gpu_idle_ns) > u.tolerance_ns / 2
-                THEN time_text(abs(t.gpu_idle_ns - u.gpu_idle_ns)) || ' ' || if(t.gpu_idle_ns > u.gpu_idle_ns, 'more', 'less') || ' idle' END,
+                THEN time_text(abs(t.gpu_idle_ns - u.gpu_idle_ns)) || ' '
+                    || if(t.gpu_idle_ns > u.gpu_idle_ns, 'more', 'less') || ' idle' END,
             CASE WHEN abs(t.gpu_busy_ns - u.gpu_busy_ns) > u.tolerance_ns / 2
-                THEN time_text(abs(t.gpu_busy_ns - u.gpu_busy_ns)) || ' ' || if(t.gpu_busy_ns > u.gpu_busy_ns, 'more', 'less') || ' busy' END,
+                THEN time_text(abs(t.gpu_busy_ns - u.gpu_busy_ns)) || ' '
+                    || if(t.gpu_busy_ns > u.gpu_busy_ns, 'more', 'less') || ' busy' END,
             CASE WHEN t.kernels <> u.kernels THEN 'kernels: ' || t.kernels || ', usually ' || u.kernels END,
             CASE WHEN t.launch_calls <> u.launch_calls AND t.kernels IS NULL
                 THEN 'launch calls: ' || t.launch_calls || ', usually ' || u.launch_calls END,
             CASE WHEN t.mallocs + t.frees <> u.allocations
                 THEN 'allocations and frees: ' || (t.mallocs + t.frees) || ', usually ' || u.allocations END,
-            CASE WHEN t.sync_points <> u.sync_points THEN 'sync points: ' || t.sync_points || ', usually ' || u.sync_points END
+            CASE
+                WHEN t.sync_points <> u.sync_points
+                    THEN 'sync points: ' || t.sync_points || ', usually ' || u.sync_points
+            END
         ) END AS differs,
         t.ops BETWEEN 0.5 * u.ops AND 2 * u.ops AND t.gpu_ns > u.gpu_ns AS is_like_prefill,
         u.steps
@@ -90,9 +102,13 @@ SELECT
         WHEN phase = 'tail' THEN 'no step follows, so it ends with its last operation'
         WHEN phase = 'warm-up' OR is_unlike THEN nullif(differs, '')
     END AS reason,
-    CASE WHEN host_start_ns > -9223372036854775807 THEN host_start_ns ELSE (SELECT min(start_ns) FROM wall) END AS host_start_ns,
+    CASE
+        WHEN host_start_ns > -9223372036854775807 THEN host_start_ns ELSE (SELECT min(start_ns) FROM wall)
+    END AS host_start_ns,
     CASE WHEN host_end_ns < 9223372036854775807 THEN host_end_ns ELSE (SELECT max(end_ns) FROM wall) END AS host_end_ns,
-    * EXCLUDE (step, phase, host_start_ns, host_end_ns, piece, is_step, is_open, ops, gpu_ns, is_unlike, allocates_more, takes_more, differs, is_like_prefill, steps, first_steady,
+    * EXCLUDE (
+        step, phase, host_start_ns, host_end_ns, piece, is_step, is_open, ops, gpu_ns, is_unlike, allocates_more,
+        takes_more, differs, is_like_prefill, steps, first_steady,
         is_called_warm_up, longest_later_ns, last_alone)
 FROM phased;
 

@@ -1,5 +1,5 @@
--- How steps were found. The confidence follows from how many there are and the share of the GPU time that they hold: of what
--- is launched around NVTX ranges, else of the stream from the first step to the last.
+-- How steps were found. The confidence follows from how many there are and the share of the GPU time that they hold: of
+-- what is launched around NVTX ranges, else of the stream from the first step to the last.
 INSERT INTO facts.step_method BY NAME
 WITH found AS (
     SELECT
@@ -14,7 +14,9 @@ WITH found AS (
 held AS (
     SELECT coalesce($share, sum(gpu_ns) FILTER (is_step) / nullif(sum(gpu_ns), 0)) AS share, any_value(ops) AS ops
     FROM internal.step_pieces
-    WHERE piece BETWEEN (SELECT min(piece) FROM internal.step_pieces WHERE is_step) AND (SELECT max(piece) FROM internal.step_pieces WHERE is_step)
+    WHERE piece BETWEEN (
+        SELECT min(piece) FROM internal.step_pieces WHERE is_step
+    ) AND (SELECT max(piece) FROM internal.step_pieces WHERE is_step)
 )
 SELECT
     $method::VARCHAR AS method,
@@ -27,7 +29,11 @@ SELECT
         WHEN step_count >= $medium_steps AND share >= $medium THEN 'medium'
         ELSE 'low'
     END AS confidence,
-    coalesce($reason, step_count || ' repetitions hold ' || round(100 * share, 1) || ' % of the stream''s GPU time between the first and the last') AS reason,
+    coalesce(
+        $reason,
+        step_count || ' repetitions hold ' || round(100 * share, 1)
+            || ' % of the stream''s GPU time between the first and the last'
+    ) AS reason,
     $process::BIGINT AS process_id,
     found.*,
     coalesce($tokens / nullif(step_count, 0), $tokens_per_step)::DOUBLE AS tokens_per_step,

@@ -1,5 +1,5 @@
--- The NVTX ranges of the process that may be steps: those that are $wanted, or all but a framework's operators and what is
--- called warm-up, each by its text with numbers as #.
+-- The NVTX ranges of the process that may be steps: those that are $wanted, or all but a framework's operators and what
+-- is called warm-up, each by its text with numbers as #.
 CREATE OR REPLACE VIEW internal.step_named AS
 WITH named AS (
     SELECT

@@ -1,6 +1,6 @@
--- Whether every so many repetitions one is longer: then these are layers, and that one ends a step. A repetition lasts until
--- the next one begins, with what comes between. It is longer if its wall is a tenth above the median, and more than five
--- standard deviations as the median absolute deviation estimates them.
+-- Whether every so many repetitions one is longer: then these are layers, and that one ends a step. A repetition lasts
+-- until the next one begins, with what comes between. It is longer if its wall is a tenth above the median, and more
+-- than five standard deviations as the median absolute deviation estimates them.
 CREATE OR REPLACE TABLE internal.step_units AS
 WITH numbered AS (
     SELECT *, count(CASE WHEN is_step THEN 1 END) OVER (ORDER BY piece) AS unit FROM internal.step_pieces
@@ -8,7 +8,8 @@ WITH numbered AS (
 units AS (
     SELECT
         unit, arg_min(process_id, piece) AS process_id, arg_min(thread_id, piece) AS thread_id,
-        min(host_start_ns) AS host_start_ns, max(host_end_ns) AS host_end_ns, min(start_ns) AS start_ns, max(end_ns) AS end_ns,
+        min(host_start_ns) AS host_start_ns, max(host_end_ns) AS host_end_ns, min(start_ns) AS start_ns,
+        max(end_ns) AS end_ns,
         bool_or(is_open) AS is_open, sum(ops)::BIGINT AS ops, sum(gpu_ns)::BIGINT AS gpu_ns
     FROM numbered
     GROUP BY unit
@@ -21,7 +22,9 @@ usual AS (
 )
 SELECT
     u.*, u.end_ns - u.start_ns > n.wall_ns + n.tolerance_ns AS is_longer,
-    count(CASE WHEN unit > 0 AND is_longer THEN 1 END) OVER (ORDER BY unit ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS step
+    count(CASE WHEN unit > 0 AND is_longer THEN 1 END) OVER (
+        ORDER BY unit ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) AS step
 FROM units AS u CROSS JOIN usual AS n;
 
 WITH apart AS (

@@ -1,6 +1,6 @@
--- A piece is a step if most of its operations are those of the typical one, and it is about as long. Where a piece is longer,
--- the step is the part at its mark, and what comes before or after is a piece of its own. A piece's host interval begins
--- with the launch call of its first operation.
+-- A piece is a step if most of its operations are those of the typical one, and it is about as long. Where a piece is
+-- longer, the step is the part at its mark, and what comes before or after is a piece of its own. A piece's host
+-- interval begins with the launch call of its first operation.
 CREATE OR REPLACE TABLE internal.step_pieces AS
 WITH marked AS (
     SELECT at_ns, count(*) AS ops, lead(at_ns) OVER (ORDER BY at_ns NULLS FIRST) IS NOT NULL AS has_next
@@ -10,7 +10,8 @@ WITH marked AS (
 parts AS (
     SELECT at_ns, min(start_ns) AS part_ns
     FROM (
-        SELECT c.at_ns, c.start_ns, m.ops, row_number() OVER (PARTITION BY m.at_ns ORDER BY c.start_ns, c.end_ns) AS rank
+        SELECT
+            c.at_ns, c.start_ns, m.ops, row_number() OVER (PARTITION BY m.at_ns ORDER BY c.start_ns, c.end_ns) AS rank
         FROM internal.step_cut AS c
         JOIN marked AS m ON m.at_ns IS NOT DISTINCT FROM c.at_ns
         WHERE m.ops > 1.25 * $period + 2 AND CASE WHEN $ends THEN m.has_next ELSE m.at_ns IS NOT NULL END
@@ -46,7 +47,9 @@ SELECT
     start_ns,
     -- The last one lasts until all is done that was launched in it, on whichever stream.
     coalesce(lead(start_ns) OVER (ORDER BY start_ns), greatest(end_ns, (
-        SELECT max(end_ns) FROM internal.step_launched WHERE coalesce(call_ns, start_ns) >= (SELECT max(host_start_ns) FROM called)
+        SELECT max(end_ns)
+        FROM internal.step_launched
+        WHERE coalesce(call_ns, start_ns) >= (SELECT max(host_start_ns) FROM called)
     ))) AS end_ns,
     lead(start_ns) OVER (ORDER BY start_ns) IS NULL AS is_open,
     ops,

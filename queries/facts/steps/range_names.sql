@@ -1,10 +1,11 @@
--- The names of ranges on one thread, the outermost first: how often they come, with how many different texts, and whether
--- one ever opens inside another.
+-- The names of ranges on one thread, the outermost first: how often they come, with how many different texts, and
+-- whether one ever opens inside another.
 WITH placed AS (
     SELECT
         *,
         coalesce(max(end_ns) OVER (
-            PARTITION BY thread_id, pattern ORDER BY start_ns, end_ns DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            PARTITION BY thread_id, pattern
+        ORDER BY start_ns, end_ns DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) > start_ns, false) AS is_nested
     FROM internal.step_named
 )

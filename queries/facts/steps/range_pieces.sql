@@ -14,13 +14,20 @@ cut AS (
 ),
 -- An operation finds its place by a slot of time, as in totals.sql: an ASOF join would sort all of them.
 line AS MATERIALIZED (
-    SELECT min(start_ns) AS first_ns, max(end_ns) AS last_ns, greatest(1, (max(end_ns) - min(start_ns)) // (8 * count(*))) AS slot_ns
+    SELECT
+        min(start_ns) AS first_ns, max(end_ns) AS last_ns,
+        greatest(1, (max(end_ns) - min(start_ns)) // (8 * count(*))) AS slot_ns
     FROM internal.step_ranges
 ),
 slots AS (
     SELECT
         at_ns, until_ns,
-        unnest(range(greatest(first_ns, least(last_ns, at_ns)) // slot_ns, greatest(first_ns, least(last_ns, until_ns)) // slot_ns + 1)) AS slot
+        unnest(
+            range(
+                greatest(first_ns, least(last_ns, at_ns)) // slot_ns,
+                greatest(first_ns, least(last_ns, until_ns)) // slot_ns + 1
+            )
+        ) AS slot
     FROM cut CROSS JOIN line
 ),
 worked AS (
@@ -30,7 +37,8 @@ worked AS (
         sum(greatest(0, least(o.end_ns, c.until_ns) - greatest(o.start_ns, c.at_ns)))::BIGINT AS inside_ns
     FROM (
         SELECT
-            start_ns, end_ns, coalesce(call_ns, start_ns) AS place_ns, greatest(first_ns, least(last_ns, place_ns)) // slot_ns AS slot
+            start_ns, end_ns, coalesce(call_ns, start_ns) AS place_ns,
+            greatest(first_ns, least(last_ns, place_ns)) // slot_ns AS slot
         FROM internal.step_launched CROSS JOIN line
     ) AS o
     JOIN slots AS c USING (slot)
@@ -39,7 +47,8 @@ worked AS (
 ),
 pieces AS (
     SELECT
-        c.at_ns, c.until_ns, c.is_step, coalesce(w.ops, 0) AS ops, coalesce(w.gpu_ns, 0) AS gpu_ns, w.inside_ns, w.start_ns,
+        c.at_ns, c.until_ns, c.is_step, coalesce(w.ops, 0) AS ops, coalesce(w.gpu_ns, 0) AS gpu_ns, w.inside_ns,
+        w.start_ns,
         w.end_ns
     FROM cut AS c LEFT JOIN worked AS w ON w.at_ns = c.at_ns
     WHERE c.is_step OR w.ops > 0

@@ -1,5 +1,6 @@
--- Which operations come back evenly: `period` operations after they were there last, or nearly so (a fifth more or less) in
--- the share $regular of their gaps; and those hold the share $covered of the stream's operations, or of its GPU time.
+-- Which operations come back evenly: `period` operations after they were there last, or nearly so (a fifth more or
+-- less) in the share $regular of their gaps; and those hold the share $covered of the stream's operations, or of its
+-- GPU time.
 WITH gaps AS (
     SELECT
         token, kind, pos, duration_ns,
@@ -23,7 +24,9 @@ FROM gaps AS g JOIN periods AS p USING (token)
 GROUP BY p.token, p.period
 HAVING count(*) FILTER (abs(g.gap - p.period) <= p.period // 5) >= $regular * (count(*) - 1)
     AND (
-        sum(g.gap) FILTER (abs(g.gap - p.period) <= p.period // 5) >= $covered * (SELECT max(pos) FROM internal.step_stream)
-        OR sum(g.gpu_ns) FILTER (abs(g.gap - p.period) <= p.period // 5) >= $covered * (SELECT max(done_ns) FROM internal.step_stream)
+        sum(g.gap) FILTER (abs(g.gap - p.period) <= p.period // 5)
+            >= $covered * (SELECT max(pos) FROM internal.step_stream)
+        OR sum(g.gpu_ns) FILTER (abs(g.gap - p.period) <= p.period // 5)
+            >= $covered * (SELECT max(done_ns) FROM internal.step_stream)
     )
 ORDER BY p.period, first_pos

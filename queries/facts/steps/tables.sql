@@ -1,4 +1,7 @@
-/* options = ["steps"] */
+/*
+topic = "steps"
+options = ["steps"]
+*/
 -- What is found about steps. The views `steps`, `step_gpus` and `step_method` say what it means.
 CREATE TABLE IF NOT EXISTS facts.steps (
     step BIGINT,
@@ -59,3 +62,28 @@ CREATE TABLE IF NOT EXISTS facts.step_method (
     tokens_per_step DOUBLE,
     mark_name VARCHAR
 )
+
+COMMENT ON VIEW step_calls IS
+    'How many CUDA API calls each thread made in each step, and how long they took, by what they are for, without '
+    'calls inside others. A call belongs to the step in which it began on the host. For the whole scope where no '
+    'step is steady.';
+COMMENT ON COLUMN step_calls.step IS 'The step, as in `steps`; NULL for the whole scope';
+COMMENT ON COLUMN step_calls.process_id IS 'Operating system''s process id';
+COMMENT ON COLUMN step_calls.thread_id IS 'Operating system''s thread id';
+COMMENT ON COLUMN step_calls.call_group IS
+    'launch, graph launch, sync, copy, memset, alloc, free, graph, event, module or other, as in `api_calls`';
+COMMENT ON COLUMN step_calls.calls IS 'Calls';
+COMMENT ON COLUMN step_calls.time_ns IS 'Sum of their durations';
+
+COMMENT ON VIEW step_launches IS
+    'TKLQT, the total launch and queuing time of the kernels of each steady step (Vellaisamy et al., arXiv '
+    '2504.11750): from the start of each launch call to the start of its kernel on the GPU. For the whole scope '
+    'where no steps were found. A graph counts once, to its first kernel; kernels without a launch call do not '
+    'count.';
+COMMENT ON COLUMN step_launches.step IS 'Number of the step; NULL for the whole scope';
+COMMENT ON COLUMN step_launches.launch_calls IS
+    'Launch calls whose kernel or graph is in the trace, including graph launches';
+COMMENT ON COLUMN step_launches.graph_launches IS 'Launches of CUDA graphs';
+COMMENT ON COLUMN step_launches.launch_queue_ns IS
+    'Sum of the times from the start of the call to the start on the GPU: TKLQT';
+COMMENT ON COLUMN step_launches.queue_ns IS 'Part of launch_queue_ns after the call had returned';

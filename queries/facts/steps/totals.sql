@@ -1,8 +1,8 @@
--- What the pieces hold. Calls belong to the piece in whose host interval they begin, GPU operations to that of their launch
--- call; those whose call the trace lacks to the piece in whose wall interval they start. One by one: all at once would need
--- more memory than there is.
--- A call finds its piece by the slot of time in which it begins: an ASOF join would sort all calls. There are some eight slots
--- to a piece; what is before the first edge or after the last one is in the slot of that edge.
+-- What the pieces hold. Calls belong to the piece in whose host interval they begin, GPU operations to that of their
+-- launch call; those whose call the trace lacks to the piece in whose wall interval they start. One by one: all at once
+-- would need more memory than there is. A call finds its piece by the slot of time in which it begins: an ASOF join
+-- would sort all calls. There are some eight slots to a piece; what is before the first edge or after the last one is
+-- in the slot of that edge.
 CREATE OR REPLACE TABLE internal.step_line AS
 WITH edges AS (
     SELECT unnest([host_start_ns, host_end_ns]) AS at_ns FROM internal.step_pieces
@@ -17,7 +17,8 @@ CREATE OR REPLACE TABLE internal.step_slots AS
 SELECT
     p.piece, p.host_start_ns, p.host_end_ns,
     unnest(range(
-        greatest(first_ns, least(last_ns, host_start_ns)) // slot_ns, greatest(first_ns, least(last_ns, host_end_ns)) // slot_ns + 1
+        greatest(first_ns, least(last_ns, host_start_ns)) // slot_ns,
+        greatest(first_ns, least(last_ns, host_end_ns)) // slot_ns + 1
     )) AS slot
 FROM internal.step_pieces AS p
 CROSS JOIN internal.step_line;
@@ -87,12 +88,16 @@ SELECT
     sum(start_ns - call_ns) FILTER (is_launched) AS launch_queue_ns,
     sum(start_ns - returned_ns) FILTER (is_launched AND start_ns > returned_ns) AS queue_ns,
     max(end_ns) AS done_ns
-FROM (SELECT *, kind = 'kernel' AND call_group = 'launch' AND start_ns >= call_ns AS is_launched FROM internal.step_owned)
+FROM (
+    SELECT *, kind = 'kernel' AND call_group = 'launch' AND start_ns >= call_ns AS is_launched FROM internal.step_owned
+)
 GROUP BY piece;
 
 CREATE OR REPLACE TABLE internal.step_busy AS
 WITH gpus_used AS (
-    SELECT DISTINCT gpu_of($process, device_id) AS gpu_id FROM internal.step_launched WHERE gpu_of($process, device_id) IS NOT NULL
+    SELECT DISTINCT gpu_of($process, device_id) AS gpu_id
+    FROM internal.step_launched
+    WHERE gpu_of($process, device_id) IS NOT NULL
 ),
 intervals AS NOT MATERIALIZED (
     FROM _gpu_busy_parts

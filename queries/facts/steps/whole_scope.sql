@@ -14,7 +14,8 @@ WITH first_kernels AS (
     UNION ALL
     SELECT a.start_ns, a.end_ns, g.start_ns, true
     FROM graph_launches AS g
-    JOIN api_calls AS a ON a.process_id = g.process_id AND a.correlation_id = g.correlation_id AND a.call_group = 'graph launch'
+    JOIN api_calls AS a ON a.process_id = g.process_id AND a.correlation_id = g.correlation_id
+        AND a.call_group = 'graph launch'
 )
 SELECT
     NULL AS step,

@@ -1,5 +1,5 @@
--- The operations of the stream in their order, or those of a window in its middle. done_ns is the GPU time of an operation
--- and all before it.
+-- The operations of the stream in their order, or those of a window in its middle. done_ns is the GPU time of an
+-- operation and all before it.
 CREATE OR REPLACE TABLE internal.step_stream AS
 SELECT
     row_number() OVER (ORDER BY start_ns, end_ns, token, correlation_id) AS pos,

@@ -18,7 +18,12 @@ FROM _stacks('callers', 'chains', 'names');
 INSERT INTO facts.few_calls BY NAME
 SELECT
     count(*) AS calls,
-    (SELECT count(*) FROM internal.chosen_calls SEMI JOIN facts.few_callers USING (process_id, correlation_id) WHERE is_call) AS placed,
+    (
+        SELECT count(*)
+        FROM internal.chosen_calls
+        SEMI JOIN facts.few_callers USING (process_id, correlation_id)
+        WHERE is_call
+    ) AS placed,
     true AS has_chains
 FROM internal.chosen_calls
 WHERE is_call;

@@ -24,7 +24,12 @@ WHERE NOT EXISTS (FROM facts.callers);
 INSERT INTO facts.few_calls BY NAME
 SELECT
     count(*) AS calls,
-    (SELECT count(*) FROM internal.chosen_calls SEMI JOIN facts.few_callers USING (process_id, correlation_id) WHERE is_call) AS placed,
+    (
+        SELECT count(*)
+        FROM internal.chosen_calls
+        SEMI JOIN facts.few_callers USING (process_id, correlation_id)
+        WHERE is_call
+    ) AS placed,
     EXISTS (FROM facts.callers) AS has_chains
 FROM internal.chosen_calls
 WHERE is_call;

@@ -1,5 +1,7 @@
 -- The CUDA calls in them.
 SELECT c.start_ns + l.shift_ns AS line_start, c.end_ns + l.shift_ns AS line_end
 FROM facts.idle_calls AS c
-JOIN (SELECT gpu_id, start_ns AS gap_ns, thread FROM facts.idle_time WHERE host = idle_host('late')) AS t USING (gpu_id, gap_ns)
+JOIN (
+    SELECT gpu_id, start_ns AS gap_ns, thread FROM facts.idle_time WHERE host = idle_host('late')
+) AS t USING (gpu_id, gap_ns)
 JOIN internal.work_tracks AS l USING (gpu_id, thread)

@@ -1,10 +1,12 @@
--- When these threads had no CPU: until they got one, or to the end. Where two switches follow without the one between them, nobody
--- knows.
+-- When these threads had no CPU: until they got one, or to the end. Where two switches follow without the one between
+-- them, nobody knows.
 SELECT greatest(s.start_ns, l.from_ns) + l.shift_ns AS line_start, least(s.end_ns, l.to_ns) + l.shift_ns AS line_end
 FROM (
     SELECT
         thread_of(tid_of(globalTid), pid_of(globalTid)) AS thread, start AS start_ns, isSchedIn,
-        CASE lead(isSchedIn) OVER along WHEN 0 THEN start ELSE coalesce(lead(start) OVER along, 9223372036854775807) END AS end_ns
+        CASE lead(isSchedIn) OVER along
+            WHEN 0 THEN start ELSE coalesce(lead(start) OVER along, 9223372036854775807)
+        END AS end_ns
     FROM whole.SCHED_EVENTS
     WINDOW along AS (PARTITION BY globalTid ORDER BY start, isSchedIn DESC)
 ) AS s

@@ -9,5 +9,6 @@ FROM (
     JOIN internal.work_tracks AS l ON l.thread = thread_of(p.thread_id, p.process_id)
     WHERE p.start_ns <= l.to_ns
     -- Of those before the first gap the last.
-    QUALIFY p.start_ns > l.from_ns OR row_number() OVER (PARTITION BY l.shift_ns, p.start_ns <= l.from_ns ORDER BY p.start_ns DESC) = 1
+    QUALIFY p.start_ns > l.from_ns
+        OR row_number() OVER (PARTITION BY l.shift_ns, p.start_ns <= l.from_ns ORDER BY p.start_ns DESC) = 1
 )

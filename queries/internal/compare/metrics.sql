@@ -1,4 +1,5 @@
--- The budget of the steady steps per token, as at most $most values per metric: of each step, or the means of several in a row.
+-- The budget of the steady steps per token, as at most $most values per metric: of each step, or the means of several
+-- in a row.
 WITH ranked AS (
     SELECT step, row_number() OVER (ORDER BY step) - 1 AS rank FROM steps WHERE phase = 'steady'
 )
@@ -6,7 +7,10 @@ SELECT
     any_value(m.place) AS place,
     m.metric,
     r.rank // greatest(1, ceil(x.steady_count / $most))::BIGINT AS piece,
-    CASE WHEN count(m.value) = count(*) THEN avg(m.value) / CASE WHEN any_value(m.kind) = 'mean' THEN 1 ELSE any_value(x.tokens_per_step) END END AS value
+    CASE
+        WHEN count(m.value) = count(*)
+            THEN avg(m.value) / CASE WHEN any_value(m.kind) = 'mean' THEN 1 ELSE any_value(x.tokens_per_step) END
+    END AS value
 FROM step_metrics AS m
 JOIN ranked AS r USING (step)
 CROSS JOIN step_method AS x

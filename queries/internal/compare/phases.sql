@@ -1,6 +1,6 @@
--- What the steps of each phase cost, by batch size where ranges name it, in their order; and of the requests the time to the
--- first token and between tokens. Of a phase that has steady steps, what `steps` takes for warm-up or for the tail is left out here too:
--- the steps and their phase have one figure.
+-- What the steps of each phase cost, by batch size where ranges name it, in their order; and of the requests the time
+-- to the first token and between tokens. Of a phase that has steady steps, what `steps` takes for warm-up or for the
+-- tail is left out here too: the steps and their phase have one figure.
 WITH judged AS (
     SELECT p.phase_step, p.phase, p.batch_size, s.phase = 'steady' AS is_steady
     FROM phase_steps AS p
@@ -13,7 +13,8 @@ unsteady AS (
 SELECT name, metric, value
 FROM (
     SELECT
-        'phase' AS part, phase || coalesce(', batch ' || batch_size, '') AS name, metric, place, phase_step AS rank, value
+        'phase' AS part, phase || coalesce(', batch ' || batch_size, '') AS name, metric, place, phase_step AS rank,
+        value
     FROM phase_metrics
     ANTI JOIN unsteady USING (phase_step)
     WHERE metric IN ('wall_ns', 'gpu_busy_ns', 'gpu_idle_ns', 'launch_calls', 'sync_points')
@@ -21,7 +22,8 @@ FROM (
     SELECT 'phase', phase || coalesce(', batch ' || batch_size, ''), 'prompt_tokens', 99, phase_step, prompt_tokens
     FROM phase_steps ANTI JOIN unsteady USING (phase_step) WHERE prompt_tokens IS NOT NULL
     UNION ALL
-    SELECT 'requests', 'requests', 'ttft_ns', 1, row_number() OVER (ORDER BY start_ns, request), first_token_ns - start_ns
+    SELECT
+        'requests', 'requests', 'ttft_ns', 1, row_number() OVER (ORDER BY start_ns, request), first_token_ns - start_ns
     FROM requests WHERE first_token_ns IS NOT NULL AND start_ns IS NOT NULL
     UNION ALL
     SELECT 'requests', 'requests', 'itl_ns', 2, row_number() OVER (ORDER BY at_ns, request), since_last_ns

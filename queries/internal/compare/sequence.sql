@@ -1,4 +1,5 @@
--- The kernels of a typical step in the order in which they ran: of the first of the steady steps that have the median number.
+-- The kernels of a typical step in the order in which they ran: of the first of the steady steps that have the median
+-- number.
 WITH typical AS (
     SELECT process_id, host_start_ns, host_end_ns
     FROM steps

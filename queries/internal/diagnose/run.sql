@@ -1,8 +1,9 @@
--- What is said of the ranks of a run, and which of them stands for all: a late one whose delay weighs most, else the one
--- that waits least. No row where no ranks are matched with each other.
+-- What is said of the ranks of a run, and which of them stands for all: a late one whose delay weighs most, else the
+-- one that waits least. No row where no ranks are matched with each other.
 WITH of AS (
     SELECT
-        rank, sum(late_ns)::DOUBLE AS late_ns, sum(waiting_ns)::DOUBLE AS waiting_ns, sum(transfer_ns)::DOUBLE AS transfer_ns
+        rank, sum(late_ns)::DOUBLE AS late_ns, sum(waiting_ns)::DOUBLE AS waiting_ns,
+        sum(transfer_ns)::DOUBLE AS transfer_ns
     FROM rank_steps
     GROUP BY rank
 ),
@@ -22,7 +23,9 @@ SELECT
     r.verdict, r.ranks, c.rank, c.trace,
     -- What tells the rank from others in its trace.
     CASE WHEN (SELECT count(DISTINCT process_id) FROM ranks WHERE trace = c.trace) > 1 THEN c.process_id END AS process,
-    CASE WHEN (SELECT count(*) FROM ranks WHERE trace = c.trace AND process_id = c.process_id) > 1 THEN c.device_id END AS device,
+    CASE
+        WHEN (SELECT count(*) FROM ranks WHERE trace = c.trace AND process_id = c.process_id) > 1 THEN c.device_id
+    END AS device,
     coalesce(c.waiting_ns / nullif(c.waiting_ns + c.transfer_ns, 0), 0) AS waiting_share,
     r.ranks || ' ranks: ' || CASE r.verdict
         WHEN 'late' THEN CASE l.ranks WHEN 1 THEN 'rank ' || l.names || ' is' ELSE 'ranks ' || l.names || ' are' END
@@ -32,7 +35,9 @@ SELECT
                 WHEN 'gpu' THEN ': its GPU is busy ' || format('{:.2g}', c.busy_ratio) || ' times as long'
                 ELSE ''
             END || '; ' || (SELECT text FROM _others_wait)
-        WHEN 'moving' THEN 'a different rank is late from step to step; a rank waits ' || time_text(o.waiting_ns) || ' per ' || r.unit || ' on average'
+        WHEN 'moving'
+            THEN 'a different rank is late from step to step; a rank waits ' || time_text(o.waiting_ns) || ' per '
+                || r.unit || ' on average'
         ELSE CASE WHEN r.stages IS NULL THEN 'none makes the others wait long enough to report'
             ELSE 'stages of a pipeline, none of which is later than usual by enough to report' END
     END AS sentence,

@@ -4,12 +4,15 @@ WITH budget AS MATERIALIZED (
 ),
 per AS (
     SELECT
-        count(DISTINCT (step, gpu_id)) * any_value(CASE WHEN step IS NULL THEN 1 ELSE (SELECT tokens_per_step FROM step_method) END) AS gpu_tokens,
+        count(DISTINCT (step, gpu_id))
+            * any_value(CASE WHEN step IS NULL THEN 1 ELSE (SELECT tokens_per_step FROM step_method) END) AS gpu_tokens,
         sum(time_ns)::DOUBLE AS all_ns
     FROM budget
 ),
 parts AS (
-    SELECT part, part IN ('gpu', 'communication') OR part = 'copy' AND host IS NULL AS is_busy, sum(time_ns)::BIGINT AS time_ns
+    SELECT
+        part, part IN ('gpu', 'communication') OR part = 'copy' AND host IS NULL AS is_busy,
+        sum(time_ns)::BIGINT AS time_ns
     FROM budget
     GROUP BY ALL
 )

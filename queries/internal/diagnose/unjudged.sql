@@ -7,16 +7,26 @@ parts AS (
 )
 SELECT what, how
 FROM (
-    SELECT 0 AS turn, 'what the GPU does' AS what, detail AS how FROM missing WHERE metric = 'kernels' AND (NOT EXISTS (FROM parts) OR EXISTS (FROM _unrecorded WHERE what = 'kernels'))
+    SELECT 0 AS turn, 'what the GPU does' AS what, detail AS how
+    FROM missing
+    WHERE metric = 'kernels' AND (NOT EXISTS (FROM parts) OR EXISTS (FROM _unrecorded WHERE what = 'kernels'))
     UNION ALL
-    SELECT 1, 'kernels and idle time inside CUDA graphs, ' || share_text(value) || ' of GPU time', '--cuda-graph-trace=node'
+    SELECT
+        1, 'kernels and idle time inside CUDA graphs, ' || share_text(value) || ' of GPU time',
+        '--cuda-graph-trace=node'
     FROM info_report WHERE metric = 'whole_graph_pct'
     UNION ALL
     SELECT 2, 'what a step costs: no steps were found', 'an NVTX range around each, or --step-range NAME'
     WHERE EXISTS (FROM parts) AND NOT EXISTS (FROM steps WHERE phase = 'steady')
     UNION ALL
-    SELECT 3, 'whether the trace is complete: nsys says "' || trim(detail, '. ') || '"', 'let the program end before the capture'
-    FROM (SELECT min(detail) AS detail FROM info_report WHERE section = 'diagnostics' AND detail LIKE 'Not all CUDA events%')
+    SELECT
+        3, 'whether the trace is complete: nsys says "' || trim(detail, '. ') || '"',
+        'let the program end before the capture'
+    FROM (
+        SELECT min(detail) AS detail
+        FROM info_report
+        WHERE section = 'diagnostics' AND detail LIKE 'Not all CUDA events%'
+    )
     WHERE detail IS NOT NULL
     UNION ALL
     SELECT 4, 'where in the program the time goes', '-t cuda,nvtx'
@@ -27,7 +37,9 @@ FROM (
         AND coalesce((SELECT sum(kernel_time_pct) FROM classify_kernels_report WHERE evidence = 'ncu'), 0) < 50
     UNION ALL
     SELECT 6, 'what the CPU works on', '--sample=process-tree'
-    FROM host_report WHERE code = 'cpu_work' AND wall_pct >= 10 AND coalesce((SELECT sum(work_pct) FROM _cpu_work WHERE counted_by = 'activity' AND is_told), 0) < 50
+    FROM host_report
+    WHERE code = 'cpu_work' AND wall_pct >= 10
+        AND coalesce((SELECT sum(work_pct) FROM _cpu_work WHERE counted_by = 'activity' AND is_told), 0) < 50
     UNION ALL
     SELECT 7, 'how much memory is allocated', '--cuda-memory-usage=true'
     FROM missing WHERE metric = 'memory_events' AND EXISTS (FROM parts WHERE part = 'allocation' AND wall_pct >= 1)

@@ -1,5 +1,5 @@
--- The active warps of an SM with each of two strategies, and with both: by the registers and the shared memory that they take
--- more than the kernel does now. Eight usually suffice to hide latency (common practice).
+-- The active warps of an SM with each of two strategies, and with both: by the registers and the shared memory that
+-- they take more than the kernel does now. Eight usually suffice to hide latency (common practice).
 WITH pairs AS (
     FROM $pairs AS t(pair, launch, first_registers, first_shared, second_registers, second_shared)
 ),
@@ -17,9 +17,12 @@ fitted AS (
         least(
             c.warps_per_sm // warps,
             c.blocks_per_sm,
-            blocks_by_registers_of(c.registers_per_sm, least((k.registers_per_thread + w.registers)::BIGINT, 255), warps, 32),
+            blocks_by_registers_of(
+                c.registers_per_sm, least((k.registers_per_thread + w.registers)::BIGINT, 255), warps, 32
+            ),
             c.shared_per_sm_bytes // nullif(shared_allocated_of(
-                greatest(k.shared_per_block_bytes - c.shared_driver_bytes + w.shared, 0)::BIGINT, c.shared_unit_bytes, c.shared_driver_bytes
+                greatest(k.shared_per_block_bytes - c.shared_driver_bytes + w.shared, 0)::BIGINT, c.shared_unit_bytes,
+                c.shared_driver_bytes
             ), 0)
         ) * warps AS active
     FROM ways AS w

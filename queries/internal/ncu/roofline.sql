@@ -1,4 +1,5 @@
--- Launches that ncu profiled under the roofline, by ncu's counts alone: each kernel and launch configuration of a report once.
+-- Launches that ncu profiled under the roofline, by ncu's counts alone: each kernel and launch configuration of a
+-- report once.
 WITH kernels AS (
     SELECT
         any_value(l.kernel) AS name,
@@ -45,7 +46,8 @@ SELECT
     CASE roof WHEN 'memory' THEN bandwidth_pct WHEN 'compute' THEN compute_pct END AS roof_pct,
     list_filter([
         {'ceiling': 'compute', 'used_pct': compute_pct}, {'ceiling': 'DRAM', 'used_pct': bandwidth_pct},
-        {'ceiling': 'L2', 'used_pct': l2_bandwidth_pct}, {'ceiling': 'L1', 'used_pct': greatest(l1_bandwidth_pct, l1_passes_pct)}
+        {'ceiling': 'L2', 'used_pct': l2_bandwidth_pct},
+        {'ceiling': 'L1', 'used_pct': greatest(l1_bandwidth_pct, l1_passes_pct)}
     ], x -> x.used_pct IS NOT NULL) AS ceilings,
     list_max(list_transform(ceilings, x -> x.used_pct)) AS ceiling_pct,
     list_filter(ceilings, x -> x.used_pct = ceiling_pct)[1].ceiling AS ceiling

@@ -5,7 +5,13 @@ WITH chosen AS (
 SELECT
     name_id,
     CASE WHEN c.max_ns > c.min_ns THEN
-        least($bins - 1, floor($bins * ln(greatest(k.duration_ns, 1) / greatest(c.min_ns, 1)) / ln(greatest(c.max_ns, 1) / greatest(c.min_ns, 1))))
+        least(
+            $bins - 1,
+            floor(
+                $bins * ln(greatest(k.duration_ns, 1) / greatest(c.min_ns, 1))
+                    / ln(greatest(c.max_ns, 1) / greatest(c.min_ns, 1))
+            )
+        )
     ELSE 0 END::BIGINT AS bin,
     count(*) AS calls
 FROM kernel_events AS k

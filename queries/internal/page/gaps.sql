@@ -1,5 +1,5 @@
--- When each GPU was idle in windows of time that do not overlap, and why: as `step_idle`, gap by gap. A gap has several rows where it is
--- due to several causes, and is two where the profiler held the host up for a part of it.
+-- When each GPU was idle in windows of time that do not overlap, and why: as `step_idle`, gap by gap. A gap has several
+-- rows where it is due to several causes, and is two where the profiler held the host up for a part of it.
 WITH drawn AS (
     SELECT unnest($starts)::BIGINT AS start_ns, unnest($ends)::BIGINT AS end_ns
 ),

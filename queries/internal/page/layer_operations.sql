@@ -1,4 +1,5 @@
--- The operations of the step in which the candidates come first, on their stream; with how long the layer is, in operations.
+-- The operations of the step in which the candidates come first, on their stream; with how long the layer is, in
+-- operations.
 SELECT
     o.kind, o.name_id, coalesce(n.family, o.label, o.kind) AS family, coalesce(n.name, o.label, '(no name)') AS name,
     o.start_ns, greatest(o.start_ns, o.end_ns) AS end_ns

@@ -10,7 +10,8 @@ folded AS (
     SELECT path, fold(path) AS folded FROM (SELECT DISTINCT path FROM named)
 )
 SELECT
-    f.folded AS path, p.folded AS parent_path, n.depth, CASE WHEN f.folded = n.path THEN n.name ELSE folded_name(n.name) END AS name,
+    f.folded AS path, p.folded AS parent_path, n.depth,
+    CASE WHEN f.folded = n.path THEN n.name ELSE folded_name(n.name) END AS name,
     sum(n.calls)::BIGINT AS calls, coalesce(sum(n.host_ns), 0)::BIGINT AS host_ns
 FROM named AS n
 JOIN folded AS f ON f.path = n.path

@@ -1,5 +1,5 @@
--- How busy the GPUs were, over the wall cut into pieces of one length: what is not a gap, as a mean over those in use. Nothing of
--- a wall that is several pieces of time.
+-- How busy the GPUs were, over the wall cut into pieces of one length: what is not a gap, as a mean over those in use.
+-- Nothing of a wall that is several pieces of time.
 WITH run AS MATERIALIZED (
     SELECT min(start_ns) AS from_ns, greatest(1, (max(end_ns) - min(start_ns) + $pieces - 1) // $pieces) AS piece_ns
     FROM wall
@@ -29,7 +29,8 @@ idle AS (
     GROUP BY gpu_id, piece
 )
 SELECT
-    p.piece, any_value(r.from_ns + p.piece * r.piece_ns) AS start_ns, any_value(r.from_ns + (p.piece + 1) * r.piece_ns) AS end_ns,
+    p.piece, any_value(r.from_ns + p.piece * r.piece_ns) AS start_ns,
+    any_value(r.from_ns + (p.piece + 1) * r.piece_ns) AS end_ns,
     avg(100.0 - 100.0 * coalesce(i.idle_ns, 0) / r.piece_ns) AS busy_pct
 FROM pieces AS p
 CROSS JOIN run AS r

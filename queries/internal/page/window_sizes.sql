@@ -1,6 +1,6 @@
--- How many operations and calls lie in each of several windows of time; no row of a window without any: those that begin before
--- its end, but those that end before it begins. Both are counted from one window's edge to the next. What is before the first
--- window or after the last one is in neither, or in both of all: it is left out.
+-- How many operations and calls lie in each of several windows of time; no row of a window without any: those that
+-- begin before its end, but those that end before it begins. Both are counted from one window's edge to the next. What
+-- is before the first window or after the last one is in neither, or in both of all: it is left out.
 WITH windows AS (
     SELECT unnest($starts)::BIGINT AS from_ns, unnest($ends)::BIGINT AS to_ns, unnest(range(len($starts))) AS place
 ),

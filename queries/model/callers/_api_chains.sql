@@ -6,6 +6,7 @@ UNION ALL
 SELECT chain_id, depth, frame_id FROM facts.python_frames;
 
 COMMENT ON VIEW _api_chains IS 'The call chains of CUDA calls, frame by frame.';
-COMMENT ON COLUMN _api_chains.chain_id IS 'Id of the chain: callchain_id of `api_calls`; below zero for chains from Python';
+COMMENT ON COLUMN _api_chains.chain_id IS
+    'Id of the chain: callchain_id of `api_calls`; below zero for chains from Python';
 COMMENT ON COLUMN _api_chains.depth IS '0 is the innermost frame';
 COMMENT ON COLUMN _api_chains.frame_id IS 'The frame, in facts.api_frames';

@@ -6,5 +6,6 @@ FROM _chains_told(
     'CUDA calls'
 );
 
-COMMENT ON VIEW _caller_sentence IS 'What an answer by caller says about how callers were found; no row where every call has a backtrace.';
+COMMENT ON VIEW _caller_sentence IS
+    'What an answer by caller says about how callers were found; no row where every call has a backtrace.';
 COMMENT ON COLUMN _caller_sentence.sentence IS 'The sentence';

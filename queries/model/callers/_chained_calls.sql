@@ -1,11 +1,13 @@
--- nsys 2022 has the chain of a call in a row of its own (event class 67) with the call's id. Where Python itself gave a backtrace of
--- a call, that counts.
+-- nsys 2022 has the chain of a call in a row of its own (event class 67) with the call's id. Where Python itself gave a
+-- backtrace of a call, that counts.
 CREATE VIEW _chained_calls AS
 SELECT
-    pid_of(c.globalTid) AS process_id, c.correlationId AS correlation_id, coalesce(p.chain_id, c.callchainId) AS chain_id,
+    pid_of(c.globalTid) AS process_id, c.correlationId AS correlation_id,
+    coalesce(p.chain_id, c.callchainId) AS chain_id,
     c.eventClass = 67 AS is_apart
 FROM raw.CUPTI_ACTIVITY_KIND_RUNTIME AS c
-LEFT JOIN facts.python_chains AS p ON p.start_ns = c.start AND p.thread_id = tid_of(c.globalTid) AND p.process_id = pid_of(c.globalTid)
+LEFT JOIN facts.python_chains AS p ON p.start_ns = c.start AND p.thread_id = tid_of(c.globalTid)
+    AND p.process_id = pid_of(c.globalTid)
 WHERE coalesce(p.chain_id, c.callchainId) IS NOT NULL AND c.correlationId IS NOT NULL;
 
 COMMENT ON VIEW _chained_calls IS 'The CUDA calls that have a call chain; a call may have one in a row beside it.';

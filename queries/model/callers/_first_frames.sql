@@ -1,7 +1,7 @@
--- The frame that a chain is named by: the innermost one of Python; else the operator; else the innermost of the program's own code.
--- Of at::native and of a library that programs call, the outermost function is the entry. Frames of the profiler, the driver and
--- the runtime never are. The least of one number for each frame tells, which takes no sort. Chains with one signature have the same
--- frames. `chains`: chain_id, depth, frame_id; `names` has the frames.
+-- The frame that a chain is named by: the innermost one of Python; else the operator; else the innermost of the
+-- program's own code. Of at::native and of a library that programs call, the outermost function is the entry. Frames of
+-- the profiler, the driver and the runtime never are. The least of one number for each frame tells, which takes no
+-- sort. Chains with one signature have the same frames. `chains`: chain_id, depth, frame_id; `names` has the frames.
 CREATE MACRO _first_frames(chains, names) AS TABLE
 WITH ranked AS (
     SELECT
@@ -22,7 +22,10 @@ WITH ranked AS (
     WHERE kind NOT IN ('profiler', 'driver', 'runtime', 'unknown')
 ),
 numbered AS (
-    SELECT c.chain_id, (r.turn * 65536 + CASE WHEN r.is_outermost THEN 65535 - c.depth ELSE c.depth END) * 4294967296 + c.frame_id AS number
+    SELECT
+        c.chain_id,
+        (r.turn * 65536 + CASE WHEN r.is_outermost THEN 65535 - c.depth ELSE c.depth END) * 4294967296
+            + c.frame_id AS number
     FROM query_table(chains) AS c
     JOIN ranked AS r USING (frame_id)
 ),
@@ -33,6 +36,8 @@ firsts AS (
 )
 SELECT
     chain_id, (first & 4294967295)::INTEGER AS frame_id,
-    CASE WHEN (first >> 48) IN (2, 3) THEN 65535 - (first >> 32 & 65535) ELSE first >> 32 & 65535 END::USMALLINT AS depth,
+    CASE
+        WHEN (first >> 48) IN (2, 3) THEN 65535 - (first >> 32 & 65535) ELSE first >> 32 & 65535
+    END::USMALLINT AS depth,
     hash(signature, frames) AS signature
 FROM firsts;

@@ -3,7 +3,9 @@ SELECT c.process_id, c.correlation_id, s.name, s.frames
 FROM facts.gap_callers AS c
 JOIN facts.gap_stacks AS s USING (stack_id);
 
-COMMENT ON VIEW _gap_callers IS 'Where the calls were made that launched what ended one of `longest_gaps`: of `call_places` what is asked of these, without a look at the chains of all others.';
+COMMENT ON VIEW _gap_callers IS
+    'Where the calls were made that launched what ended one of `longest_gaps`: of `call_places` what is asked of '
+    'these, without a look at the chains of all others.';
 COMMENT ON COLUMN _gap_callers.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN _gap_callers.correlation_id IS 'The call''s id';
 COMMENT ON COLUMN _gap_callers.name IS 'The place, as in `call_places`';

@@ -1,6 +1,7 @@
--- The idle time of step_budget that the host may have caused: its bottleneck (code, as in host), and its caller, by `places`
--- (process_id, correlation_id, place): of waits and allocations their own caller, of all else that of the launch call that was late. A gap's
--- parts are added up by the rules of `_idle_of`, with the caller in the place of a window.
+-- The idle time of step_budget that the host may have caused: its bottleneck (code, as in host), and its caller, by
+-- `places` (process_id, correlation_id, place): of waits and allocations their own caller, of all else that of the
+-- launch call that was late. A gap's parts are added up by the rules of `_idle_of`, with the caller in the place of a
+-- window.
 CREATE MACRO _idle_by_caller(places) AS TABLE
 WITH steady AS MATERIALIZED (
     SELECT step, start_ns, end_ns FROM steps WHERE phase = 'steady'
@@ -45,8 +46,10 @@ charges AS MATERIALIZED (
     ASOF JOIN times AS t ON t.gpu_id = c.gpu_id AND t.start_ns <= c.gap_start_ns
     LEFT JOIN made AS l ON l.thread = t.thread AND l.call_ns = t.call_ns
     LEFT JOIN made AS o ON o.thread = thread_of(c.thread_id, c.process_id) AND o.call_ns = c.call_start_ns
-    LEFT JOIN waits AS w ON c.charge = 'wait' AND w.process_id = c.process_id AND w.thread_id = c.thread_id AND w.call_start_ns = c.call_start_ns
-    WHERE NOT EXISTS (FROM steady) OR (c.step, c.gpu_id) IN (SELECT (step, gpu_id) FROM step_gpus WHERE phase = 'steady')
+    LEFT JOIN waits AS w ON c.charge = 'wait' AND w.process_id = c.process_id AND w.thread_id = c.thread_id
+        AND w.call_start_ns = c.call_start_ns
+    WHERE NOT EXISTS (FROM steady)
+        OR (c.step, c.gpu_id) IN (SELECT (step, gpu_id) FROM step_gpus WHERE phase = 'steady')
 ),
 owed AS (
     SELECT _bottleneck_code(_budget_part(cause, host), host) AS code, place_id, idle_ns
@@ -57,7 +60,11 @@ owed AS (
     )
     UNION ALL
     SELECT
-        CASE WHEN charge = 'allocation' THEN charge WHEN charge = 'wait' THEN CASE WHEN copy_kind = 'D2H' THEN 'd2h_sync' WHEN is_copy THEN 'blocking_copy' ELSE 'other_wait' END END,
+        CASE
+            WHEN charge = 'allocation' THEN charge
+            WHEN charge = 'wait'
+                THEN CASE WHEN copy_kind = 'D2H' THEN 'd2h_sync' WHEN is_copy THEN 'blocking_copy' ELSE 'other_wait' END
+        END,
         own_place_id, idle_ns
     FROM charges
 )

@@ -1,4 +1,5 @@
--- Frames with what they are called, of a table of the ids of symbols and modules, and whether no row has the symbol resolved.
+-- Frames with what they are called, of a table of the ids of symbols and modules, and whether no row has the symbol
+-- resolved.
 CREATE MACRO _named_frames(frames) AS TABLE
 WITH named AS (
     SELECT
@@ -9,7 +10,8 @@ WITH named AS (
     LEFT JOIN raw.StringIds AS m ON m.id = c.module
 ),
 resolved AS (
-    SELECT symbol_id, module_id, module, CASE WHEN symbol NOT SIMILAR TO '0x[0-9a-fA-F]+|\[.*\]|' THEN symbol END AS symbol
+    SELECT
+        symbol_id, module_id, module, CASE WHEN symbol NOT SIMILAR TO '0x[0-9a-fA-F]+|\[.*\]|' THEN symbol END AS symbol
     FROM named
 ),
 told AS (

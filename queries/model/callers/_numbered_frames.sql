@@ -1,4 +1,5 @@
--- The functions that rows of chains (symbol, module, unresolved) name, each once, with numbers, and behind them the lines of Python.
+-- The functions that rows of chains (symbol, module, unresolved) name, each once, with numbers, and behind them the
+-- lines of Python.
 CREATE MACRO _numbered_frames(chain_rows) AS TABLE
 WITH frames AS (
     SELECT symbol, module, bool_and(coalesce(unresolved, 0) <> 0) AS is_unresolved

@@ -1,8 +1,10 @@
--- Each stack once: what names it, and the names of its frames from there outwards. Of code that is the program's, Python's or a
--- library's. `callers`: rows of _first_frames('chains', 'names').
+-- Each stack once: what names it, and the names of its frames from there outwards. Of code that is the program's,
+-- Python's or a library's. `callers`: rows of _first_frames('chains', 'names').
 CREATE MACRO _stacks(callers, chains, names) AS TABLE
 WITH kept AS (
-    SELECT frame_id FROM query_table(names) WHERE kind IN ('python', 'operator', 'native', 'entry', 'program', 'library')
+    SELECT frame_id
+    FROM query_table(names)
+    WHERE kind IN ('python', 'operator', 'native', 'entry', 'program', 'library')
 ),
 -- nsys writes a chain for each call; few differ.
 alike AS MATERIALIZED (
@@ -17,7 +19,9 @@ shown AS (
     GROUP BY s.signature
 )
 SELECT s.signature AS stack_id, any_value(n.name) AS name, list(f.name ORDER BY s.number) AS frames
-FROM (SELECT signature, frame_id AS first_id, unnest(frames) AS frame_id, unnest(range(len(frames))) AS number FROM shown) AS s
+FROM (
+    SELECT signature, frame_id AS first_id, unnest(frames) AS frame_id, unnest(range(len(frames))) AS number FROM shown
+) AS s
 JOIN query_table(names) AS f USING (frame_id)
 JOIN query_table(names) AS n ON n.frame_id = s.first_id
 GROUP BY s.signature;

@@ -2,16 +2,21 @@
 -- are in scope.
 CREATE VIEW _gpu_work AS
 WITH ops AS (
-    SELECT start, "end", deviceId, globalPid, correlationId, demangledName AS name_id, NULL::VARCHAR AS copy_kind, NULL::VARCHAR AS label
+    SELECT
+        start, "end", deviceId, globalPid, correlationId, demangledName AS name_id, NULL::VARCHAR AS copy_kind,
+        NULL::VARCHAR AS label
     FROM whole.CUPTI_ACTIVITY_KIND_KERNEL
     UNION ALL
-    SELECT m.start, m."end", m.deviceId, m.globalPid, m.correlationId, NULL, coalesce(k.word, 'kind ' || m.copyKind) AS direction, direction || ' copy'
+    SELECT
+        m.start, m."end", m.deviceId, m.globalPid, m.correlationId, NULL,
+        coalesce(k.word, 'kind ' || m.copyKind) AS direction, direction || ' copy'
     FROM whole.CUPTI_ACTIVITY_KIND_MEMCPY AS m
     LEFT JOIN _enum_words AS k ON k.enum = 'copy kind' AND k.id = m.copyKind
     UNION ALL
     SELECT start, "end", deviceId, globalPid, correlationId, NULL, NULL, 'memset' FROM whole.CUPTI_ACTIVITY_KIND_MEMSET
     UNION ALL
-    SELECT start, "end", deviceId, globalPid, correlationId, NULL, NULL, 'graph ' || graphId FROM whole.CUPTI_ACTIVITY_KIND_GRAPH_TRACE
+    SELECT start, "end", deviceId, globalPid, correlationId, NULL, NULL, 'graph ' || graphId
+    FROM whole.CUPTI_ACTIVITY_KIND_GRAPH_TRACE
 )
 SELECT
     gpu_of(pid_of(globalPid), deviceId) AS gpu_id,
@@ -25,7 +30,9 @@ SELECT
 FROM ops
 WHERE is_gpu_in_scope(gpu_id);
 
-COMMENT ON VIEW _gpu_work IS 'Everything that kept the GPUs in scope busy, including what a scope leaves out (other NVTX ranges, processes, streams, times): when a GPU was idle follows from this.';
+COMMENT ON VIEW _gpu_work IS
+    'Everything that kept the GPUs in scope busy, including what a scope leaves out (other NVTX ranges, processes, '
+    'streams, times): when a GPU was idle follows from this.';
 COMMENT ON COLUMN _gpu_work.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
 COMMENT ON COLUMN _gpu_work.start_ns IS 'When the operation started on the GPU';
 COMMENT ON COLUMN _gpu_work.end_ns IS 'When it ended; never before its start';

@@ -8,8 +8,10 @@ SELECT
     END AS level
 FROM _gpu_work;
 
-COMMENT ON VIEW _levelled_work IS 'The operations of `_gpu_work` by what they are: busy time that is of two kinds counts as the lower one.';
+COMMENT ON VIEW _levelled_work IS
+    'The operations of `_gpu_work` by what they are: busy time that is of two kinds counts as the lower one.';
 COMMENT ON COLUMN _levelled_work.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
 COMMENT ON COLUMN _levelled_work.start_ns IS 'When the operation started on the GPU';
 COMMENT ON COLUMN _levelled_work.end_ns IS 'When it ended; never before its start';
-COMMENT ON COLUMN _levelled_work.level IS '0 kernels, memsets, whole graphs, and copies within a GPU''s memory; 1 kernels that communicate; 2 other copies';
+COMMENT ON COLUMN _levelled_work.level IS
+    '0 kernels, memsets, whole graphs, and copies within a GPU''s memory; 1 kernels that communicate; 2 other copies';

@@ -1,11 +1,17 @@
 CREATE VIEW _whole_graphs AS
-SELECT 'CUDA graphs ran as a whole ' || count(*) || ' times: their kernels are not in this table; capture with --cuda-graph-trace=node to see them' AS sentence,
-    'CUDA graphs ran as a whole ' || count(*) || ' times: idle time inside them counts as busy; capture with --cuda-graph-trace=node to see it' AS of_idle,
-    'CUDA graphs ran as a whole ' || count(*) || ' times: copies and memsets inside them are not in this table; capture with --cuda-graph-trace=node to see them' AS of_copies
+SELECT
+    'CUDA graphs ran as a whole ' || count(*)
+        || ' times: their kernels are not in this table; capture with --cuda-graph-trace=node to see them' AS sentence,
+    'CUDA graphs ran as a whole ' || count(*)
+        || ' times: idle time inside them counts as busy; capture with --cuda-graph-trace=node to see it' AS of_idle,
+    'CUDA graphs ran as a whole ' || count(*)
+        || ' times: copies and memsets inside them are not in this table; capture with --cuda-graph-trace=node to '
+            'see them' AS of_copies
 FROM graph_launches
 HAVING count(*) > 0;
 
-COMMENT ON VIEW _whole_graphs IS 'What a report about kernels says where CUDA graphs hide some: one row; no row where they do not.';
+COMMENT ON VIEW _whole_graphs IS
+    'What a report about kernels says where CUDA graphs hide some: one row; no row where they do not.';
 COMMENT ON COLUMN _whole_graphs.sentence IS 'That they do, and how to capture them';
 COMMENT ON COLUMN _whole_graphs.of_idle IS 'What a report about idle time says instead';
 COMMENT ON COLUMN _whole_graphs.of_copies IS 'What a report about copies says instead';

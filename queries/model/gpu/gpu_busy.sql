@@ -14,7 +14,9 @@ busy AS (
 SELECT gpu_id, start_ns, end_ns, end_ns - start_ns AS duration_ns
 FROM in_scope('busy');
 
-COMMENT ON VIEW gpu_busy IS 'When each GPU was busy: the union of its kernels, copies, memsets and whole-graph launches as disjoint intervals, cut to the scope''s own time.';
+COMMENT ON VIEW gpu_busy IS
+    'When each GPU was busy: the union of its kernels, copies, memsets and whole-graph launches as disjoint '
+    'intervals, cut to the scope''s own time.';
 COMMENT ON COLUMN gpu_busy.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
 COMMENT ON COLUMN gpu_busy.start_ns IS 'When the GPU became busy';
 COMMENT ON COLUMN gpu_busy.end_ns IS 'When it became idle';

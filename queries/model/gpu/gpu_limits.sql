@@ -27,7 +27,9 @@ SELECT
     * EXCLUDE (gpu_id)
 FROM filled;
 
-COMMENT ON VIEW gpu_limits IS 'What an SM of each of the machine''s GPUs can hold at once: from the trace, else from the catalog by compute capability.';
+COMMENT ON VIEW gpu_limits IS
+    'What an SM of each of the machine''s GPUs can hold at once: from the trace, else from the catalog by compute '
+    'capability.';
 COMMENT ON COLUMN gpu_limits.gpu_id IS 'The machine''s number of the GPU';
 COMMENT ON COLUMN gpu_limits.model_id IS 'The first GPU of the same model: GPUs of one model share it';
 COMMENT ON COLUMN gpu_limits.gpu IS 'Product name';

@@ -15,7 +15,8 @@ SELECT 'graph', start_ns, end_ns, duration_ns, NULL, 'graph ' || graph_id, NULL,
     device_id, stream_id, process_id, correlation_id
 FROM graph_launches;
 
-COMMENT ON VIEW gpu_ops IS 'Everything that keeps a GPU busy: kernels, copies, memsets and whole-graph launches, one row each.';
+COMMENT ON VIEW gpu_ops IS
+    'Everything that keeps a GPU busy: kernels, copies, memsets and whole-graph launches, one row each.';
 COMMENT ON COLUMN gpu_ops.kind IS 'kernel, copy, memset or graph';
 COMMENT ON COLUMN gpu_ops.start_ns IS 'When it started on the GPU';
 COMMENT ON COLUMN gpu_ops.end_ns IS 'When it ended on the GPU';

@@ -17,8 +17,10 @@ COMMENT ON VIEW gpu_peaks IS 'Peak operations per second of each GPU and precisi
 COMMENT ON COLUMN gpu_peaks.gpu_id IS 'The machine''s number of the GPU';
 COMMENT ON COLUMN gpu_peaks.gpu IS 'Product name';
 COMMENT ON COLUMN gpu_peaks.compute_capability IS 'Compute capability, major.minor';
-COMMENT ON COLUMN gpu_peaks.precision IS 'fp64, fp32: ordinary arithmetic; fp64_tensor, tf32, fp16 (bf16 too), fp8, fp4, int8: tensor cores';
-COMMENT ON COLUMN gpu_peaks.flop_per_cycle IS 'Operations per SM and cycle, a multiply-add as two, dense: from the catalog';
+COMMENT ON COLUMN gpu_peaks.precision IS
+    'fp64, fp32: ordinary arithmetic; fp64_tensor, tf32, fp16 (bf16 too), fp8, fp4, int8: tensor cores';
+COMMENT ON COLUMN gpu_peaks.flop_per_cycle IS
+    'Operations per SM and cycle, a multiply-add as two, dense: from the catalog';
 COMMENT ON COLUMN gpu_peaks.sm_count IS 'Streaming multiprocessors';
 COMMENT ON COLUMN gpu_peaks.clock_hz IS 'Maximum SM clock';
 COMMENT ON COLUMN gpu_peaks.memory_bytes_per_s IS 'Peak bandwidth of the device''s memory';

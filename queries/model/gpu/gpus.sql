@@ -2,7 +2,8 @@ CREATE VIEW gpus AS
 SELECT
     id AS gpu_id, name, chipName AS chip, busLocation AS pci_bus,
     smCount AS sm_count, clockRate AS clock_hz, memoryBandwidth AS memory_bytes_per_s, totalMemory AS memory_bytes,
-    l2CacheSize AS l2_bytes, threadsPerWarp AS warp_size, maxWarpsPerSm AS warps_per_sm, nullif(maxBlocksPerSm, 0) AS blocks_per_sm,
+    l2CacheSize AS l2_bytes, threadsPerWarp AS warp_size, maxWarpsPerSm AS warps_per_sm,
+    nullif(maxBlocksPerSm, 0) AS blocks_per_sm,
     maxRegistersPerSm AS registers_per_sm, maxRegistersPerBlock AS registers_per_block,
     maxShmemPerSm AS shared_per_sm_bytes, maxShmemPerBlock AS shared_per_block_bytes,
     maxShmemPerBlockOptin AS shared_per_block_optin_bytes, maxThreadsPerBlock AS threads_per_block,

@@ -12,7 +12,9 @@ SELECT
     correlationId AS correlation_id
 FROM raw.CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
 
-COMMENT ON VIEW graph_launches IS 'One row per CUDA graph that ran as a whole (--cuda-graph-trace=graph, nsys''s default): its kernels are not in the trace. With =node this is empty and `kernels` has them.';
+COMMENT ON VIEW graph_launches IS
+    'One row per CUDA graph that ran as a whole (--cuda-graph-trace=graph, nsys''s default): its kernels are not in '
+    'the trace. With =node this is empty and `kernels` has them.';
 COMMENT ON COLUMN graph_launches.start_ns IS 'When the graph''s first node started on the GPU';
 COMMENT ON COLUMN graph_launches.end_ns IS 'When its last node ended';
 COMMENT ON COLUMN graph_launches.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';

@@ -5,12 +5,18 @@ COMMENT ON VIEW _charged_times IS 'The rows of `_idle_time` that are in gaps of 
 COMMENT ON COLUMN _charged_times.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
 COMMENT ON COLUMN _charged_times.start_ns IS 'When the GPU became idle';
 COMMENT ON COLUMN _charged_times.end_ns IS 'When the next operation started';
-COMMENT ON COLUMN _charged_times.thread IS 'Thread that launched it: its process id times 16,777,216, and its thread id; NULL where the launch call is not in the trace';
+COMMENT ON COLUMN _charged_times.thread IS
+    'Thread that launched it: its process id times 16,777,216, and its thread id; NULL where the launch call is not '
+    'in the trace';
 COMMENT ON COLUMN _charged_times.call_ns IS 'When the thread that launched it entered the launch call';
 COMMENT ON COLUMN _charged_times.returned_ns IS 'When the call returned';
 COMMENT ON COLUMN _charged_times.is_copy IS 'Whether the call is a blocking copy';
-COMMENT ON COLUMN _charged_times.host IS 'late; or why the host was not: same launch call, launched before, launch call under way, managed memory (pages moved without a call), blocking copies (the call is a copy into pageable host memory, and was in progress), not in the trace, before the first operation, after the last operation; or profiler, which blocked the thread';
-COMMENT ON COLUMN _charged_times.sync_ns IS 'For a late gap, how long its thread was in calls that wait, before the launch call';
+COMMENT ON COLUMN _charged_times.host IS
+    'late; or why the host was not: same launch call, launched before, launch call under way, managed memory (pages '
+    'moved without a call), blocking copies (the call is a copy into pageable host memory, and was in progress), '
+    'not in the trace, before the first operation, after the last operation; or profiler, which blocked the thread';
+COMMENT ON COLUMN _charged_times.sync_ns IS
+    'For a late gap, how long its thread was in calls that wait, before the launch call';
 COMMENT ON COLUMN _charged_times.copy_ns IS 'How long in copies that block';
 COMMENT ON COLUMN _charged_times.alloc_ns IS 'How long in calls that allocate or free memory';
 COMMENT ON COLUMN _charged_times.api_ns IS 'How long in all other calls';

@@ -1,7 +1,7 @@
--- How much of the idle time that the host owes is CPU work that is no launching: that in long gaps, unless half of all operations
--- have one before them, and what goes beyond launch_apart_ns for each launch; at most what CPU work there is. Sums over the
--- steady steps and their GPUs. Where there are no steps: all CPU work of the scope, if it is more than that for each launch; else
--- that in long gaps, in the same way.
+-- How much of the idle time that the host owes is CPU work that is no launching: that in long gaps, unless half of all
+-- operations have one before them, and what goes beyond launch_apart_ns for each launch; at most what CPU work there
+-- is. Sums over the steady steps and their GPUs. Where there are no steps: all CPU work of the scope, if it is more
+-- than that for each launch; else that in long gaps, in the same way.
 CREATE MACRO _cpu_work_apart(long_gap_ns, launch_apart_ns) AS TABLE
 WITH steady AS (
     FROM steps WHERE phase = 'steady'
@@ -12,10 +12,13 @@ waiting AS (
         sum(idle_ns) FILTER (host IN ('CPU work', 'API calls', 'managed memory')) AS cpu_ns
     FROM step_idle
 ),
--- Long gaps whose next operation the host launched late: so their last part is, or the profiler's. What comes out of a list,
--- DuckDB takes for few: else it hashes all idle time, and not the long gaps, to join the two.
+-- Long gaps whose next operation the host launched late: so their last part is, or the profiler's. What comes out of a
+-- list, DuckDB takes for few: else it hashes all idle time, and not the long gaps, to join the two.
 long_gaps AS MATERIALIZED (
-    SELECT unnest(list({gpu_id: gpu_id, start_ns: start_ns, duration_ns: duration_ns, next_ns: next_ns}), recursive := true)
+    SELECT
+        unnest(
+            list({gpu_id: gpu_id, start_ns: start_ns, duration_ns: duration_ns, next_ns: next_ns}), recursive := true
+        )
     FROM gpu_gaps WHERE duration_ns >= long_gap_ns
 ),
 late AS (
@@ -32,7 +35,8 @@ in_long_gaps AS (
 ),
 launched AS (
     SELECT
-        sum(launch_calls - graph_launches)::DOUBLE AS calls, sum(api_launch_ns) / nullif(sum(launch_calls), 0) AS call_ns,
+        sum(launch_calls - graph_launches)::DOUBLE AS calls,
+        sum(api_launch_ns) / nullif(sum(launch_calls), 0) AS call_ns,
         (SELECT greatest(count(DISTINCT gpu_id), 1) FROM step_gpus) AS gpus
     FROM steady
     HAVING count(*) > 0
@@ -51,7 +55,8 @@ in_long_gaps_anywhere AS (
     HAVING count(*) < (SELECT 0.5 * count(*) FROM gpu_ops)
 )
 SELECT coalesce(w.all_ns, 0) AS waiting_ns, coalesce(least(w.cpu_ns, greatest(
-    coalesce((SELECT all_ns FROM in_long_gaps), 0), w.all_ns - l.gpus * l.calls * (coalesce(l.call_ns, 0) + launch_apart_ns)
+    coalesce((SELECT all_ns FROM in_long_gaps), 0),
+    w.all_ns - l.gpus * l.calls * (coalesce(l.call_ns, 0) + launch_apart_ns)
 )), 0) AS apart_ns
 FROM waiting AS w, launched AS l
 UNION ALL

@@ -2,7 +2,8 @@ CREATE VIEW _gap_operations AS
 FROM facts.listed_operations;
 
 COMMENT ON VIEW _gap_operations IS 'The operations on either side of each of the `longest_gaps`.';
-COMMENT ON COLUMN _gap_operations.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
+COMMENT ON COLUMN _gap_operations.gpu_id IS
+    'The machine''s GPU where the trace says which, else the CUDA device number';
 COMMENT ON COLUMN _gap_operations.start_ns IS 'When the operation started on the GPU';
 COMMENT ON COLUMN _gap_operations.end_ns IS 'When it ended; never before its start';
 COMMENT ON COLUMN _gap_operations.process_id IS 'Operating system''s process id';

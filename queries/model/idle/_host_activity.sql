@@ -16,11 +16,15 @@ SELECT 'profiler', start, "end", nameId, pid_of(globalTid), tid_of(globalTid), N
 FROM whole.PROFILER_OVERHEAD
 WHERE NOT EXISTS (FROM raw.StringIds AS s WHERE s.id = PROFILER_OVERHEAD.nameId AND is_of_program(s.value));
 
-COMMENT ON VIEW _host_activity IS 'What threads did, as far as the trace shows, including what a scope leaves out: everything that may explain why a GPU was idle. Names are ids; see `api_calls` and `os_calls` for what is in scope.';
-COMMENT ON COLUMN _host_activity.kind IS 'api: a CUDA API call; os: an operating system call; profiler: the profiler blocked the thread';
+COMMENT ON VIEW _host_activity IS
+    'What threads did, as far as the trace shows, including what a scope leaves out: everything that may explain '
+    'why a GPU was idle. Names are ids; see `api_calls` and `os_calls` for what is in scope.';
+COMMENT ON COLUMN _host_activity.kind IS
+    'api: a CUDA API call; os: an operating system call; profiler: the profiler blocked the thread';
 COMMENT ON COLUMN _host_activity.start_ns IS 'When it began';
 COMMENT ON COLUMN _host_activity.end_ns IS 'When it was over';
 COMMENT ON COLUMN _host_activity.name_id IS 'What was called: in `_api_names` and `strings`';
 COMMENT ON COLUMN _host_activity.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN _host_activity.thread_id IS 'Operating system''s thread id';
-COMMENT ON COLUMN _host_activity.correlation_id IS 'Joins an API call with what it caused on the GPU, together with process_id';
+COMMENT ON COLUMN _host_activity.correlation_id IS
+    'Joins an API call with what it caused on the GPU, together with process_id';

@@ -1,7 +1,7 @@
--- The causes of idle time: of gaps of `_idle_time`, each with the window_ns that it lies in, and of the parts of others that were
--- cut to theirs. One row per GPU, window, cause and host; `gpu_idle` says what the words mean. Of a late gap, what is before the
--- launch call is CPU work but for the calls in it; of one that was cut these are looked up. A list of gaps is one row to DuckDB,
--- which would else take the few gaps for many, and hash all calls.
+-- The causes of idle time: of gaps of `_idle_time`, each with the window_ns that it lies in, and of the parts of others
+-- that were cut to theirs. One row per GPU, window, cause and host; `gpu_idle` says what the words mean. Of a late gap,
+-- what is before the launch call is CPU work but for the calls in it; of one that was cut these are looked up. A list
+-- of gaps is one row to DuckDB, which would else take the few gaps for many, and hash all calls.
 CREATE MACRO _idle_of(gaps, cut) AS TABLE
 WITH summed AS (
     SELECT
@@ -12,7 +12,8 @@ WITH summed AS (
         sum(greatest(0, end_ns - greatest(call_ns, returned_ns, start_ns))) AS latency_ns,
         sum(sync_ns) AS sync_ns, sum(copy_ns) AS copy_ns, sum(alloc_ns) AS alloc_ns, sum(api_ns) AS api_ns
     FROM (
-        SELECT gpu_id, window_ns, host, is_copy, start_ns, end_ns, call_ns, returned_ns, sync_ns, copy_ns, alloc_ns, api_ns
+        SELECT
+            gpu_id, window_ns, host, is_copy, start_ns, end_ns, call_ns, returned_ns, sync_ns, copy_ns, alloc_ns, api_ns
         FROM query_table(gaps)
         UNION ALL
         SELECT gpu_id, window_ns, host, is_copy, start_ns, end_ns, call_ns, returned_ns, 0, 0, 0, 0
@@ -21,14 +22,20 @@ WITH summed AS (
     GROUP BY ALL
 ),
 calls AS (
-    SELECT gpu_id, window_ns, unnest([idle_host('sync calls'), idle_host('blocking copies'), idle_host('allocation'), idle_host('API calls')]) AS host,
+    SELECT
+        gpu_id, window_ns,
+        unnest(
+            [idle_host('sync calls'), idle_host('blocking copies'), idle_host('allocation'), idle_host('API calls')]
+        ) AS host,
         unnest([sync_ns, copy_ns, alloc_ns, api_ns]) AS call_ns
     FROM summed
     WHERE host = idle_host('late')
     UNION ALL
     SELECT p.gpu_id, p.window_ns, c.host, greatest(0, least(c.end_ns, p.end_ns) - greatest(c.start_ns, p.start_ns))
     FROM query_table(cut) AS p
-    JOIN (FROM facts.idle_calls WHERE gap_ns IN (SELECT unnest(list(DISTINCT gap_ns)) FROM query_table(cut))) AS c ON c.gpu_id = p.gpu_id AND c.gap_ns = p.gap_ns
+    JOIN (FROM facts.idle_calls WHERE gap_ns IN (SELECT unnest(list(DISTINCT gap_ns)) FROM query_table(cut))) AS c
+        ON c.gpu_id = p.gpu_id
+        AND c.gap_ns = p.gap_ns
 ),
 classed AS (
     SELECT gpu_id, window_ns, host, idle_ns
@@ -36,19 +43,28 @@ classed AS (
     WHERE host <> idle_host('late')
     UNION ALL
     SELECT gpu_id, window_ns,
-        unnest([idle_host('CPU work'), CASE WHEN is_copy THEN idle_host('blocking copies') ELSE idle_host('launch call') END, idle_host('launch latency')]),
+        unnest(
+            [
+                idle_host('CPU work'),
+                CASE WHEN is_copy THEN idle_host('blocking copies') ELSE idle_host('launch call') END,
+                idle_host('launch latency')
+            ]
+        ),
         unnest([before_ns, call_ns, latency_ns])
     FROM summed
     WHERE host = idle_host('late')
     UNION ALL
-    SELECT gpu_id, window_ns, unnest([host, idle_host('CPU work')]), unnest([call_ns, -call_ns]) FROM calls WHERE call_ns > 0
+    SELECT gpu_id, window_ns, unnest([host, idle_host('CPU work')]), unnest([call_ns, -call_ns])
+    FROM calls
+    WHERE call_ns > 0
 )
 SELECT
     gpu_id,
     window_ns,
     CASE
         WHEN host IN (idle_host('before the first operation'), idle_host('after the last operation')) THEN 'edge'
-        WHEN host IN (idle_host('same launch call'), idle_host('launched before'), idle_host('launch call under way')) THEN 'dependency'
+        WHEN host IN (idle_host('same launch call'), idle_host('launched before'), idle_host('launch call under way'))
+            THEN 'dependency'
         WHEN host IN (idle_host('sync calls'), idle_host('blocking copies')) THEN 'blocked'
         WHEN host = idle_host('allocation') THEN 'allocation'
         WHEN host = idle_host('profiler') THEN 'profiler'

@@ -1,5 +1,5 @@
--- A gap is before each operation that starts after the latest end so far: that is all one pass over the operations needs
--- to know, and much cheaper than to look between the intervals of `gpu_busy`.
+-- A gap is before each operation that starts after the latest end so far: that is all one pass over the operations
+-- needs to know, and much cheaper than to look between the intervals of `gpu_busy`.
 CREATE VIEW gpu_gaps AS
 WITH gaps AS (
     SELECT gpu_id, running_end_ns AS start_ns, start_ns AS end_ns, running_end_ns, start_ns AS next_ns
@@ -9,10 +9,13 @@ WITH gaps AS (
 SELECT gpu_id, start_ns, end_ns, end_ns - start_ns AS duration_ns, running_end_ns, next_ns
 FROM in_scope('gaps');
 
-COMMENT ON VIEW gpu_gaps IS 'When each GPU was idle between two operations: all of its time from first to last operation that is not in `gpu_busy`, cut to the scope''s own time.';
+COMMENT ON VIEW gpu_gaps IS
+    'When each GPU was idle between two operations: all of its time from first to last operation that is not in '
+    '`gpu_busy`, cut to the scope''s own time.';
 COMMENT ON COLUMN gpu_gaps.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
 COMMENT ON COLUMN gpu_gaps.start_ns IS 'When the GPU became idle';
 COMMENT ON COLUMN gpu_gaps.end_ns IS 'When the next operation started';
 COMMENT ON COLUMN gpu_gaps.duration_ns IS 'end_ns - start_ns';
-COMMENT ON COLUMN gpu_gaps.running_end_ns IS 'When the operations before it ended: start_ns, unless the scope cut the gap';
+COMMENT ON COLUMN gpu_gaps.running_end_ns IS
+    'When the operations before it ended: start_ns, unless the scope cut the gap';
 COMMENT ON COLUMN gpu_gaps.next_ns IS 'When the operation after it started: end_ns, unless the scope cut the gap';

@@ -30,7 +30,9 @@ SELECT
     ) AS shape_id
 FROM raw.CUPTI_ACTIVITY_KIND_KERNEL;
 
-COMMENT ON VIEW kernel_events IS 'One row per kernel execution, with names as ids: for queries that group millions of kernels before they join `strings`.';
+COMMENT ON VIEW kernel_events IS
+    'One row per kernel execution, with names as ids: for queries that group millions of kernels before they join '
+    '`strings`.';
 COMMENT ON COLUMN kernel_events.start_ns IS 'When the kernel started on the GPU, in the trace''s time';
 COMMENT ON COLUMN kernel_events.end_ns IS 'When the kernel ended on the GPU';
 COMMENT ON COLUMN kernel_events.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
@@ -41,7 +43,8 @@ COMMENT ON COLUMN kernel_events.device_id IS 'CUDA device number within the proc
 COMMENT ON COLUMN kernel_events.stream_id IS 'CUDA stream, numbered by CUPTI';
 COMMENT ON COLUMN kernel_events.context_id IS 'CUDA context';
 COMMENT ON COLUMN kernel_events.process_id IS 'Operating system''s process id';
-COMMENT ON COLUMN kernel_events.correlation_id IS 'Joins with `api_calls`, together with process_id; shared by all kernels of one graph launch';
+COMMENT ON COLUMN kernel_events.correlation_id IS
+    'Joins with `api_calls`, together with process_id; shared by all kernels of one graph launch';
 COMMENT ON COLUMN kernel_events.grid_x IS 'Blocks in the grid, x';
 COMMENT ON COLUMN kernel_events.grid_y IS 'Blocks in the grid, y';
 COMMENT ON COLUMN kernel_events.grid_z IS 'Blocks in the grid, z';
@@ -61,4 +64,5 @@ COMMENT ON COLUMN kernel_events.launch_type_id IS 'Enum `launch type` in `_enum_
 COMMENT ON COLUMN kernel_events.grid_id IS 'Unique number of the launched grid';
 COMMENT ON COLUMN kernel_events.graph_node_id IS 'CUDA graph node that ran the kernel; NULL or 0 outside graphs';
 COMMENT ON COLUMN kernel_events.graph_id IS 'CUDA graph; NULL before nsys 2026';
-COMMENT ON COLUMN kernel_events.shape_id IS 'Stands for the name, grid, block, cluster, registers, shared and local memory, as in `launch_shapes`';
+COMMENT ON COLUMN kernel_events.shape_id IS
+    'Stands for the name, grid, block, cluster, registers, shared and local memory, as in `launch_shapes`';

@@ -48,7 +48,8 @@ COMMENT ON COLUMN kernels.device_id IS 'CUDA device number within the process';
 COMMENT ON COLUMN kernels.stream_id IS 'CUDA stream, numbered by CUPTI';
 COMMENT ON COLUMN kernels.context_id IS 'CUDA context';
 COMMENT ON COLUMN kernels.process_id IS 'Operating system''s process id';
-COMMENT ON COLUMN kernels.correlation_id IS 'Joins with `api_calls`, together with process_id; shared by all kernels of one graph launch';
+COMMENT ON COLUMN kernels.correlation_id IS
+    'Joins with `api_calls`, together with process_id; shared by all kernels of one graph launch';
 COMMENT ON COLUMN kernels.grid_x IS 'Blocks in the grid, x';
 COMMENT ON COLUMN kernels.grid_y IS 'Blocks in the grid, y';
 COMMENT ON COLUMN kernels.grid_z IS 'Blocks in the grid, z';

@@ -1,5 +1,5 @@
--- One row per kernel, never more: the many kernels of a graph launch share one call. The join holds millions of calls, so
--- it carries their times and the id of their name, and no more.
+-- One row per kernel, never more: the many kernels of a graph launch share one call. The join holds millions of calls,
+-- so it carries their times and the id of their name, and no more.
 CREATE VIEW launches AS
 SELECT
     k.start_ns, k.end_ns, k.duration_ns, k.name_id, k.device_id, k.stream_id, k.process_id, k.correlation_id,
@@ -20,7 +20,9 @@ LEFT JOIN (
 ) AS a ON pid_of(a.globalTid) = k.process_id AND a.correlationId = k.correlation_id
 LEFT JOIN _api_names AS n ON n.name_id = a.nameId;
 
-COMMENT ON VIEW launches IS 'One row per kernel, with the API call that launched it; the call''s columns are NULL when the capture does not have it.';
+COMMENT ON VIEW launches IS
+    'One row per kernel, with the API call that launched it; the call''s columns are NULL when the capture does not '
+    'have it.';
 COMMENT ON COLUMN launches.start_ns IS 'When the kernel started on the GPU';
 COMMENT ON COLUMN launches.end_ns IS 'When the kernel ended on the GPU';
 COMMENT ON COLUMN launches.duration_ns IS 'The kernel''s time';
@@ -36,4 +38,5 @@ COMMENT ON COLUMN launches.thread_id IS 'Thread that called';
 COMMENT ON COLUMN launches.api_start_ns IS 'When the call was entered';
 COMMENT ON COLUMN launches.api_end_ns IS 'When it returned';
 COMMENT ON COLUMN launches.api_duration_ns IS 'How long it took the host; 0 where it ends before it starts';
-COMMENT ON COLUMN launches.queue_ns IS 'Kernel start - call end: negative when the kernel started before the call had returned';
+COMMENT ON COLUMN launches.queue_ns IS
+    'Kernel start - call end: negative when the kernel started before the call had returned';

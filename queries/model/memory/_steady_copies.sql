@@ -23,7 +23,9 @@ FROM copies AS c
 LEFT JOIN calls AS a USING (process_id, correlation_id)
 GROUP BY ALL;
 
-COMMENT ON VIEW _steady_copies IS 'What was copied in the steady steps, one row per kind, memories and call; in the whole scope where there are no steps.';
+COMMENT ON VIEW _steady_copies IS
+    'What was copied in the steady steps, one row per kind, memories and call; in the whole scope where there are '
+    'no steps.';
 COMMENT ON COLUMN _steady_copies.copy_kind IS 'As in `memcpys`';
 COMMENT ON COLUMN _steady_copies.source_memory IS 'Memory that was read';
 COMMENT ON COLUMN _steady_copies.target_memory IS 'Memory that was written';

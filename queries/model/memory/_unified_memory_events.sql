@@ -1,7 +1,9 @@
 -- Where nothing happened, nothing is joined.
 CREATE VIEW _unified_memory_events AS
 WITH events AS (
-    SELECT copy_kind AS event, migration_cause AS cause, start_ns, duration_ns, device_id, process_id, NULL AS faults, size_bytes
+    SELECT
+        copy_kind AS event, migration_cause AS cause, start_ns, duration_ns, device_id, process_id, NULL AS faults,
+        size_bytes
     FROM memcpys WHERE migration_cause IS NOT NULL
     UNION ALL
     SELECT side || ' page faults', NULL, start_ns, duration_ns, device_id, process_id, faults, NULL FROM page_faults
@@ -26,7 +28,8 @@ under AS (
         CASE WHEN in_kernel AND k.thread_id IS NOT NULL THEN k.thread_id ELSE m.thread_id END AS thread_id,
         CASE WHEN in_kernel THEN coalesce(k.api_start_ns, k.start_ns) ELSE e.start_ns END AS at_ns
     FROM events AS e
-    ASOF LEFT JOIN launched AS k ON k.process_id = e.process_id AND k.device_id = e.device_id AND k.start_ns <= e.start_ns
+    ASOF LEFT JOIN launched AS k ON k.process_id = e.process_id AND k.device_id = e.device_id
+        AND k.start_ns <= e.start_ns
     LEFT JOIN main_threads AS m ON m.process_id = e.process_id
 )
 SELECT
@@ -36,7 +39,8 @@ LEFT JOIN strings AS s USING (name_id)
 ASOF LEFT JOIN nvtx_places AS p ON p.process_id = u.process_id AND p.thread_id = u.thread_id AND p.start_ns <= u.at_ns
 LEFT JOIN nvtx_nesting AS r ON r.range_id = p.range_id;
 
-COMMENT ON VIEW _unified_memory_events IS 'Migrations and page faults of unified memory, each with the kernel during which it began.';
+COMMENT ON VIEW _unified_memory_events IS
+    'Migrations and page faults of unified memory, each with the kernel during which it began.';
 COMMENT ON COLUMN _unified_memory_events.event IS 'UM H2D, UM D2H, UM D2D, GPU page faults, CPU page faults';
 COMMENT ON COLUMN _unified_memory_events.cause IS 'Why it moved; NULL for page faults';
 COMMENT ON COLUMN _unified_memory_events.start_ns IS 'When it began';
@@ -44,5 +48,7 @@ COMMENT ON COLUMN _unified_memory_events.duration_ns IS 'How long it took';
 COMMENT ON COLUMN _unified_memory_events.faults IS 'Page faults; NULL for migrations';
 COMMENT ON COLUMN _unified_memory_events.size_bytes IS 'What moved; NULL for page faults';
 COMMENT ON COLUMN _unified_memory_events.in_kernel_ns IS 'The part of it within that kernel';
-COMMENT ON COLUMN _unified_memory_events.name IS 'The kernel that had started last and was still running; NULL for none';
-COMMENT ON COLUMN _unified_memory_events.nvtx_path IS 'The innermost range of its launch call, or of the thread that makes the most launches';
+COMMENT ON COLUMN _unified_memory_events.name IS
+    'The kernel that had started last and was still running; NULL for none';
+COMMENT ON COLUMN _unified_memory_events.nvtx_path IS
+    'The innermost range of its launch call, or of the thread that makes the most launches';

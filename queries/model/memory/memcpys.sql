@@ -38,6 +38,8 @@ COMMENT ON COLUMN memcpys.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN memcpys.correlation_id IS 'Joins with `api_calls`, together with process_id';
 COMMENT ON COLUMN memcpys.source_device_id IS 'Device that was read';
 COMMENT ON COLUMN memcpys.target_device_id IS 'Device that was written';
-COMMENT ON COLUMN memcpys.migration_cause IS 'Why unified memory moved: page fault, prefetch (requested by the program), speculative (by the driver), eviction, access counters, unknown; NULL for all other copies';
+COMMENT ON COLUMN memcpys.migration_cause IS
+    'Why unified memory moved: page fault, prefetch (requested by the program), speculative (by the driver), '
+    'eviction, access counters, unknown; NULL for all other copies';
 COMMENT ON COLUMN memcpys.graph_node_id IS 'CUDA graph node that ran the copy; NULL or 0 outside graphs';
 COMMENT ON COLUMN memcpys.copy_count IS 'Copies in this row: more than 1 for batched copies';

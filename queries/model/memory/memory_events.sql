@@ -18,7 +18,8 @@ FROM raw.CUDA_GPU_MEMORY_USAGE_EVENTS AS m
 LEFT JOIN _enum_words AS o ON o.enum = 'memory event' AND o.id = m.memoryOperationType
 LEFT JOIN _enum_words AS k ON k.enum = 'memory' AND k.id = m.memKind;
 
-COMMENT ON VIEW memory_events IS 'One row per allocation or deallocation that nsys saw; only with --cuda-memory-usage=true.';
+COMMENT ON VIEW memory_events IS
+    'One row per allocation or deallocation that nsys saw; only with --cuda-memory-usage=true.';
 COMMENT ON COLUMN memory_events.start_ns IS 'When it happened; 0 for memory that existed before the capture';
 COMMENT ON COLUMN memory_events.operation IS 'allocation or deallocation';
 COMMENT ON COLUMN memory_events.size_bytes IS 'Bytes allocated or freed';

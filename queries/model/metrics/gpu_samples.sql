@@ -1,6 +1,6 @@
--- What a metric is called differs between GPUs. A value outside 0 to 100 is none: the first sample of a capture is often
--- nonsense, and some counters overflow. A sample's time is when its interval began (on 2025.3, intervals of 10 and 20 µs laid
--- against kernels whose bounds are known); after a pause an interval is still no longer than the others.
+-- What a metric is called differs between GPUs. A value outside 0 to 100 is none: the first sample of a capture is
+-- often nonsense, and some counters overflow. A sample's time is when its interval began (on 2025.3, intervals of 10
+-- and 20 µs laid against kernels whose bounds are known); after a pause an interval is still no longer than the others.
 CREATE VIEW gpu_samples AS
 WITH named AS (
     SELECT typeId, metricId, typeId & 255 AS gpu_id,
@@ -21,7 +21,9 @@ wide AS (
         max(g.value) FILTER (n.metric = 'SMs active')::DOUBLE AS sms_active_pct,
         max(g.value) FILTER (n.metric = 'issue')::DOUBLE AS issue_pct,
         max(g.value) FILTER (n.metric = 'tensor')::DOUBLE AS tensor_pct,
-        (max(g.value) FILTER (n.metric = 'DRAM read') + max(g.value) FILTER (n.metric = 'DRAM write'))::DOUBLE AS dram_pct
+        (
+            max(g.value) FILTER (n.metric = 'DRAM read') + max(g.value) FILTER (n.metric = 'DRAM write')
+        )::DOUBLE AS dram_pct
     FROM raw.GPU_METRICS AS g
     JOIN named AS n ON n.typeId = g.typeId AND n.metricId = g.metricId
     WHERE g.value BETWEEN 0 AND 100
@@ -45,7 +47,9 @@ FROM steps AS s
 JOIN periods AS p ON p.gpu_id = s.gpu_id
 WHERE s.step_ns > 0 AND p.period_ns > 0;
 
-COMMENT ON VIEW gpu_samples IS 'One row per GPU and sampling interval, with the metrics that show what a kernel waits for; only with --gpu-metrics-devices.';
+COMMENT ON VIEW gpu_samples IS
+    'One row per GPU and sampling interval, with the metrics that show what a kernel waits for; only with '
+    '--gpu-metrics-devices.';
 COMMENT ON COLUMN gpu_samples.gpu_id IS 'The machine''s GPU, as in `gpus`';
 COMMENT ON COLUMN gpu_samples.start_ns IS 'When the interval began';
 COMMENT ON COLUMN gpu_samples.end_ns IS 'When it ended';

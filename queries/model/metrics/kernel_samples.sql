@@ -1,5 +1,5 @@
--- A sample tells of a kernel if executions of one launch shape, on one stream, fill nine tenths of its interval, and all else
--- that the GPU did, in scope or not, no more than one tenth.
+-- A sample tells of a kernel if executions of one launch shape, on one stream, fill nine tenths of its interval, and
+-- all else that the GPU did, in scope or not, no more than one tenth.
 CREATE VIEW kernel_samples AS
 WITH windows AS (
     SELECT *, row_number() OVER (PARTITION BY gpu_id ORDER BY start_ns) AS number FROM gpu_samples
@@ -60,11 +60,13 @@ FROM shares AS s
 JOIN windows AS w ON w.gpu_id = s.gpu_id AND w.number = s.number
 WHERE s.shape_id IS NOT NULL AND s.stream_ns >= 0.9 * s.duration_ns AND s.all_ns - s.shape_ns <= 0.1 * s.duration_ns;
 
-COMMENT ON VIEW kernel_samples IS 'The samples of GPU metrics that belong to one kernel: executions of one launch shape fill their interval.';
+COMMENT ON VIEW kernel_samples IS
+    'The samples of GPU metrics that belong to one kernel: executions of one launch shape fill their interval.';
 COMMENT ON COLUMN kernel_samples.shape_id IS 'The kernel and its launch, as in `launch_shapes`';
 COMMENT ON COLUMN kernel_samples.gpu_id IS 'The machine''s GPU, as in `gpus`';
 COMMENT ON COLUMN kernel_samples.start_ns IS 'When the interval began';
 COMMENT ON COLUMN kernel_samples.sms_active_pct IS 'Share of SMs that had a warp, averaged over the interval';
 COMMENT ON COLUMN kernel_samples.issue_pct IS 'Share of the cycles in which the SMs'' schedulers issued an instruction';
 COMMENT ON COLUMN kernel_samples.tensor_pct IS 'Share of the cycles in which tensor cores were active';
-COMMENT ON COLUMN kernel_samples.dram_pct IS 'Bytes read from and written to the device''s memory, as a share of its peak';
+COMMENT ON COLUMN kernel_samples.dram_pct IS
+    'Bytes read from and written to the device''s memory, as a share of its peak';

@@ -1,4 +1,5 @@
--- Metrics as columns, each from the first name that was collected. What reads it pays for the columns that it names alone.
+-- Metrics as columns, each from the first name that was collected. What reads it pays for the columns that it names
+-- alone.
 CREATE MACRO _ncu_columns() AS TABLE
 SELECT
     launch,
@@ -19,8 +20,12 @@ SELECT
     max(value) FILTER (metric = 'l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum') AS load_requests_count,
     max(value) FILTER (metric = 'l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum') AS store_sectors_count,
     max(value) FILTER (metric = 'l1tex__t_requests_pipe_lsu_mem_global_op_st.sum') AS store_requests_count,
-    max(value) FILTER (metric = 'smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio') AS load_bytes_per_sector_ratio,
-    max(value) FILTER (metric = 'smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio') AS store_bytes_per_sector_ratio,
+    max(value) FILTER (
+        metric = 'smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio'
+    ) AS load_bytes_per_sector_ratio,
+    max(value) FILTER (
+        metric = 'smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio'
+    ) AS store_bytes_per_sector_ratio,
     max(value) FILTER (metric = 'l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum') AS bank_conflicts_count,
     max(value) FILTER (metric = 'l1tex__data_pipe_lsu_wavefronts_mem_shared.sum') AS shared_wavefronts_count,
     max(value) FILTER (metric = 'l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum') AS spill_store_sectors_count,
@@ -50,13 +55,19 @@ SELECT
     coalesce(
         max(value) FILTER (metric = 'sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active'),
         max(value) FILTER (metric = 'sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active'),
-        max(value) FILTER (metric = 'sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active')) AS tensor_pct,
+        max(value) FILTER (
+            metric = 'sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active'
+        )) AS tensor_pct,
     coalesce(
         max(value) FILTER (metric = 'sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active'),
-        max(value) FILTER (metric = 'sm__inst_executed_pipe_tensor_op_hmma.avg.pct_of_peak_sustained_active')) AS tensor_half_pct,
+        max(value) FILTER (
+            metric = 'sm__inst_executed_pipe_tensor_op_hmma.avg.pct_of_peak_sustained_active'
+        )) AS tensor_half_pct,
     coalesce(
         max(value) FILTER (metric = 'sm__pipe_tensor_op_imma_cycles_active.avg.pct_of_peak_sustained_active'),
-        max(value) FILTER (metric = 'sm__inst_executed_pipe_tensor_op_imma.avg.pct_of_peak_sustained_active')) AS tensor_int_pct,
+        max(value) FILTER (
+            metric = 'sm__inst_executed_pipe_tensor_op_imma.avg.pct_of_peak_sustained_active'
+        )) AS tensor_int_pct,
     coalesce(
         max(value) FILTER (metric = 'sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active'),
         max(value) FILTER (metric = 'sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active')) AS fma_pct,
@@ -72,9 +83,15 @@ SELECT
         max(value) FILTER (metric = 'sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_active'),
         max(value) FILTER (metric = 'sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_active')) AS fp64_pct,
     max(value) FILTER (metric = 'smsp__inst_executed.sum') AS instructions_count,
-    max(value) FILTER (metric = 'smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed') AS fma_per_cycle,
-    max(value) FILTER (metric = 'smsp__sass_thread_inst_executed_op_fadd_pred_on.sum.per_cycle_elapsed') AS fadd_per_cycle,
-    max(value) FILTER (metric = 'smsp__sass_thread_inst_executed_op_fmul_pred_on.sum.per_cycle_elapsed') AS fmul_per_cycle,
+    max(value) FILTER (
+        metric = 'smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed'
+    ) AS fma_per_cycle,
+    max(value) FILTER (
+        metric = 'smsp__sass_thread_inst_executed_op_fadd_pred_on.sum.per_cycle_elapsed'
+    ) AS fadd_per_cycle,
+    max(value) FILTER (
+        metric = 'smsp__sass_thread_inst_executed_op_fmul_pred_on.sum.per_cycle_elapsed'
+    ) AS fmul_per_cycle,
     coalesce(
         max(value) FILTER (metric = 'smsp__sass_inst_executed_op_global_ld.sum'),
         max(value) FILTER (metric = 'sass__inst_executed_global_loads')) AS global_loads_count,
@@ -86,17 +103,21 @@ SELECT
         max(value) FILTER (metric = 'smsp__cycles_elapsed.avg.per_second'),
         max(value) FILTER (metric = 'gpc__cycles_elapsed.avg.per_second')) AS sm_clock_hz,
     max(text) FILTER (metric = 'device__attribute_display_name') AS gpu,
-    max(value) FILTER (metric = 'l1tex__m_xbar2l1tex_read_bytes.sum') + max(value) FILTER (metric = 'l1tex__m_l1tex2xbar_write_bytes.sum') AS xbar_bytes,
+    max(value) FILTER (metric = 'l1tex__m_xbar2l1tex_read_bytes.sum')
+        + max(value) FILTER (metric = 'l1tex__m_l1tex2xbar_write_bytes.sum') AS xbar_bytes,
     max(value) FILTER (metric = 'lts__t_bytes.sum') AS lts_bytes,
     max(value) FILTER (metric = 'lts__t_sectors.sum') * 32 AS lts_sectors_bytes,
     max(value) FILTER (metric = 'l1tex__t_bytes.sum') AS l1_sum_bytes,
     sum(value) FILTER (metric IN (
         'l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum', 'l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum',
-        'l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum', 'l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum')) * 32 AS l1_sectors_bytes,
-    max(value) FILTER (metric = 'dram__bytes.sum.peak_sustained') * max(value) FILTER (metric = 'dram__cycles_elapsed.avg.per_second')
+        'l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum', 'l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum'))
+            * 32 AS l1_sectors_bytes,
+    max(value) FILTER (metric = 'dram__bytes.sum.peak_sustained')
+        * max(value) FILTER (metric = 'dram__cycles_elapsed.avg.per_second')
         AS peak_bytes_per_s,
     max(value) FILTER (metric = 'derived__lts__lts2xbar_bytes.sum.per_second') AS l2_read_bytes_per_s,
-    max(value) FILTER (metric = 'derived__lts__lts2xbar_bytes.sum.peak_sustained') * max(value) FILTER (metric = 'lts__cycles_elapsed.avg.per_second')
+    max(value) FILTER (metric = 'derived__lts__lts2xbar_bytes.sum.peak_sustained')
+        * max(value) FILTER (metric = 'lts__cycles_elapsed.avg.per_second')
         AS l2_peak_bytes_per_s,
     max(value) FILTER (metric = 'derived__l1tex__lsu_writeback_bytes_mem_lgds.sum.per_second') AS l1_read_bytes_per_s,
     max(value) FILTER (metric = 'derived__l1tex__lsu_writeback_bytes_mem_lgds.sum.peak_sustained')

@@ -1,9 +1,11 @@
--- The same kernel is one whose name, grid and block agree; nsys and ncu may spell a name otherwise. Where no name agrees,
--- another instance of the function's template counts, if ncu profiled only one. Without ncu, no string is looked at.
+-- The same kernel is one whose name, grid and block agree; nsys and ncu may spell a name otherwise. Where no name
+-- agrees, another instance of the function's template counts, if ncu profiled only one. Without ncu, no string is
+-- looked at.
 CREATE VIEW _ncu_shapes AS
 WITH keyed AS (
     SELECT
-        launch, kernel_key(kernel) AS key, base_name_of_key(key) AS short_name, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+        launch, kernel_key(kernel) AS key, base_name_of_key(key) AS short_name, grid_x, grid_y, grid_z, block_x,
+        block_y, block_z,
         sm_pct, memory_pct, dram_pct, l1_pct, l2_pct, l1_hit_pct, l2_hit_pct, theoretical_occupancy_pct,
         coalesce(dram_read_bytes + dram_write_bytes, dram_read_bytes, dram_write_bytes) AS dram_bytes
     FROM raw.ncu_launches
@@ -28,14 +30,20 @@ profiled AS (
 ),
 names AS (
     SELECT *
-    FROM (SELECT name_id, kernel_key(name) AS key, base_name_of_key(key) AS short_name FROM strings WHERE EXISTS (FROM raw.ncu_launches))
+    FROM (
+        SELECT name_id, kernel_key(name) AS key, base_name_of_key(key) AS short_name
+        FROM strings
+        WHERE EXISTS (FROM raw.ncu_launches)
+    )
     WHERE short_name IN (SELECT short_name FROM keyed)
 )
 SELECT n.name_id, p.* EXCLUDE (key, short_name, is_alone)
 FROM names AS n
 JOIN profiled AS p ON p.short_name = n.short_name AND (p.key = n.key OR p.is_alone);
 
-COMMENT ON VIEW _ncu_shapes IS 'One row per kernel, grid and block that ncu profiled, under the kernel''s name in the trace: means over the launches profiled.';
+COMMENT ON VIEW _ncu_shapes IS
+    'One row per kernel, grid and block that ncu profiled, under the kernel''s name in the trace: means over the '
+    'launches profiled.';
 COMMENT ON COLUMN _ncu_shapes.name_id IS 'Id of the kernel''s name in the trace, as in `kernel_names`';
 COMMENT ON COLUMN _ncu_shapes.grid_x IS 'Blocks in the grid, x';
 COMMENT ON COLUMN _ncu_shapes.grid_y IS 'Blocks in the grid, y';
@@ -49,7 +57,8 @@ COMMENT ON COLUMN _ncu_shapes.dram_pct IS 'DRAM throughput, of its peak';
 COMMENT ON COLUMN _ncu_shapes.l2_pct IS 'L2 throughput, of its peak';
 COMMENT ON COLUMN _ncu_shapes.l1_pct IS 'L1 throughput, of its peak';
 COMMENT ON COLUMN _ncu_shapes.bound IS 'What bounds it, as in `ncu_kernels`';
-COMMENT ON COLUMN _ncu_shapes.memory_level IS 'Which part of memory it uses most, as in `ncu_kernels`; meaningful for memory-bound kernels';
+COMMENT ON COLUMN _ncu_shapes.memory_level IS
+    'Which part of memory it uses most, as in `ncu_kernels`; meaningful for memory-bound kernels';
 COMMENT ON COLUMN _ncu_shapes.dram_bytes IS 'Bytes read from DRAM and written to it, of one launch';
 COMMENT ON COLUMN _ncu_shapes.launches IS 'The launches profiled, in `ncu_launches`';
 COMMENT ON COLUMN _ncu_shapes.theoretical_occupancy_pct IS 'Theoretical occupancy by ncu';

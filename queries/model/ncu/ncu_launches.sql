@@ -1,14 +1,22 @@
 -- ncu leaves namespaces out of names, by which the catalog tells libraries: then the function's name alone may tell.
 CREATE VIEW ncu_launches AS
 WITH told AS (
-    SELECT kernel, CASE WHEN kernel_provenance(kernel) = 'hand-written' THEN kernel_provenance(kernel_base_name(kernel)) ELSE kernel_provenance(kernel) END AS provenance
+    SELECT
+        kernel,
+        CASE
+            WHEN kernel_provenance(kernel) = 'hand-written' THEN kernel_provenance(kernel_base_name(kernel))
+            ELSE kernel_provenance(kernel)
+        END AS provenance
     FROM (SELECT DISTINCT kernel FROM raw.ncu_launches)
 )
 SELECT
     launch, report, ncu_id, process_id, process_name, kernel,
     kernel_base_name(kernel) AS short_name,
     coalesce(implementation, CASE
-        WHEN regexp_matches(kernel, 'cublas|cudnn|cusparse|cusolver|^nvjet_|^(?:void )?(?:regular|vector)_fft|^conv2d_c1_k1_') THEN 'library'
+        WHEN regexp_matches(
+            kernel, 'cublas|cudnn|cusparse|cusolver|^nvjet_|^(?:void )?(?:regular|vector)_fft|^conv2d_c1_k1_'
+        )
+            THEN 'library'
         WHEN regexp_matches(kernel, '(?:^|[^a-z_])cutlass_\d|sm\d+_xmma_|tensorop') THEN 'cutlass'
         WHEN provenance = 'CuTe' THEN 'cute'
         WHEN provenance = 'CUTLASS' THEN 'cutlass'
@@ -24,7 +32,8 @@ SELECT
 FROM raw.ncu_launches
 LEFT JOIN told USING (kernel);
 
-COMMENT ON VIEW ncu_launches IS 'One row per launch that ncu profiled and `nsys-insight ncu import` read; empty without an import.';
+COMMENT ON VIEW ncu_launches IS
+    'One row per launch that ncu profiled and `nsys-insight ncu import` read; empty without an import.';
 COMMENT ON COLUMN ncu_launches.launch IS 'Number of the launch among all that were imported, from 0';
 COMMENT ON COLUMN ncu_launches.report IS 'The file that it comes from, without suffixes';
 COMMENT ON COLUMN ncu_launches.ncu_id IS 'ncu''s number of it in that report';
@@ -32,7 +41,9 @@ COMMENT ON COLUMN ncu_launches.process_id IS 'Operating system''s process id whe
 COMMENT ON COLUMN ncu_launches.process_name IS 'Name of the process';
 COMMENT ON COLUMN ncu_launches.kernel IS 'The kernel''s name as ncu prints it';
 COMMENT ON COLUMN ncu_launches.short_name IS 'The function''s name alone';
-COMMENT ON COLUMN ncu_launches.implementation IS 'What it is written in, by the name or given with --type: native (CUDA C++), cutlass, cute, triton, inductor, pytorch, library';
+COMMENT ON COLUMN ncu_launches.implementation IS
+    'What it is written in, by the name or given with --type: native (CUDA C++), cutlass, cute, triton, inductor, '
+    'pytorch, library';
 COMMENT ON COLUMN ncu_launches.family IS 'What it does, as in `kernel_names`';
 COMMENT ON COLUMN ncu_launches.provenance IS 'Where it comes from, as in `kernel_names`';
 COMMENT ON COLUMN ncu_launches.context_id IS 'CUDA context';

@@ -1,7 +1,8 @@
--- A kernel of the trace and one that ncu profiled are the same where name, grid and block agree. Where they do not, what ncu
--- measured still says something: the same function, the same shape. The best match counts, and says how good it is.
--- Order is looked for on top: the launches of a report, written as a text of one character per kernel, are searched in the
--- launches of the trace. Grids are left out of it, for they vary with the length of a prompt or a cache.
+-- A kernel of the trace and one that ncu profiled are the same where name, grid and block agree. Where they do not,
+-- what ncu measured still says something: the same function, the same shape. The best match counts, and says how good
+-- it is. Order is looked for on top: the launches of a report, written as a text of one character per kernel, are
+-- searched in the launches of the trace. Grids are left out of it, for they vary with the length of a prompt or a
+-- cache.
 CREATE VIEW ncu_matches AS
 WITH profiled AS (
     SELECT
@@ -40,7 +41,8 @@ processes AS (
     GROUP BY process_id
 ),
 places AS (
-    SELECT r.report, sum((length(p.text) - length(replace(p.text, r.text, ''))) // length(r.text))::BIGINT AS order_places
+    SELECT
+        r.report, sum((length(p.text) - length(replace(p.text, r.text, ''))) // length(r.text))::BIGINT AS order_places
     FROM reports AS r, processes AS p
     GROUP BY r.report
 ),
@@ -73,10 +75,14 @@ FROM (SELECT *, min(rank) OVER (PARTITION BY name_id, grid, block) AS best FROM 
 LEFT JOIN places USING (report)
 WHERE rank = best;
 
-COMMENT ON VIEW ncu_matches IS 'One row per kernel and configuration of the trace and launch that ncu profiled of it; the best matches only.';
+COMMENT ON VIEW ncu_matches IS
+    'One row per kernel and configuration of the trace and launch that ncu profiled of it; the best matches only.';
 COMMENT ON COLUMN ncu_matches.name_id IS 'The kernel in the trace, in `kernel_names`';
 COMMENT ON COLUMN ncu_matches.grid IS 'Its grid in the trace, x × y × z';
 COMMENT ON COLUMN ncu_matches.block IS 'Its block in the trace, x × y × z';
 COMMENT ON COLUMN ncu_matches.launch IS 'The launch, in `ncu_kernels`';
-COMMENT ON COLUMN ncu_matches.match IS 'What agrees, from best to worst: name, grid, block, order (the report''s launches are in the trace in that order); name, grid, block; function, grid, block (another template instance); name; function';
-COMMENT ON COLUMN ncu_matches.order_places IS 'At how many places of the trace the report''s launches follow each other in that order; 0 means none';
+COMMENT ON COLUMN ncu_matches.match IS
+    'What agrees, from best to worst: name, grid, block, order (the report''s launches are in the trace in that '
+    'order); name, grid, block; function, grid, block (another template instance); name; function';
+COMMENT ON COLUMN ncu_matches.order_places IS
+    'At how many places of the trace the report''s launches follow each other in that order; 0 means none';

@@ -1,5 +1,6 @@
--- ncu counts multiply-adds of ordinary arithmetic by instruction (per cycle, in most sets) and operations of tensor cores by type.
--- Instructions on pairs of halves count twice. Of a count and its parts (src_fp16, src_fp16_dst_fp32) the whole is taken.
+-- ncu counts multiply-adds of ordinary arithmetic by instruction (per cycle, in most sets) and operations of tensor
+-- cores by type. Instructions on pairs of halves count twice. Of a count and its parts (src_fp16, src_fp16_dst_fp32)
+-- the whole is taken.
 CREATE VIEW ncu_operations AS
 WITH cycles AS (
     SELECT launch, max(value) AS cycles FROM raw.ncu_metrics WHERE metric = 'smsp__cycles_elapsed.avg' GROUP BY launch
@@ -9,36 +10,52 @@ ordinary AS (
         launch,
         regexp_extract(metric, '_op_([dfh])(?:add|mul|fma)_pred_on', 1) AS kind,
         regexp_extract(metric, '_op_[dfh](add|mul|fma)_pred_on', 1) AS operation,
-        coalesce(max(value) FILTER (metric LIKE '%.sum'), max(value * cycles) FILTER (metric LIKE '%.per\_cycle\_elapsed' ESCAPE '\')) AS threads
+        coalesce(
+            max(value) FILTER (metric LIKE '%.sum'),
+            max(value * cycles) FILTER (metric LIKE '%.per\_cycle\_elapsed' ESCAPE '\')
+        ) AS threads
     FROM raw.ncu_metrics
     LEFT JOIN cycles USING (launch)
-    WHERE regexp_matches(metric, '^smsp__sass_thread_inst_executed_op_[dfh](add|mul|fma)_pred_on\.sum(\.per_cycle_elapsed)?$')
+    WHERE regexp_matches(
+        metric, '^smsp__sass_thread_inst_executed_op_[dfh](add|mul|fma)_pred_on\.sum(\.per_cycle_elapsed)?$'
+    )
     GROUP BY ALL
 ),
 tensor AS (
-    SELECT launch, regexp_extract(metric, '^sm__ops_path_tensor_(src_\w+)\.sum$', 1) AS stem, split_part(stem, '_', 2) AS source, value
+    SELECT
+        launch, regexp_extract(metric, '^sm__ops_path_tensor_(src_\w+)\.sum$', 1) AS stem,
+        split_part(stem, '_', 2) AS source, value
     FROM raw.ncu_metrics
     WHERE regexp_matches(metric, '^sm__ops_path_tensor_src_\w+\.sum$') AND value IS NOT NULL
 ),
 whole AS (
     FROM tensor AS t
-    WHERE NOT EXISTS (FROM tensor AS o WHERE o.launch = t.launch AND t.stem LIKE replace(o.stem, '_', '\_') || '\_%' ESCAPE '\')
+    WHERE NOT EXISTS (
+        FROM tensor AS o WHERE o.launch = t.launch AND t.stem LIKE replace(o.stem, '_', '\_') || '\_%' ESCAPE '\'
+    )
 )
 SELECT
     launch,
     CASE kind WHEN 'd' THEN 'fp64' WHEN 'f' THEN 'fp32' ELSE 'fp16_vector' END AS precision,
     kind = 'h' AND sum(threads) FILTER (operation <> 'fma') IS NOT DISTINCT FROM 0 AS may_be_moves,
-    round(sum(threads * CASE operation WHEN 'fma' THEN 2 ELSE 1 END * CASE kind WHEN 'h' THEN 2 ELSE 1 END)) AS flop_count
+    round(
+        sum(threads * CASE operation WHEN 'fma' THEN 2 ELSE 1 END * CASE kind WHEN 'h' THEN 2 ELSE 1 END)
+    ) AS flop_count
 FROM ordinary
 WHERE threads IS NOT NULL
 GROUP BY launch, kind
 UNION ALL
-SELECT launch, CASE source WHEN 'fp64' THEN 'fp64_tensor' WHEN 'bf16' THEN 'fp16' WHEN 'fp6' THEN 'fp8' ELSE source END, false, sum(value)
+SELECT
+    launch, CASE source WHEN 'fp64' THEN 'fp64_tensor' WHEN 'bf16' THEN 'fp16' WHEN 'fp6' THEN 'fp8' ELSE source END,
+    false, sum(value)
 FROM whole
 GROUP BY ALL;
 
-COMMENT ON VIEW ncu_operations IS 'One row per launch and precision: the operations that ncu counted, a multiply-add as two.';
+COMMENT ON VIEW ncu_operations IS
+    'One row per launch and precision: the operations that ncu counted, a multiply-add as two.';
 COMMENT ON COLUMN ncu_operations.launch IS 'The launch, in `ncu_launches`';
-COMMENT ON COLUMN ncu_operations.precision IS 'fp64, fp32, fp16_vector: ordinary arithmetic; fp64_tensor, tf32, fp16 (bf16 too), fp8, int8: tensor cores';
-COMMENT ON COLUMN ncu_operations.may_be_moves IS 'Whether they may not be arithmetic: compilers fill registers by HFMA2 on zeros, which counts as a multiply-add';
+COMMENT ON COLUMN ncu_operations.precision IS
+    'fp64, fp32, fp16_vector: ordinary arithmetic; fp64_tensor, tf32, fp16 (bf16 too), fp8, int8: tensor cores';
+COMMENT ON COLUMN ncu_operations.may_be_moves IS
+    'Whether they may not be arithmetic: compilers fill registers by HFMA2 on zeros, which counts as a multiply-add';
 COMMENT ON COLUMN ncu_operations.flop_count IS 'Operations that were executed, including those on tile padding';

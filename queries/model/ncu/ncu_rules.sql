@@ -10,5 +10,6 @@ COMMENT ON COLUMN ncu_rules.section IS 'ncu''s section';
 COMMENT ON COLUMN ncu_rules.rule IS 'ncu''s name of the rule';
 COMMENT ON COLUMN ncu_rules.type IS 'OPT: something to optimize; WRN: a warning; INF: a remark';
 COMMENT ON COLUMN ncu_rules.description IS 'What it says';
-COMMENT ON COLUMN ncu_rules.speedup_type IS 'What speedup_pct is a share of. global: the launch''s duration; local: the part that the rule looks at';
+COMMENT ON COLUMN ncu_rules.speedup_type IS
+    'What speedup_pct is a share of. global: the launch''s duration; local: the part that the rule looks at';
 COMMENT ON COLUMN ncu_rules.speedup_pct IS 'Estimated saving; estimates of one launch overlap and do not add up';

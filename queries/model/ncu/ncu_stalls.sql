@@ -1,14 +1,22 @@
--- Three generations of names for one thing: cycles per issued instruction, share of a warp's time, samples of the program
--- counter. Shares are of all reasons of the same kind, issuing (selected) included.
+-- Three generations of names for one thing: cycles per issued instruction, share of a warp's time, samples of the
+-- program counter. Shares are of all reasons of the same kind, issuing (selected) included.
 CREATE VIEW ncu_stalls AS
 WITH named AS (
     SELECT
         launch,
-        regexp_extract(metric, '(?:issue_stalled_|pcsamp_warps_issue_stalled_)(\w+?)(?:_per_issue_active|_per_warp_active|_not_issued)?(?:\.ratio|\.pct)?$', 1) AS reason,
+        regexp_extract(
+            metric,
+            '(?:issue_stalled_|pcsamp_warps_issue_stalled_)(\w+?)(?:_per_issue_active|_per_warp_active'
+            '|_not_issued)?(?:\.ratio|\.pct)?$',
+            1
+        ) AS reason,
         CASE
-            WHEN regexp_matches(metric, '^smsp__average_warps?_(latency_)?issue_stalled_\w+\.ratio$') AND metric NOT LIKE '%not_issued%' THEN 1
+            WHEN regexp_matches(metric, '^smsp__average_warps?_(latency_)?issue_stalled_\w+\.ratio$')
+                AND metric NOT LIKE '%not_issued%'
+                THEN 1
             WHEN regexp_matches(metric, '^smsp__warp_issue_stalled_\w+_per_warp_active\.pct$') THEN 2
-            WHEN regexp_matches(metric, '^smsp__pcsamp_warps_issue_stalled_\w+$') AND metric NOT LIKE '%not_issued' THEN 3
+            WHEN regexp_matches(metric, '^smsp__pcsamp_warps_issue_stalled_\w+$') AND metric NOT LIKE '%not_issued'
+                THEN 3
         END AS source,
         value
     FROM ncu_metrics
@@ -24,7 +32,9 @@ shared AS (
 )
 SELECT
     launch,
-    CASE reason WHEN 'no_instructions' THEN 'no_instruction' WHEN 'warpgroup_arrive' THEN 'gmma' ELSE reason END AS reason,
+    CASE reason
+        WHEN 'no_instructions' THEN 'no_instruction' WHEN 'warpgroup_arrive' THEN 'gmma' ELSE reason
+    END AS reason,
     100.0 * value / nullif(total, 0) AS stall_pct,
     CASE WHEN source = 1 THEN value END AS stall_cycles
 FROM shared

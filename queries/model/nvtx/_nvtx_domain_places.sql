@@ -10,9 +10,11 @@ FROM (
 )
 GROUP BY process_id, thread_id, domain_id, start_ns;
 
-COMMENT ON VIEW _nvtx_domain_places IS 'Which push/pop range of each NVTX domain a thread is in, from each instant at which that changes.';
+COMMENT ON VIEW _nvtx_domain_places IS
+    'Which push/pop range of each NVTX domain a thread is in, from each instant at which that changes.';
 COMMENT ON COLUMN _nvtx_domain_places.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN _nvtx_domain_places.thread_id IS 'Operating system''s thread id';
 COMMENT ON COLUMN _nvtx_domain_places.domain_id IS 'Number of the domain in its process, 0 for the default domain';
 COMMENT ON COLUMN _nvtx_domain_places.start_ns IS 'From when on';
-COMMENT ON COLUMN _nvtx_domain_places.range_id IS 'The innermost open range of the domain, as in `nvtx_nesting`; NULL outside all ranges';
+COMMENT ON COLUMN _nvtx_domain_places.range_id IS
+    'The innermost open range of the domain, as in `nvtx_nesting`; NULL outside all ranges';

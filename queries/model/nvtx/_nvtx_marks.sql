@@ -1,5 +1,7 @@
 CREATE VIEW _nvtx_marks AS
-SELECT n.start AS start_ns, coalesce(n.text, s.value, '') AS name, pid_of(n.globalTid) AS process_id, tid_of(n.globalTid) AS thread_id
+SELECT
+    n.start AS start_ns, coalesce(n.text, s.value, '') AS name, pid_of(n.globalTid) AS process_id,
+    tid_of(n.globalTid) AS thread_id
 FROM raw.NVTX_EVENTS AS n
 LEFT JOIN raw.StringIds AS s ON s.id = n.textId
 WHERE n.eventType = 34;

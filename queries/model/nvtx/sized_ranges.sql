@@ -1,6 +1,8 @@
--- PyTorch writes the sizes of an operation's tensors into its range where it is asked to (emit_nvtx(record_shapes=True)):
+-- PyTorch writes the sizes of an operation's tensors into its range where it is asked to
+-- (emit_nvtx(record_shapes=True)):
 --     aten::addmm, seq = 12, sizes = [[4096], [8, 4096], [4096, 4096], [], []]
--- Before 1.6 without aten::. Scalars have an empty size. Nothing else of the call is told, nor whether attention is causal.
+-- Before 1.6 without aten::. Scalars have an empty size. Nothing else of the call is told, nor whether attention is
+-- causal.
 CREATE VIEW sized_ranges AS
 WITH named AS (
     SELECT
@@ -9,8 +11,8 @@ WITH named AS (
         try_cast(regexp_extract(name, 'sizes = (\[\[[^=]*\])', 1) AS BIGINT[][]) AS sizes
     FROM (SELECT DISTINCT name FROM nvtx_ranges WHERE contains(name, 'sizes = [['))
 ),
--- A matrix product is A of … x M x K by B of … x K x N; a vector is one row or one column, and linear has B transposed. In
--- steps: a column that names one beside it is planned as often as it is named.
+-- A matrix product is A of … x M x K by B of … x K x N; a vector is one row or one column, and linear has B transposed.
+-- In steps: a column that names one beside it is planned as often as it is named.
 factors AS (
     SELECT name, op, CASE WHEN op IN ('addmm', 'baddbmm', '_addmm_activation') THEN sizes[2:3] ELSE sizes[1:2] END AS ab
     FROM named
@@ -20,7 +22,9 @@ matrices AS (
     SELECT
         name,
         CASE WHEN len(ab[1]) = 1 THEN [1] || ab[1] ELSE ab[1] END AS a,
-        CASE WHEN op = 'linear' THEN [ab[2][-1], coalesce(ab[2][-2], 1)] WHEN len(ab[2]) = 1 THEN ab[2] || [1] ELSE ab[2] END AS b
+        CASE
+            WHEN op = 'linear' THEN [ab[2][-1], coalesce(ab[2][-2], 1)] WHEN len(ab[2]) = 1 THEN ab[2] || [1] ELSE ab[2]
+        END AS b
     FROM factors
 ),
 products AS (
@@ -42,7 +46,8 @@ known AS (
     SELECT
         name, 'attention',
         2.0 * list_product(sizes[1][:-2]) * sizes[2][-2] * (sizes[1][-1] + sizes[3][-1]),
-        list_product(sizes[1]) + list_product(sizes[2]) + list_product(sizes[3]) + list_product(sizes[1][:-2]) * sizes[3][-1]
+        list_product(sizes[1]) + list_product(sizes[2]) + list_product(sizes[3])
+            + list_product(sizes[1][:-2]) * sizes[3][-1]
     FROM named
     WHERE regexp_full_match(op, 'scaled_dot_product_attention|_scaled_dot_product_(?:flash|efficient|cudnn)_attention')
         AND len(sizes[1]) >= 3 AND sizes[1][-1] = sizes[2][-1] AND sizes[2][-2] = sizes[3][-2]
@@ -52,11 +57,14 @@ FROM nvtx_ranges AS r
 JOIN known AS k USING (name)
 WHERE r.style = 'push/pop' AND k.flop_count > 0;
 
-COMMENT ON VIEW sized_ranges IS 'NVTX ranges of PyTorch whose text has the sizes of a matrix product or of attention, and what these sizes come to.';
+COMMENT ON VIEW sized_ranges IS
+    'NVTX ranges of PyTorch whose text has the sizes of a matrix product or of attention, and what these sizes come '
+    'to.';
 COMMENT ON COLUMN sized_ranges.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN sized_ranges.thread_id IS 'Operating system''s thread id';
 COMMENT ON COLUMN sized_ranges.start_ns IS 'When the range was opened';
 COMMENT ON COLUMN sized_ranges.end_ns IS 'When it was closed; NULL when the capture ended first';
 COMMENT ON COLUMN sized_ranges.family IS 'Family of the kernel that does it, as in `kernel_names`: gemm or attention';
-COMMENT ON COLUMN sized_ranges.flop_count IS 'Operations: 2 M N K of a matrix product, 4 B H S S D of attention that is not causal';
+COMMENT ON COLUMN sized_ranges.flop_count IS
+    'Operations: 2 M N K of a matrix product, 4 B H S S D of attention that is not causal';
 COMMENT ON COLUMN sized_ranges.elements_count IS 'Elements of the operands and the result, each once';

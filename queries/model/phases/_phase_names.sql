@@ -1,15 +1,20 @@
--- What the names of NVTX ranges say of phases: in words (prefill, decode_step, forward), or as serving engines write their steps:
+-- What the names of NVTX ranges say of phases: in words (prefill, decode_step, forward), or as serving engines write
+-- their steps:
 --     execute_context_1(256)_generation_3(3)                                    vLLM
 --     [Executor] _forward_step 12: 1 ctx reqs, 256 ctx tokens, 3 gen reqs        TensorRT-LLM
 --     step[EXTEND bs=1 toks=256], step[DECODE bs=3], step[MIXED bs=4]           SGLang
--- A request is named by req=3, request_ids=[a, b] or request 3. Without a name before it, a number after batch is taken for
--- the batch's own number, and not for its size.
+-- A request is named by req=3, request_ids=[a, b] or request 3. Without a name before it, a number after batch is taken
+-- for the batch's own number, and not for its size.
 CREATE VIEW _phase_names AS
 WITH written AS (
     SELECT
         name,
-        regexp_extract(name, 'context_(\d+)\((\d+)\)_generation_(\d+)\(\d+\)', ['prefills', 'tokens', 'decodes']) AS vllm,
-        regexp_extract(name, '(\d+) ctx reqs?(?:, (\d+) ctx tokens)?, (\d+) gen reqs?', ['prefills', 'tokens', 'decodes']) AS trt
+        regexp_extract(
+            name, 'context_(\d+)\((\d+)\)_generation_(\d+)\(\d+\)', ['prefills', 'tokens', 'decodes']
+        ) AS vllm,
+        regexp_extract(
+            name, '(\d+) ctx reqs?(?:, (\d+) ctx tokens)?, (\d+) gen reqs?', ['prefills', 'tokens', 'decodes']
+        ) AS trt
     FROM (SELECT DISTINCT name FROM nvtx_ranges)
     WHERE NOT is_operator_name(name) AND NOT is_warm_up_name(name)
 ),
@@ -27,12 +32,19 @@ counted AS (
             WHEN regexp_matches(name, '(?i)(^|[^a-z])(backward|bwd)([^a-z]|$)') THEN 'backward'
             WHEN regexp_matches(name, '(?i)(^|[^a-z])optimi[sz]er([^a-z]|$)') THEN 'optimizer'
         END AS training,
-        regexp_matches(name, '(?i)(^|[^a-z])(step|iter|iteration|tick|engine|scheduler?|execute_model|run_batch|batch)([^a-z]|$)') AS says_step,
+        regexp_matches(
+            name, '(?i)(^|[^a-z])(step|iter|iteration|tick|engine|scheduler?|execute_model|run_batch|batch)([^a-z]|$)'
+        ) AS says_step,
         regexp_extract(name, '(?i)(pre-?fill.*)', 1) AS from_prefill,
         regexp_extract(name, '(?i)(decod.*)', 1) AS from_decode,
-        try_cast(regexp_extract(name, '(?i)(?:^|[^a-z])(?:bs *[=:]? *|(?:batch(?:[_ ]?size)?|num_seqs) *[=:] *)(\d+)', 1) AS BIGINT) AS given_batch,
+        try_cast(
+            regexp_extract(
+                name, '(?i)(?:^|[^a-z])(?:bs *[=:]? *|(?:batch(?:[_ ]?size)?|num_seqs) *[=:] *)(\d+)', 1
+            ) AS BIGINT
+        ) AS given_batch,
         try_cast(coalesce(nullif(vllm.tokens, ''), nullif(trt.tokens, ''),
-            regexp_extract(name, '(?i)(?:^|[^a-z])(?:num_|prompt_)?(?:tokens?|toks?|len) *[=:] *(\d+)', 1)) AS BIGINT) AS given_tokens
+            regexp_extract(name,
+                '(?i)(?:^|[^a-z])(?:num_|prompt_)?(?:tokens?|toks?|len) *[=:] *(\d+)', 1)) AS BIGINT) AS given_tokens
     FROM written
 ),
 split AS (
@@ -41,8 +53,12 @@ split AS (
         coalesce(prefills > 0, says_prefill OR is_mixed) AS has_prefill,
         coalesce(decodes > 0, says_decode OR is_mixed) AS has_decode,
         _request_ids(name) AS ids,
-        CASE WHEN says_prefill AND says_decode THEN _request_ids(regexp_replace(from_prefill, '(?i)decod.*', '')) END AS prefill_ids,
-        CASE WHEN says_prefill AND says_decode THEN _request_ids(regexp_replace(from_decode, '(?i)pre-?fill.*', '')) END AS decode_ids
+        CASE
+            WHEN says_prefill AND says_decode THEN _request_ids(regexp_replace(from_prefill, '(?i)decod.*', ''))
+        END AS prefill_ids,
+        CASE
+            WHEN says_prefill AND says_decode THEN _request_ids(regexp_replace(from_decode, '(?i)pre-?fill.*', ''))
+        END AS decode_ids
     FROM counted
 )
 SELECT
@@ -57,24 +73,37 @@ SELECT
     has_prefill OR has_decode AS is_serving,
     says_step AND phase IS NULL AND len(ids) = 0 AS is_step,
     len(ids) > 0 AND phase IS NULL AS is_request,
-    says_step OR prefills IS NOT NULL OR given_batch IS NOT NULL OR len(ids) > 0 OR regexp_matches(name, '[0-9]') AS is_exact,
+    says_step OR prefills IS NOT NULL OR given_batch IS NOT NULL OR len(ids) > 0
+        OR regexp_matches(name, '[0-9]') AS is_exact,
     coalesce(given_batch, nullif(CASE WHEN has_decode THEN decodes ELSE prefills END, 0),
-        nullif(CASE WHEN prefills IS NULL AND NOT (has_prefill AND has_decode) THEN len(ids) WHEN prefills IS NULL THEN len(decode_ids) END, 0)) AS batch_size,
+        nullif(
+            CASE
+                WHEN prefills IS NULL AND NOT (has_prefill AND has_decode) THEN len(ids)
+                WHEN prefills IS NULL THEN len(decode_ids)
+            END,
+            0
+        )) AS batch_size,
     CASE WHEN has_prefill THEN given_tokens END AS prompt_tokens,
-    CASE WHEN phase = 'prefill' OR phase IS NULL THEN ids WHEN phase = 'mixed' THEN coalesce(prefill_ids, []) ELSE [] END AS prefill_ids,
+    CASE
+        WHEN phase = 'prefill' OR phase IS NULL THEN ids WHEN phase = 'mixed' THEN coalesce(prefill_ids, []) ELSE []
+    END AS prefill_ids,
     CASE WHEN phase = 'decode' THEN ids WHEN phase = 'mixed' THEN coalesce(decode_ids, []) ELSE [] END AS decode_ids
 FROM split
 WHERE has_prefill OR has_decode OR says_step OR len(ids) > 0 OR training IS NOT NULL;
 
-COMMENT ON VIEW _phase_names IS 'What the names of NVTX ranges say about phases, steps and requests: one row per name that says any of it.';
+COMMENT ON VIEW _phase_names IS
+    'What the names of NVTX ranges say about phases, steps and requests: one row per name that says any of it.';
 COMMENT ON COLUMN _phase_names.name IS 'The text of the ranges';
 COMMENT ON COLUMN _phase_names.lead IS 'What it begins with, up to the first number: the same for ranges of one kind';
-COMMENT ON COLUMN _phase_names.phase IS 'prefill, decode, mixed (both in one), forward, backward, optimizer; NULL where it names none';
+COMMENT ON COLUMN _phase_names.phase IS
+    'prefill, decode, mixed (both in one), forward, backward, optimizer; NULL where it names none';
 COMMENT ON COLUMN _phase_names.is_serving IS 'Whether that is prefill, decode or both';
 COMMENT ON COLUMN _phase_names.is_step IS 'Whether it is named step, iteration and so on, and nothing else';
 COMMENT ON COLUMN _phase_names.is_request IS 'Whether it names requests, and no phase';
-COMMENT ON COLUMN _phase_names.is_exact IS 'Whether it names a step, a batch, a request or a number, and not only a phase';
-COMMENT ON COLUMN _phase_names.batch_size IS 'Sequences that it decodes, or prompts of a prefill; NULL where the name does not say';
+COMMENT ON COLUMN _phase_names.is_exact IS
+    'Whether it names a step, a batch, a request or a number, and not only a phase';
+COMMENT ON COLUMN _phase_names.batch_size IS
+    'Sequences that it decodes, or prompts of a prefill; NULL where the name does not say';
 COMMENT ON COLUMN _phase_names.prompt_tokens IS 'Tokens of the prompts, where the name says';
 COMMENT ON COLUMN _phase_names.prefill_ids IS 'The requests that it prefills, or, without a phase, that it names';
 COMMENT ON COLUMN _phase_names.decode_ids IS 'The requests that it decodes';

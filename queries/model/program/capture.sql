@@ -1,5 +1,5 @@
--- Reports carry the whole environment of the profiled process, and whose machine it was; that belongs into no answer, nor do
--- keys that were given as arguments.
+-- Reports carry the whole environment of the profiled process, and whose machine it was; that belongs into no answer,
+-- nor do keys that were given as arguments.
 CREATE VIEW capture AS
 SELECT name, value FROM facts.captured
 UNION ALL
@@ -11,6 +11,8 @@ SELECT 'CAPTURE_DURATION_NS', duration::VARCHAR FROM raw.ANALYSIS_DETAILS
 UNION ALL
 SELECT 'CAPTURE_START_UTC', utcTime FROM raw.TARGET_INFO_SESSION_START_TIME;
 
-COMMENT ON VIEW capture IS 'How the trace was captured and exported, as nsys recorded it, without the process''s environment, host and user; *** replaces what looks like a secret in a command line.';
+COMMENT ON VIEW capture IS
+    'How the trace was captured and exported, as nsys recorded it, without the process''s environment, host and '
+    'user; *** replaces what looks like a secret in a command line.';
 COMMENT ON COLUMN capture.name IS 'nsys''s name of the setting';
 COMMENT ON COLUMN capture.value IS 'Its value';

@@ -1,9 +1,14 @@
 CREATE VIEW diagnostics AS
-SELECT d.timestamp AS start_ns, v.word AS severity, s.word AS source, d.text AS message, pid_of(d.globalPid) AS process_id,
+SELECT
+    d.timestamp AS start_ns, v.word AS severity, s.word AS source, d.text AS message, pid_of(d.globalPid) AS process_id,
     -- What CPU samples, context switches, counters, other APIs and unified memory lack changes no number of CUDA.
     v.word IN ('error', 'warning') AND CASE
-        WHEN regexp_matches(d.text, '(?i)\b(lost|dropped|drops|overflow|incomplete|discarded|truncated)\b|not been started correctly') THEN
-            regexp_matches(d.text, '(?i)CUDA|CUPTI|kernel|buffer|injection') OR NOT regexp_matches(d.text, _other_data())
+        WHEN regexp_matches(
+            d.text, '(?i)\b(lost|dropped|drops|overflow|incomplete|discarded|truncated)\b|not been started correctly'
+        )
+            THEN
+            regexp_matches(d.text, '(?i)CUDA|CUPTI|kernel|buffer|injection')
+                OR NOT regexp_matches(d.text, _other_data())
         ELSE v.word = 'error' AND NOT regexp_matches(d.text, _other_data())
     END AS is_cuda_loss
 FROM raw.DIAGNOSTIC_EVENT AS d
@@ -15,5 +20,7 @@ COMMENT ON COLUMN diagnostics.start_ns IS 'When it was said';
 COMMENT ON COLUMN diagnostics.severity IS 'info, warning, error, verbose';
 COMMENT ON COLUMN diagnostics.source IS 'injection, daemon, analysis';
 COMMENT ON COLUMN diagnostics.message IS 'The message';
-COMMENT ON COLUMN diagnostics.is_cuda_loss IS 'Whether, by the message, calls or GPU activity of CUDA were lost, so that counts and times are lower bounds; false where only other data are incomplete';
+COMMENT ON COLUMN diagnostics.is_cuda_loss IS
+    'Whether, by the message, calls or GPU activity of CUDA were lost, so that counts and times are lower bounds; '
+    'false where only other data are incomplete';
 COMMENT ON COLUMN diagnostics.process_id IS 'Operating system''s process id';

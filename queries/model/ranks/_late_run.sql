@@ -2,10 +2,15 @@
 CREATE VIEW _late_run AS
 WITH cost AS (
     SELECT sum(late_ns)::DOUBLE AS late_ns, sum(wall_ns)::DOUBLE AS wall_ns, count(*) AS steps
-    FROM (SELECT step, min(late_ns) FILTER (rank IN (SELECT rank FROM _lateness)) AS late_ns, max(wall_ns) AS wall_ns FROM rank_steps GROUP BY step)
+    FROM (
+        SELECT step, min(late_ns) FILTER (rank IN (SELECT rank FROM _lateness)) AS late_ns, max(wall_ns) AS wall_ns
+        FROM rank_steps
+        GROUP BY step
+    )
 ),
 late AS (
-    SELECT CASE count(*) WHEN 1 THEN 'rank ' ELSE 'ranks ' END || string_agg(rank, ', ' ORDER BY rank) AS names FROM _lateness
+    SELECT CASE count(*) WHEN 1 THEN 'rank ' ELSE 'ranks ' END || string_agg(rank, ', ' ORDER BY rank) AS names
+    FROM _lateness
 ),
 worst AS (
     SELECT y.text, r.cause, r.busy_ratio, r.host, r.place
@@ -21,7 +26,9 @@ CROSS JOIN late AS l
 CROSS JOIN worst AS w
 WHERE r.verdict = 'late';
 
-COMMENT ON VIEW _late_run IS 'One row for a run in which the same ranks are late: what that costs, and what is known about the rank that costs most.';
+COMMENT ON VIEW _late_run IS
+    'One row for a run in which the same ranks are late: what that costs, and what is known about the rank that '
+    'costs most.';
 COMMENT ON COLUMN _late_run.late_ns IS 'How late a rank is, over all steps';
 COMMENT ON COLUMN _late_run.wall_ns IS 'How long these are';
 COMMENT ON COLUMN _late_run.steps IS 'How many they are';

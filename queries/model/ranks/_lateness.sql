@@ -1,5 +1,5 @@
--- A mean over a few long delays and much jitter says neither: steps that are at least half as late as the worst are said
--- apart from the others where they are five times as late.
+-- A mean over a few long delays and much jitter says neither: steps that are at least half as late as the worst are
+-- said apart from the others where they are five times as late.
 CREATE VIEW _lateness AS
 WITH late AS (
     SELECT rank, step, late_ns, 2 * late_ns >= max(late_ns) OVER (PARTITION BY rank) AS is_most
@@ -25,9 +25,11 @@ SELECT
     late_ns,
     CASE
         WHEN most_ns >= 5 * rest_ns
-            THEN most_steps || ' of ' || a.steps_in_all || ' ' || r.unit || 's' || late_steps_text(most_which, a.steps_in_all) || ' by '
+            THEN most_steps || ' of ' || a.steps_in_all || ' ' || r.unit || 's'
+                || late_steps_text(most_which, a.steps_in_all) || ' by '
                 || time_text(most_ns) || ', and in ' || (steps - most_steps) || ' more by ' || time_text(rest_ns)
-        ELSE steps || ' of ' || a.steps_in_all || ' ' || r.unit || 's' || late_steps_text(which, a.steps_in_all) || ' by ' || time_text(late_ns)
+        ELSE steps || ' of ' || a.steps_in_all || ' ' || r.unit || 's' || late_steps_text(which, a.steps_in_all)
+            || ' by ' || time_text(late_ns)
     END AS text
 FROM counted
 JOIN (SELECT rank, count(*) AS steps_in_all FROM rank_steps GROUP BY rank) AS a USING (rank)

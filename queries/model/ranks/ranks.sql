@@ -3,21 +3,33 @@ SELECT r.*, d.cause, d.more_busy_ns, d.more_idle_ns, d.busy_ratio, d.host, d.pla
 FROM facts.ranks AS r
 LEFT JOIN facts.rank_delays AS d USING (rank);
 
-COMMENT ON VIEW ranks IS 'One row per rank: a process on a GPU that runs NCCL kernels, in one trace or in several. For late ranks, it says what makes the others wait.';
-COMMENT ON COLUMN ranks.rank IS 'Its number: from NCCL, from the launcher, from the file name, or else in order; the report `ranks` says which';
+COMMENT ON VIEW ranks IS
+    'One row per rank: a process on a GPU that runs NCCL kernels, in one trace or in several. For late ranks, it '
+    'says what makes the others wait.';
+COMMENT ON COLUMN ranks.rank IS
+    'Its number: from NCCL, from the launcher, from the file name, or else in order; the report `ranks` says which';
 COMMENT ON COLUMN ranks.trace IS 'The trace, where there are several';
 COMMENT ON COLUMN ranks.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN ranks.device_id IS 'CUDA device number within the process';
 COMMENT ON COLUMN ranks.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
 COMMENT ON COLUMN ranks.nccl_kernels IS 'NCCL kernels that it ran';
 COMMENT ON COLUMN ranks.nccl_ns IS 'Sum of their durations';
-COMMENT ON COLUMN ranks.clock_offset_ns IS 'How far its clock was ahead of that of the first trace, by the ends of collectives; NULL where traces do not say when they began';
-COMMENT ON COLUMN ranks.clock_drift_ppm IS 'How much faster its clock was, in parts per million; 0 where no drift can be distinguished from the error';
-COMMENT ON COLUMN ranks.host_number IS 'Its host, by the GPUs that traces list: traces that have a GPU in common are of one host; NULL where several traces list none';
+COMMENT ON COLUMN ranks.clock_offset_ns IS
+    'How far its clock was ahead of that of the first trace, by the ends of collectives; NULL where traces do not '
+    'say when they began';
+COMMENT ON COLUMN ranks.clock_drift_ppm IS
+    'How much faster its clock was, in parts per million; 0 where no drift can be distinguished from the error';
+COMMENT ON COLUMN ranks.host_number IS
+    'Its host, by the GPUs that traces list: traces that have a GPU in common are of one host; NULL where several '
+    'traces list none';
 COMMENT ON COLUMN ranks.gpu IS 'Product name of its GPU; NULL where the trace does not say';
-COMMENT ON COLUMN ranks.cause IS 'Why it is late: gpu (its GPU is busy longer than the others), host (its GPU is idle longer), both; NULL where it is not late, or the numbers do not say';
-COMMENT ON COLUMN ranks.more_busy_ns IS 'How much longer its GPU is busy than the others in a step in which it is late; a mean';
+COMMENT ON COLUMN ranks.cause IS
+    'Why it is late: gpu (its GPU is busy longer than the others), host (its GPU is idle longer), both; NULL where '
+    'it is not late, or the numbers do not say';
+COMMENT ON COLUMN ranks.more_busy_ns IS
+    'How much longer its GPU is busy than the others in a step in which it is late; a mean';
 COMMENT ON COLUMN ranks.more_idle_ns IS 'How much longer its GPU is idle in such a step';
 COMMENT ON COLUMN ranks.busy_ratio IS 'How long its GPU is busy in such steps, relative to the median of the others';
-COMMENT ON COLUMN ranks.host IS 'What its host did in the longest gaps of these steps: the name of an API call, or CPU work';
+COMMENT ON COLUMN ranks.host IS
+    'What its host did in the longest gaps of these steps: the name of an API call, or CPU work';
 COMMENT ON COLUMN ranks.place IS 'The NVTX range in which it did so';

@@ -10,12 +10,15 @@ WITH shapes AS (
     )
 )
 SELECT
-    coalesce(n.name, '(no name)') AS name, n.family, s.grid, s.block, s.calls, s.total_ns, s.total_ns / s.calls AS avg_ns,
+    coalesce(n.name, '(no name)') AS name, n.family, s.grid, s.block, s.calls, s.total_ns,
+    s.total_ns / s.calls AS avg_ns,
     100.0 * s.total_ns / nullif((SELECT sum(total_ns) FROM shapes), 0) AS kernel_time_pct
 FROM shapes AS s
 LEFT JOIN kernel_names AS n USING (name_id);
 
-COMMENT ON VIEW _steady_shapes IS 'Which kernels ran in the steady steps, one row per name, grid and block; those of the whole scope where there are no steps.';
+COMMENT ON VIEW _steady_shapes IS
+    'Which kernels ran in the steady steps, one row per name, grid and block; those of the whole scope where there '
+    'are no steps.';
 COMMENT ON COLUMN _steady_shapes.name IS 'The kernel';
 COMMENT ON COLUMN _steady_shapes.family IS 'Its family';
 COMMENT ON COLUMN _steady_shapes.grid IS 'Blocks in the grid, x × y × z';

@@ -4,10 +4,12 @@ FROM facts.step_method;
 
 COMMENT ON VIEW step_method IS 'One row: how the rows of `steps` were found. No row when nothing ran on a GPU.';
 COMMENT ON COLUMN step_method.method IS 'nvtx, graph, sequence, or count; NULL when no steps were found';
-COMMENT ON COLUMN step_method.pattern IS 'The NVTX ranges'' name, with # for numbers; or which operation begins or ends a step';
+COMMENT ON COLUMN step_method.pattern IS
+    'The NVTX ranges'' name, with # for numbers; or which operation begins or ends a step';
 COMMENT ON COLUMN step_method.confidence IS 'high, medium or low';
 COMMENT ON COLUMN step_method.reason IS 'Why';
-COMMENT ON COLUMN step_method.process_id IS 'The process whose steps they are: the one whose stream is busy for longest';
+COMMENT ON COLUMN step_method.process_id IS
+    'The process whose steps they are: the one whose stream is busy for longest';
 COMMENT ON COLUMN step_method.step_count IS 'Steps found';
 COMMENT ON COLUMN step_method.steady_count IS 'Steps of the steady state';
 COMMENT ON COLUMN step_method.outlier_count IS 'Steady steps that are outliers';

@@ -14,4 +14,5 @@ COMMENT ON COLUMN event_records.device_id IS 'CUDA device number within the proc
 COMMENT ON COLUMN event_records.stream_id IS 'The stream that it was recorded on';
 COMMENT ON COLUMN event_records.context_id IS 'CUDA context';
 COMMENT ON COLUMN event_records.process_id IS 'Operating system''s process id';
-COMMENT ON COLUMN event_records.correlation_id IS 'The call that recorded it: joins with `api_calls`, together with process_id';
+COMMENT ON COLUMN event_records.correlation_id IS
+    'The call that recorded it: joins with `api_calls`, together with process_id';

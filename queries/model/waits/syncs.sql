@@ -32,11 +32,14 @@ LEFT JOIN api_calls AS a ON a.process_id = y.process_id AND a.correlation_id = y
 -- Schema 3.17 brought the column and the new numbers.
 CROSS JOIN (
     SELECT coalesce(min(CASE WHEN name = 'EXPORT_SCHEMA_VERSION_MAJOR' THEN try_cast(value AS BIGINT) * 1000 END)
-        + min(CASE WHEN name = 'EXPORT_SCHEMA_VERSION_MINOR' THEN try_cast(value AS BIGINT) END) >= 3017, false) AS is_new
+        + min(CASE WHEN name = 'EXPORT_SCHEMA_VERSION_MINOR' THEN try_cast(value AS BIGINT) END) >= 3017,
+        false) AS is_new
     FROM raw.META_DATA_EXPORT WHERE name LIKE 'EXPORT_SCHEMA_VERSION_M%OR'
 ) AS v;
 
-COMMENT ON VIEW syncs IS 'One row per wait that CUPTI recorded. Not every waiting call has one (cudaDeviceSynchronize seldom does): to count waits, use `api_calls` with call_group sync.';
+COMMENT ON VIEW syncs IS
+    'One row per wait that CUPTI recorded. Not every waiting call has one (cudaDeviceSynchronize seldom does): to '
+    'count waits, use `api_calls` with call_group sync.';
 COMMENT ON COLUMN syncs.start_ns IS 'When the wait began';
 COMMENT ON COLUMN syncs.end_ns IS 'When it was over';
 COMMENT ON COLUMN syncs.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';

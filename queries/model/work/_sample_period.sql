@@ -1,6 +1,6 @@
--- nsys samples a thread each time that it has used so much of a CPU. By the clock of the kernel the period is in ns, and recorded;
--- counted in cycles it is told by the time between samples of a thread: a quarter of these follow each other at once, unless the
--- thread hardly computes.
+-- nsys samples a thread each time that it has used so much of a CPU. By the clock of the kernel the period is in ns,
+-- and recorded; counted in cycles it is told by the time between samples of a thread: a quarter of these follow each
+-- other at once, unless the thread hardly computes.
 CREATE VIEW _sample_period AS
 WITH asked AS (
     SELECT max(value) FILTER (name = 'LINUX_PERF_OPTIONS:SAMPLING_PERIOD')::DOUBLE AS period_ns
@@ -19,5 +19,6 @@ WHERE start_ns > last_ns
 HAVING count(*) >= 3;
 
 COMMENT ON VIEW _sample_period IS 'How much CPU time a sample stands for; no row where there are too few samples.';
-COMMENT ON COLUMN _sample_period.period_ns IS 'As it was recorded, else the lower quartile of the time between two samples of a thread';
+COMMENT ON COLUMN _sample_period.period_ns IS
+    'As it was recorded, else the lower quartile of the time between two samples of a thread';
 COMMENT ON COLUMN _sample_period.samples IS 'Samples of the trace';

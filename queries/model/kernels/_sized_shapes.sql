@@ -1,0 +1,29 @@
+CREATE VIEW _sized_shapes AS
+WITH sized AS MATERIALIZED (
+    FROM sized_ranges
+),
+-- Without sized ranges no call is looked at.
+sized_calls AS MATERIALIZED (
+    SELECT a.process_id, a.correlation_id, a.thread_id, r.start_ns, r.family, r.flop_count, r.elements_count
+    FROM (
+        FROM api_calls SEMI JOIN sized USING (process_id, thread_id) WHERE call_group = 'launch'
+    ) AS a
+    ASOF JOIN sized AS r
+        ON r.process_id = a.process_id AND r.thread_id = a.thread_id AND r.start_ns <= a.start_ns
+    WHERE a.start_ns < r.end_ns
+)
+SELECT shape_id, avg(flop_count) AS flop_count, avg(elements_count) AS elements_count
+FROM (
+    SELECT k.shape_id, c.flop_count, c.elements_count
+    FROM (FROM kernel_events SEMI JOIN sized_calls USING (process_id, correlation_id)) AS k
+    JOIN sized_calls AS c USING (process_id, correlation_id)
+    JOIN kernel_names AS n ON n.name_id = k.name_id AND n.family = c.family
+    WHERE NOT regexp_matches(n.name, '(?i)splitk_?reduce')
+    QUALIFY count(*) OVER (PARTITION BY process_id, c.thread_id, c.start_ns) = 1
+)
+GROUP BY shape_id;
+
+COMMENT ON VIEW _sized_shapes IS 'The mean size of the work of each launch shape, by NVTX ranges that state sizes.';
+COMMENT ON COLUMN _sized_shapes.shape_id IS 'As in `launch_shapes`';
+COMMENT ON COLUMN _sized_shapes.flop_count IS 'Operations per launch';
+COMMENT ON COLUMN _sized_shapes.elements_count IS 'Elements read or written per launch';

@@ -1,0 +1,9 @@
+-- The kind of memory that a call allocates or frees, by the name of the call.
+CREATE MACRO _memory_kind(name) AS CASE
+    WHEN name LIKE '%Async' THEN 'stream-ordered'
+    WHEN name LIKE '%Host%' THEN 'pinned host'
+    WHEN name LIKE '%Managed' THEN 'managed'
+    WHEN name LIKE '%Array%' THEN 'array'
+    WHEN name IN ('cuMemCreate', 'cuMemRelease') THEN 'virtual'
+    ELSE 'device'
+END;

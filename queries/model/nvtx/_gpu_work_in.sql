@@ -1,0 +1,34 @@
+-- The GPU time and the kernels that each group of `ranges` (group_id, thread, start_ns, close_ns) launched. The GPU
+-- work of each thread is summed up by pieces that lie wholly inside or wholly outside of every range: so what is in a
+-- range is the difference of two running sums, however many ranges overlap.
+CREATE MACRO _gpu_work_in(ranges) AS TABLE
+WITH running AS (
+    SELECT thread, start_ns, sum(gpu_ns) OVER along AS gpu_ns, sum(kernels) OVER along AS kernels
+    FROM _nvtx_work
+    WINDOW along AS (PARTITION BY thread ORDER BY start_ns ROWS UNBOUNDED PRECEDING)
+),
+-- Ranges of one group may overlap: what is in two of them counts once.
+stretches AS (
+    SELECT group_id, thread, min(start_ns) AS start_ns, max(close_ns) AS close_ns
+    FROM (
+        SELECT
+            *,
+            sum(begins) OVER (
+                PARTITION BY group_id, thread ORDER BY start_ns, close_ns ROWS UNBOUNDED PRECEDING
+            ) AS stretch
+        FROM (
+            SELECT
+                group_id, thread, start_ns, close_ns,
+                CASE WHEN start_ns <= max(close_ns) OVER (
+                    PARTITION BY group_id, thread
+                ORDER BY start_ns, close_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+                ) THEN 0 ELSE 1 END AS begins
+            FROM query_table(ranges)
+        )
+    )
+    GROUP BY group_id, thread, stretch
+)
+SELECT i.group_id, sum(i.sign * r.gpu_ns)::BIGINT AS gpu_ns, sum(i.sign * r.kernels)::BIGINT AS kernels
+FROM (SELECT group_id, thread, unnest([start_ns, close_ns]) AS at_ns, unnest([-1, 1]) AS sign FROM stretches) AS i
+ASOF JOIN running AS r ON r.thread = i.thread AND r.start_ns < i.at_ns
+GROUP BY i.group_id;

@@ -1,0 +1,22 @@
+CREATE VIEW _cuda_processes AS
+SELECT
+    process_id, coalesce(calls, 0)::BIGINT AS calls, coalesce(threads, 0) AS threads,
+    coalesce(kernels, 0)::BIGINT AS kernels, coalesce(streams, 0) AS streams, coalesce(gpu_ns, 0) AS gpu_ns
+FROM (
+    SELECT process_id, sum(calls) AS calls, count(DISTINCT thread_id) AS threads FROM _call_counts GROUP BY process_id
+)
+FULL JOIN (
+    SELECT
+        process_id, sum(operations) FILTER (WHERE kind = 'kernel') AS kernels,
+        count(DISTINCT (device_id, stream_id)) AS streams, sum(gpu_ns) AS gpu_ns
+    FROM _operation_counts
+    GROUP BY process_id
+) USING (process_id);
+
+COMMENT ON VIEW _cuda_processes IS 'The processes that called CUDA or ran something on a GPU.';
+COMMENT ON COLUMN _cuda_processes.process_id IS 'Operating system''s process id';
+COMMENT ON COLUMN _cuda_processes.calls IS 'Its API calls';
+COMMENT ON COLUMN _cuda_processes.threads IS 'Threads that made them';
+COMMENT ON COLUMN _cuda_processes.kernels IS 'Its kernels';
+COMMENT ON COLUMN _cuda_processes.streams IS 'Streams with operations';
+COMMENT ON COLUMN _cuda_processes.gpu_ns IS 'Sum of the durations of its operations';

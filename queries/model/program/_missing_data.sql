@@ -1,0 +1,25 @@
+CREATE VIEW _missing_data AS
+SELECT place, metric, detail
+FROM scope, LATERAL (
+    VALUES
+        (
+            0, 'kernels', 'nsys profile -t cuda; or the program did not use the GPU',
+            NOT EXISTS (FROM _operation_counts) AND NOT EXISTS (FROM _unrecorded)
+        ),
+        (
+            0, 'kernels', 'a newer nsys or driver, or less at a time; and let the program end by itself',
+            EXISTS (FROM _unrecorded WHERE what = 'kernels')
+        ),
+        (1, 'graph_kernels', '--cuda-graph-trace=node', EXISTS (FROM _operation_counts WHERE kind = 'graph')),
+        (2, 'nvtx_ranges', '-t cuda,nvtx, and ranges around the program''s steps', NOT EXISTS (FROM nvtx_ranges)),
+        (3, 'memory_events', '--cuda-memory-usage=true', NOT EXISTS (FROM memory_events)),
+        (4, 'gpu_metric_samples', '--gpu-metrics-devices=all', NOT EXISTS (FROM gpu_metrics)),
+        (5, 'os_calls', '-t osrt', NOT EXISTS (FROM os_calls)),
+        (6, 'unimportant_api_calls', '--cuda-trace-all-apis=true', (SELECT skips_calls FROM _capture_settings))
+) AS m (place, metric, detail, is_missing)
+WHERE is_missing;
+
+COMMENT ON VIEW _missing_data IS 'What the trace does not have, and how to capture it.';
+COMMENT ON COLUMN _missing_data.place IS 'Where it stands in the list';
+COMMENT ON COLUMN _missing_data.metric IS 'What is missing';
+COMMENT ON COLUMN _missing_data.detail IS 'The options of nsys that record it';

@@ -1,0 +1,26 @@
+CREATE VIEW _wall_parts AS
+WITH hosts AS (
+    SELECT
+        part,
+        CASE
+            WHEN host IS NOT NULL THEN host
+            WHEN part = 'copy' THEN 'copies alone'
+            WHEN part = 'communication' THEN 'communication alone'
+        END AS host,
+        sum(time_ns)::DOUBLE AS time_ns
+    FROM step_budget
+    GROUP BY ALL
+)
+SELECT
+    h.part, sum(h.time_ns) AS time_ns, 100 * sum(h.time_ns) / any_value(w.all_ns) AS wall_pct,
+    string_agg(h.host || ' ' || round(100 * h.time_ns / w.all_ns, 1) || ' %', ', ' ORDER BY h.time_ns DESC, h.host)
+        FILTER (h.host <> h.part AND 100 * h.time_ns / w.all_ns >= 0.05) AS evidence
+FROM hosts AS h, _step_walls AS w
+GROUP BY h.part;
+
+COMMENT ON VIEW _wall_parts IS 'What the wall time of the steady steps consists of, one row per part of `step_budget`.';
+COMMENT ON COLUMN _wall_parts.part IS 'As in `step_budget`';
+COMMENT ON COLUMN _wall_parts.time_ns IS 'Sum over steps and GPUs';
+COMMENT ON COLUMN _wall_parts.wall_pct IS 'Its share of the wall time';
+COMMENT ON COLUMN _wall_parts.evidence IS
+    'What the host did in it, with shares of the wall time; NULL where that says no more than the part';
