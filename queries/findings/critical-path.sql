@@ -62,7 +62,9 @@ SELECT
             ELSE b.takes_over
         END
         || ' takes over' AS evidence
-FROM best AS b, critical_path_run AS r, walls AS w
+FROM best AS b
+CROSS JOIN critical_path_run AS r
+CROSS JOIN walls AS w
 -- What the host does is already reported by the idle time that it causes.
 WHERE r.reason IS NULL AND b.kind IN ('kernel', 'copy', 'memset', 'graph') AND b.takes_over IS NOT NULL
     AND b.saved_ns <= $most_of_own * b.path_ns
