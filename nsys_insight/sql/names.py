@@ -1,8 +1,8 @@
 """Which relations a statement reads and which functions it calls.
 
 SQL of a user is parsed by DuckDB. Our own SQL keeps to a convention that a pattern can read, in a twentieth of the
-time: every relation is in a list of names after FROM or JOIN, and no CTE has the name of a view that the same statement reads. A diagnosis
-asks this of 200 statements. `tests/test_names.py` compares both for every file of `queries/`.
+time: every relation is in a list of names after FROM or JOIN, and no CTE has the name of a view that the same statement
+reads. A diagnosis asks this of 200 statements. `tests/test_names.py` compares both for every file of `queries/`.
 """
 
 from __future__ import annotations
