@@ -33,20 +33,22 @@ def run(
     *arguments: object,
     stdin: str | bytes = "",
     cwd: Path | str | None = None,
-    env: Mapping[str, str] | None = None,
+    env: Mapping[str, str | None] | None = None,
     text: bool = True,
     stdout: IO[Any] | None = None,
 ) -> subprocess.CompletedProcess[Any]:
     """Run a command and return what a process of it would have returned; `env` is added to the environment.
 
-    Its stdout goes to a file if one is given. A Python error is printed to stderr with exit code 1.
+    A variable that is None is not set.
+    Stdout goes to a file if one is given. A Python error is printed to stderr with exit code 1.
     """
     words = list(map(os.fsdecode, (word if isinstance(word, str | bytes) else str(word) for word in arguments)))
     if INSTALLED:
-        return subprocess.run(
-            [*PROCESS, *words], input=stdin, cwd=cwd, env={**os.environ, **(env or {})}, text=text, check=False,
-            timeout=120, stdout=stdout or subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+        with _environment(None, env or {}):
+            return subprocess.run(
+                [*PROCESS, *words], input=stdin if text else os.fsencode(stdin), cwd=cwd, text=text, check=False,
+                timeout=120, stdout=stdout or subprocess.PIPE, stderr=subprocess.PIPE,
+            )  # fmt: skip
     with ExitStack() as stack:
         given, out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(3))
         given.write(stdin.encode() if isinstance(stdin, str) else stdin)
@@ -77,11 +79,14 @@ def _call(words: list[str]) -> int:
 
 
 @contextmanager
-def _environment(cwd: Path | str | None, env: Mapping[str, str]) -> Iterator[None]:
+def _environment(cwd: Path | str | None, env: Mapping[str, str | None]) -> Iterator[None]:
     """Change the folder and the environment; forget what was read from the environment before and within."""
     before = Path.cwd()
     _forget()
-    with patch.dict(os.environ, env):
+    with patch.dict(os.environ, {name: value for name, value in env.items() if value is not None}):
+        for name, value in env.items():
+            if value is None:
+                os.environ.pop(name, None)
         if cwd is not None:
             os.chdir(cwd)
         try:
@@ -107,9 +112,9 @@ def _streams(*files: IO[bytes]) -> Iterator[None]:
     try:
         for number, file in enumerate(files):
             os.dup2(file.fileno(), number)
-        sys.stdin = open(0, encoding="utf-8", closefd=False)
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)
-        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - closed below
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115
         yield
     finally:
         for stream in (sys.stdin, sys.stdout, sys.stderr):

@@ -7,12 +7,12 @@ import io
 import json
 import re
 import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
 import polars as pl
 import pytest
+from command_line import run
 from hostile_names import INJECTION, NAMES, written
 from markdown_it import MarkdownIt
 
@@ -240,19 +240,14 @@ def test_a_plan_is_one_command_of_the_shell(path, name):
 )
 def test_what_is_printed_is_text(path, command):
     words = [*command[:2], str(path)] if command[0] == "ncu" else [command[0], str(path), *command[1:]]
-    done = subprocess.run(
-        [sys.executable, "-m", "nsys_insight", *words], cwd=REPOSITORY, capture_output=True, check=False
-    )
+    done = run(*words)
     assert done.returncode == 0, done.stderr
-    assert is_plain(done.stdout.decode())
-    assert is_plain(done.stderr.decode())
+    assert is_plain(done.stdout)
+    assert is_plain(done.stderr)
 
 
 def test_csv_safe_is_about_csv(path):
-    def ran(*words):
-        command = [sys.executable, "-m", "nsys_insight", "top", str(path), *words]
-        return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-
-    assert ran("--csv-safe").returncode == 2
-    assert "'=HYPERLINK" in ran("--csv-safe", "--format", "csv").stdout
-    assert INJECTION in ran("--csv-safe", "--format", "csv").stdout
+    assert run("top", path, "--csv-safe").returncode == 2
+    safe = run("top", path, "--csv-safe", "--format", "csv").stdout
+    assert "'=HYPERLINK" in safe
+    assert INJECTION in safe

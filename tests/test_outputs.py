@@ -7,12 +7,11 @@ import os
 import resource
 import shutil
 import stat
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pytest
+from command_line import run
 
 from nsys_insight import outputs
 from nsys_insight.errors import UsageError
@@ -21,9 +20,8 @@ REPOSITORY = Path(__file__).parents[1]
 NCU = REPOSITORY / "tests/data/ncu/zoo_a.ncu.raw.csv"
 
 
-def ran(*command, **options):
-    words = [sys.executable, "-m", "nsys_insight", *map(str, command)]
-    return subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False, **options)
+def ran(*command):
+    return run(*command, cwd=REPOSITORY)
 
 
 def content(folder):

@@ -6,12 +6,11 @@ import contextlib
 import re
 import shutil
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import hostile_names
 import pytest
+from command_line import run
 from many_traces import everything
 from sweeps import sweep
 
@@ -31,8 +30,7 @@ COMMON = re.compile(r"[\d.,:; -]*|true|false|(?:x86_64|aarch64)\S*|(?:compute,ut
 
 
 def ran(*command):
-    words = [sys.executable, "-m", "nsys_insight", "scrub", *map(str, command)]
-    done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    done = run("scrub", *command, cwd=REPOSITORY)
     return done.returncode, done.stdout, done.stderr
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from command_line import run
 from prompt_toolkit.document import Document
 
 import nsys_insight
@@ -32,19 +31,13 @@ def suggested(shell, text):
 def test_entries_from_a_pipe():
     script = "CREATE TEMP TABLE a AS\n  SELECT 1 AS x;\n.format csv\nFROM a;\n.scope --nvtx prefill\n"
     script += "SELECT count(*) AS n FROM kernels"
-    result = subprocess.run(
-        [sys.executable, "-m", "nsys_insight", "shell", str(EAGER)],
-        input=script, capture_output=True, text=True, check=False, cwd=REPOSITORY, timeout=120,
-    )  # fmt: skip
+    result = run("shell", EAGER, stdin=script)
     assert result.stdout == "x\n1\n--nvtx prefill\nn\n196\n"
     assert result.returncode == 0
 
 
 def test_a_failed_entry_of_a_pipe_ends_it():
-    result = subprocess.run(
-        [sys.executable, "-m", "nsys_insight", "shell", str(EAGER)],
-        input="FROM kernel;\nSELECT 1;", capture_output=True, text=True, check=False, cwd=REPOSITORY, timeout=120,
-    )  # fmt: skip
+    result = run("shell", EAGER, stdin="FROM kernel;\nSELECT 1;")
     assert (result.returncode, result.stdout) == (1, "")
 
 
