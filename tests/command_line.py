@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any
 from unittest.mock import patch
 
 from nsys_insight.cli import ending, main
+from nsys_insight.ingest import cache_entries
 from nsys_insight.packs import user_packs
 
 if TYPE_CHECKING:
@@ -127,7 +128,11 @@ def _streams(*files: IO[bytes]) -> Iterator[None]:
 
 @contextmanager
 def _process_state() -> Iterator[None]:
-    """Leave signals and the garbage collector as they were; what would end this process fails the test instead."""
+    """Leave signals, locks of cache entries and the garbage collector as they were.
+
+    What would end this process fails the test instead.
+    """
+    entries = set(cache_entries._held)
     handlers = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
     thresholds = gc.get_threshold()
 
@@ -138,6 +143,8 @@ def _process_state() -> Iterator[None]:
         try:
             yield
         finally:
+            for entry in set(cache_entries._held) - entries:
+                cache_entries._let_go(entry)
             gc.set_threshold(*thresholds)
             for each, handler in handlers.items():
                 signal.signal(each, handler)
