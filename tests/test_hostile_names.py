@@ -219,20 +219,19 @@ def test_a_timeline_has_the_very_names(trace, tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_plan_is_one_command_of_the_shell(path, name):
+def test_a_plan_is_one_command_of_the_shell(trace, name):
     """Each name is an argument of the recorded program, and of the filter where it is a kernel's."""
-    with nsys_insight.open(path, use_cache=False) as trace:
-        if isinstance(NAMES[name], bytes) or not NAMES[name].strip():
-            pytest.skip("no kernel can be asked for by that")
-        made = plan.make(trace, kernels=(NAMES[name][:200],))
-        command = made.command("ncu", ())
-        printed = subprocess.run(
-            ["bash", "-c", f"printf '%s\\0' {plan.shell(command)}"],
-            capture_output=True, check=True, env={"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"},
-        )  # fmt: skip
-        assert printed.stdout.decode().split("\0")[:-1] == [word.replace("\0", "") for word in command]
-        assert is_plain(plan.shell(command))
-        assert is_plain(as_text(made.answer, "table"))
+    if isinstance(NAMES[name], bytes) or not NAMES[name].strip():
+        pytest.skip("no kernel can be asked for by that")
+    made = plan.make(trace, kernels=(NAMES[name][:200],))
+    command = made.command("ncu", ())
+    printed = subprocess.run(
+        ["bash", "-c", f"printf '%s\\0' {plan.shell(command)}"],
+        capture_output=True, check=True, env={"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    assert printed.stdout.decode().split("\0")[:-1] == [word.replace("\0", "") for word in command]
+    assert is_plain(plan.shell(command))
+    assert is_plain(as_text(made.answer, "table"))
 
 
 @pytest.mark.parametrize(
