@@ -121,7 +121,7 @@ def long_trace(sample, tmp_path):
 
 class TestProgress:
     def test_a_long_command_says_what_it_is_at_and_leaves_no_trace(self, sample, tmp_path):
-        shown = Terminal(tmp_path, "sql", sample("churn"), ENDLESS, "--timeout", "3")
+        shown = Terminal(tmp_path, "sql", sample("churn"), ENDLESS, "--threads", "1", "--timeout", "3")
         assert shown.end() == 1
         assert "running the query" in shown.said
         assert shown.screen == [
@@ -130,19 +130,21 @@ class TestProgress:
         ]
 
     def test_stdout_need_be_no_terminal(self, sample, tmp_path):
-        shown = Terminal(tmp_path, "sql", sample("churn"), ENDLESS, "--timeout", "2", stdout_too=False)
+        shown = Terminal(
+            tmp_path, "sql", sample("churn"), ENDLESS, "--threads", "1", "--timeout", "2", stdout_too=False
+        )
         shown.end()
         assert "running the query" in shown.said
 
     def test_in_a_pipe_nothing_is_said(self, sample):
-        ran = run("sql", sample("churn"), ENDLESS, "--timeout", "1")
+        ran = run("sql", sample("churn"), ENDLESS, "--threads", "1", "--timeout", "1")
         assert ran.returncode == 1
         assert ran.stderr.startswith("error: the query was stopped")
         assert "\x1b" not in ran.stderr + ran.stdout
         assert "running" not in ran.stderr + ran.stdout
 
     def test_a_terminal_that_cannot_erase_shows_nothing(self, sample, tmp_path):
-        shown = Terminal(tmp_path, "sql", sample("churn"), ENDLESS, "--timeout", "3", TERM="dumb")
+        shown = Terminal(tmp_path, "sql", sample("churn"), ENDLESS, "--threads", "1", "--timeout", "3", TERM="dumb")
         shown.end()
         assert "\x1b" not in shown.said
         assert "running" not in shown.said
