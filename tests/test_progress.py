@@ -131,7 +131,7 @@ class TestProgress:
 
     def test_stdout_need_be_no_terminal(self, sample, tmp_path):
         shown = Terminal(
-            tmp_path, "sql", sample("churn"), ENDLESS, "--threads", "1", "--timeout", "2", stdout_too=False
+            tmp_path, "sql", sample("churn"), ENDLESS, "--threads", "1", "--timeout", "3", stdout_too=False
         )
         shown.end()
         assert "running the query" in shown.said
