@@ -169,7 +169,8 @@ def test_a_cut_table_says_so_in_its_footer_and_names_the_flag(folder, demo_trace
     assert whole.stdout.rstrip().endswith("30 rows")
 
 
-@pytest.mark.parametrize("width", [pytest.param(120, marks=pytest.mark.sweep), 200])
+@pytest.mark.sweep  # 80 columns are tested above
+@pytest.mark.parametrize("width", [120, 200])
 def test_a_table_fits_the_terminal(demo_trace, width):
     answers = [run(*asked(report, demo_trace), COLUMNS=str(width)) for report in REPORTS]
     widths = [max(map(len, result.stdout.splitlines())) for result in answers]
@@ -272,7 +273,8 @@ def test_nothing_is_written_beside_the_trace_and_its_bytes_stay(folder, demo_tra
     trace = folder / "trace.sqlite"
     shutil.copy(demo_trace, trace)
     before = (trace.read_bytes(), trace.stat().st_mtime_ns)
-    assert [run(*asked(report, trace, "--cache")).returncode for report in REPORTS] == [0] * len(REPORTS)
+    for report in ("top", "gaps", "per-token"):
+        assert run(*asked(report, trace, "--cache")).returncode == 0
     assert (trace.read_bytes(), trace.stat().st_mtime_ns) == before
     assert [path.name for path in folder.iterdir()] == ["trace.sqlite"]
 

@@ -205,7 +205,7 @@ def with_sqlite(path):
     ("command", "source"),
     [
         *((["sql", "-n", "0", "FROM capture"], source) for source in IN_PLACE),
-        (["info"], "csv"),
+        *sweep([(["info"], "csv")]),
         (["sql", "-n0", "FROM raw.META_DATA_CAPTURE"], "sqlite"),
         *sweep([(["info"], "sqlite"), (["info"], "text")]),
         *sweep((["sql", "-n0", "FROM raw.META_DATA_CAPTURE"], source) for source in ("csv", "text")),
@@ -255,7 +255,7 @@ def test_a_column_that_an_expression_gives_makes_no_table(converted):
         assert trace.rows("SELECT count(*) AS n FROM os_calls")[0].n == 0
 
 
-@pytest.mark.parametrize("name", ["trace.main.spy", "trace.spy", '"TRACE"."spy"', "(FROM trace.main.spy)"])
+@pytest.mark.parametrize("name", ["trace.main.spy", *sweep(["trace.spy", '"TRACE"."spy"', "(FROM trace.main.spy)"])])
 def test_what_else_a_duckdb_trace_holds_cannot_be_asked(converted, private, sample, name):
     """With a SQLite trace beside it, a view in it would reach any SQLite file."""
     with with_sqlite(converted) as database:
