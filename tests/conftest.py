@@ -7,7 +7,6 @@ import signal
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 import pytest
 from hypothesis import settings
@@ -33,9 +32,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let tests start the tool as users do.
 
     They send Ctrl-C to it, which is ignored in a shell's background job; and without its bytecode each start takes
-    longer. No example has a deadline: how long one takes says more of the machine.
+    longer. No example has a deadline: how long one takes says more of the machine. There are few by default.
     """
-    settings.register_profile("any machine", deadline=None)
+    settings.register_profile("any machine", deadline=None, max_examples=100 if config.getoption("--all") else 15)
     settings.load_profile("any machine")
     config.addinivalue_line("markers", "sweep: one more of a kind that the other tests have one of; run by --all")
     config.addinivalue_line("markers", "wheel: what needs the files that a wheel carries; CI runs these on the wheel")
@@ -92,13 +91,6 @@ def cache_folder_of_its_own(all_caches: Path, monkeypatch: pytest.MonkeyPatch) -
     folder = all_caches / str(next(_NUMBERS))
     monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(folder))
     return folder
-
-
-@pytest.fixture(autouse=True)
-def optimizers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have every other test plan the queries about its small traces as those about big ones are planned."""
-    if crc32(request.node.nodeid.encode()) % 2:
-        monkeypatch.setattr("nsys_insight.session.open_files._NOT_WORTH_IT", ())
 
 
 @pytest.fixture(scope="session")

@@ -15,14 +15,18 @@ PLACES = (
 
 
 def traces_with(report):
-    """Parametrise a test over the traces for which the report was printed: `trace` and what it said, `printed`."""
+    """Parametrise a test over the traces for which the report was printed: `trace` and what it said, `printed`.
+
+    Those that are not of the repository are a sweep.
+    """
     found = {}
     for traces, reports in PLACES:
         for path in sorted(reports.glob(f"*.{report}.csv")):
             name = path.name.removesuffix(f".{report}.csv")
             trace = traces / f"{name}.sqlite"
             if trace.is_file():
-                found.setdefault(name.removesuffix(".25"), pytest.param(trace, path, id=name))
+                marks = () if traces.name == "sample_traces" else pytest.mark.sweep
+                found.setdefault(name.removesuffix(".25"), pytest.param(trace, path, id=name, marks=marks))
     return pytest.mark.parametrize(("trace", "printed"), found.values())
 
 

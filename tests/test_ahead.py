@@ -9,6 +9,7 @@ from graphlib import TopologicalSorter
 
 import duckdb
 import pytest
+from sweeps import sweep
 
 import nsys_insight
 from nsys_insight.errors import QueryError
@@ -45,7 +46,9 @@ def worked_out(monkeypatch):
     return threads
 
 
-@pytest.mark.parametrize("name", ["decode_eager", "decode_graph_node", "decode_graph_whole", "decode_fresh", "churn"])
+@pytest.mark.parametrize(
+    "name", ["churn", *sweep(["decode_eager", "decode_graph_node", "decode_graph_whole", "decode_fresh"])]
+)
 def test_answers_are_those_to_questions_asked_one_by_one(name, sample, worked_out, found):
     with nsys_insight.open(sample(name)) as trace:
         one_by_one = {pack.name: told(trace.answer(pack)) for pack in REPORTS}

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 
 import planted
 import pytest
+from command_line import run
 from sweeps import sweep
 from synthetic import Trace
 
@@ -269,7 +268,7 @@ class TestWhereItIsSaid:
 
     @pytest.mark.parametrize("fmt", ["table", *sweep(["markdown", "csv", "json", "jsonl"]), "parquet"])
     def test_the_command_says_it_once_on_stderr(self, bad, tmp_path, fmt):
-        done = command("top", bad, "--format", fmt, "-o", tmp_path / "out")
+        done = run("top", bad, "--format", fmt, "-o", tmp_path / "out")
         assert done.returncode == 0, done.stderr
         assert done.stderr.count("kernels are left out: their times are impossible") == 1
 
@@ -294,21 +293,15 @@ class TestARowThatIsMetLate:
 
     @pytest.mark.parametrize("fmt", ["csv", "jsonl", "parquet"])
     def test_a_file_is_begun_again(self, late, tmp_path, fmt):
-        done = command("sql", late, self.SQL, "-o", tmp_path / f"out.{fmt}", "--threads", 1)
+        done = run("sql", late, self.SQL, "-o", tmp_path / f"out.{fmt}", "--threads", 1)
         assert done.returncode == 0, done.stderr
         assert "1 of 128,000 kernels are left out" in done.stderr
         if fmt != "parquet":
             assert len((tmp_path / f"out.{fmt}").read_text().splitlines()) == 127_999 + (fmt == "csv")
 
     def test_stdout_ends_with_one_sentence(self, late):
-        done = command("sql", late, self.SQL, "--format", "csv", "--threads", 1)
+        done = run("sql", late, self.SQL, "--format", "csv", "--threads", 1)
         assert done.returncode == 1
         assert "error: a row could not be read after others had been written" in done.stderr
         assert "hint: write to a file, which is restarted without it: -o answer.csv" in done.stderr
         assert "Traceback" not in done.stderr
-
-
-def command(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "nsys_insight", *map(str, arguments)], capture_output=True, text=True, check=False
-    )

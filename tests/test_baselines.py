@@ -10,13 +10,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree as ET
 
+import command_line
 import pytest
 import yaml
 from conftest import REPOSITORY
 from opening import open_trace
 from serving import serve
 
-from nsys_insight.cli.main import main
 from nsys_insight.compare import baselines
 from nsys_insight.compare.runs import measure
 
@@ -44,55 +44,48 @@ def repository(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def run(repository, monkeypatch, capsys):
-    """Run a command in this process, in the repository."""
-
-    def call(*arguments):
-        monkeypatch.setattr("sys.argv", ["nsys-insight", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return SimpleNamespace(code=int(ended.value.code or 0), out=said.out, err=said.err)
-
-    return call
+def run(repository):
+    """Run a command in the repository."""
+    return command_line.run
 
 
 def test_a_baseline_from_save_to_rm(run, repository, traces):
     kept = repository / ".nsys-insight" / "baselines" / "main.json"
     saved = run("baseline", "save", traces.before, "--name", "main", "--tag", "v1", "--param", "batch=4")
-    assert saved.code == 0, saved.err
+    assert saved.returncode == 0, saved.stderr
     assert kept.is_file()
-    (row,) = json.loads(run("baseline", "list", "-f", "json").out)["rows"]
+    (row,) = json.loads(run("baseline", "list", "-f", "json").stdout)["rows"]
     with open_trace(traces.before) as trace:
         (rate,) = [one["mean"] for one in trace.run("per-token").to_dicts() if one["metric"] == "tokens_per_s"]
     assert (row["name"], row["tags"], row["params"], row["gpu"]) == ("main", "v1", "batch=4", "NVIDIA H200")
     assert row["tokens_per_s"] == pytest.approx(rate)
-    assert run("baseline", "list", "--tag", "v2", "-f", "csv").out.count("\n") == 1
+    assert run("baseline", "list", "--tag", "v2", "-f", "csv").stdout.count("\n") == 1
     shown = {
-        (one["name"], one["metric"]): one for one in json.loads(run("baseline", "show", "v1", "-f", "json").out)["rows"]
+        (one["name"], one["metric"]): one
+        for one in json.loads(run("baseline", "show", "v1", "-f", "json").stdout)["rows"]
     }
     assert shown[None, "wall_ns"]["mean"] == pytest.approx(row["wall_ns"])
     assert ("decode, batch 4", "wall_ns") in shown
 
     # The same run keeps it; different workload is said to be one.
     same = run("check", traces.before, "--baseline", "main", "--param", "batch=8", "-f", "json")
-    assert same.code == 0
-    assert any("different workload: batch was 4 and is 8" in note for note in json.loads(same.out)["notes"])
+    assert same.returncode == 0
+    assert any("different workload: batch was 4 and is 8" in note for note in json.loads(same.stdout)["notes"])
     # A phase that got slower breaks it; that it ran on another GPU is said.
     worse = run("check", traces.after, "--baseline", "v1", "-f", "json")
-    assert worse.code == 1
-    broken = {one["metric"] for one in json.loads(worse.out)["rows"] if one["verdict"] == "broken"}
+    assert worse.returncode == 1
+    broken = {one["metric"] for one in json.loads(worse.stdout)["rows"] if one["verdict"] == "broken"}
     assert broken == {"mixed_batch_2_wall_ns", "mixed_batch_4_wall_ns"}
-    assert any("another GPU (NVIDIA H200; this is NVIDIA H100)" in note for note in json.loads(worse.out)["notes"])
-    assert "one phase got faster at the cost of another" in run("diff", "main", traces.after).err
+    assert any("another GPU (NVIDIA H200; this is NVIDIA H100)" in note for note in json.loads(worse.stdout)["notes"])
+    assert "one phase got faster at the cost of another" in run("diff", "main", traces.after).stderr
 
-    assert run("check", traces.after, "--baseline", "mian").err == (
+    assert run("check", traces.after, "--baseline", "mian").stderr == (
         "error: there is no baseline 'mian'\nhint: did you mean main?\n"
     )
-    assert run("baseline", "rm", "v1").code == 2  # a tag
-    assert run("baseline", "rm", "main").code == 0
+    assert run("baseline", "rm", "v1").returncode == 2  # a tag
+    assert run("baseline", "rm", "main").returncode == 0
     assert not kept.exists()
-    assert run("baseline", "rm", "main").code == 2
+    assert run("baseline", "rm", "main").returncode == 2
 
 
 def test_where_baselines_are(repository, traces, monkeypatch, tmp_path):
@@ -114,8 +107,8 @@ def test_where_baselines_are(repository, traces, monkeypatch, tmp_path):
 @pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "a b", "x" * 101, "ü"])
 def test_a_name_is_one_of_a_file(name, run, traces):
     refused = run("baseline", "save", traces.before, "--name", name)
-    assert refused.code == 2
-    assert "a baseline cannot be called" in refused.err
+    assert refused.returncode == 2
+    assert "a baseline cannot be called" in refused.stderr
 
 
 def test_files_for_a_pipeline(run, repository, traces):
@@ -123,7 +116,7 @@ def test_files_for_a_pipeline(run, repository, traces):
     budget.write_text('[max]\nmallocs_per_step = 0\nlaunches_per_token = 1\n[min]\ngpu_busy_pct = "1"\n')
     files = ["--junit", "junit.xml", "--sarif", "check.sarif", "--markdown", "check.md"]
     for _ in range(2):  # they are written anew
-        assert run("check", traces.before, "--budget", budget, *files).code == 1
+        assert run("check", traces.before, "--budget", budget, *files).returncode == 1
     suite = ET.parse("junit.xml").getroot().find("testsuite")  # noqa: S314 - written above
     assert (suite.get("tests"), suite.get("failures")) == ("3", "1")
     (failed,) = [case for case in suite if len(case)]
@@ -137,8 +130,8 @@ def test_files_for_a_pipeline(run, repository, traces):
     assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("budget.toml", 3)
     assert Path("check.md").read_text().startswith("## 1 of 3 budgets broken\n")
     refused = run("check", traces.before, "--budget", budget, "--junit", traces.before)
-    assert refused.code == 2
-    assert "is the trace itself" in refused.err
+    assert refused.returncode == 2
+    assert "is the trace itself" in refused.stderr
 
 
 ACTION = yaml.safe_load((REPOSITORY / "action.yml").read_text())
@@ -179,7 +172,7 @@ def steps_of_action(folder, **inputs):
 
 
 def test_the_steps_of_the_action(run, repository, traces, tmp_path):
-    assert run("baseline", "save", traces.before, "--name", "main").code == 0
+    assert run("baseline", "save", traces.before, "--name", "main").returncode == 0
     codes, values, summary = steps_of_action(
         tmp_path, trace=traces.after, baseline="main", params="batch=4\n", files="out put"
     )

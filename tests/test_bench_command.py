@@ -6,29 +6,21 @@ import json
 import sys
 from types import SimpleNamespace
 
+import command_line
 import numpy as np
 import pytest
 from schemas import valid
 
 from nsys_insight.bench import checks, conditions, measure, sanitizer
-from nsys_insight.cli.main import main
 from nsys_insight.compare.benchmark_formats import parse_json, parse_text
 
 
 @pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    """Run a command in this process, in a folder of its own."""
+def run(monkeypatch, tmp_path):
+    """Run a command in a folder of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
-
-    def call(*arguments):
-        monkeypatch.setattr("sys.argv", ["nsys-insight", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return SimpleNamespace(code=int(ended.value.code), stdout=said.out, stderr=said.err)
-
-    return call
+    return command_line.run
 
 
 @pytest.fixture
@@ -138,7 +130,7 @@ class TestOneCommand:
         assert found["rows"][0]["low"] <= 400 <= found["rows"][0]["high"]
         assert len(program) == 12
         assert found["summary"]["sides"][0]["parameters"] == {"batch": "8"}
-        assert (result.code, found["summary"]["tests_passed"]) == (0, None)
+        assert (result.returncode, found["summary"]["tests_passed"]) == (0, None)
 
     def test_it_goes_on_until_the_interval_is_narrow_or_the_budget_is_spent(self, run, program):
         run("bench", "--precision", 0.01, "--most", 17, "--warmup", 0, "--", "8", "1.0")
@@ -179,11 +171,13 @@ class TestOneCommand:
     )
     def test_every_error_has_its_exit_code_and_a_hint(self, run, arguments, code, said):
         result = run("bench", *arguments)
-        assert (result.code, said in result.stderr, "hint: " in result.stderr) == (code, True, True), result.stderr
+        assert (result.returncode, said in result.stderr, "hint: " in result.stderr) == (code, True, True), (
+            result.stderr
+        )
 
     def test_a_program_that_does_not_end_is_ended_with_what_it_started(self, run):
         result = run("bench", "--timeout", "0.2s", "--warmup", 0, "--before", "sleep 60 & sleep 60", "--after", "true")
-        assert (result.code, "did not end in time" in result.stderr) == (1, True)
+        assert (result.returncode, "did not end in time" in result.stderr) == (1, True)
 
     @pytest.mark.parametrize(
         ("third", "said"),
@@ -197,10 +191,10 @@ class TestOneCommand:
         ran = SimpleNamespace(code=0, errors="", seconds=1.0, last_words="")
         monkeypatch.setattr(measure.programs, "run", lambda *_: SimpleNamespace(**vars(ran), output=next(texts)))
         result = run("bench", "--warmup", 0, "--", "x")
-        assert (result.code, said in result.stderr) == (1, True)
+        assert (result.returncode, said in result.stderr) == (1, True)
 
     def test_there_is_no_such_program(self, run):
-        assert run("bench", "--", "no-such-program-here").code == 2
+        assert run("bench", "--", "no-such-program-here").returncode == 2
 
 
 class TestTwoSides:
@@ -210,22 +204,22 @@ class TestTwoSides:
     def test_two_commands_take_turns(self, run, program):
         flags = ["bench", "--warmup", 0, "-f", "json", "--before", "8 1.0", "--after", "8 1.1"]
         result = run(*flags, "--test", "8 1")
-        assert (result.code, self.decision(result)) == (0, "accept")
+        assert (result.returncode, self.decision(result)) == (0, "accept")
         valid(json.loads(result.stdout), "bench", "answer")
         assert program[1:9] == [1.0, 1.1, 1.1, 1.0, 1.0, 1.1, 1.1, 1.0]
         rows = json.loads(result.stdout)["rows"]
         assert [row["verdict"] for row in rows] == ["better", "worse"]
         assert rows[0]["low_pct"] < 10 < rows[0]["high_pct"]
         unchecked = run(*flags)
-        assert (unchecked.code, self.decision(unchecked)) == (0, "unchecked")
+        assert (unchecked.returncode, self.decision(unchecked)) == (0, "unchecked")
         assert "correctness was not checked" in " ".join(json.loads(unchecked.stdout)["notes"])
 
     @pytest.mark.usefixtures("program")
     def test_what_is_worse_or_wrong_ends_with_1(self, run):
         worse = run("bench", "--warmup", 0, "--before", "8 1.0", "--after", "8 0.9")
-        assert (worse.code, worse.stdout.startswith("revert: decode ")) == (1, True)
+        assert (worse.returncode, worse.stdout.startswith("revert: decode ")) == (1, True)
         wrong = run("bench", "--warmup", 0, "--before", "8 1.0", "--after", "8 1.1", "--test", "8 0")
-        assert (wrong.code, wrong.stdout.startswith("revert: 8 0: exit code 3: no GPU")) == (1, True)
+        assert (wrong.returncode, wrong.stdout.startswith("revert: 8 0: exit code 3: no GPU")) == (1, True)
 
     @pytest.mark.usefixtures("program")
     def test_the_user_says_what_decides_and_what_is_better(self, run):
@@ -245,9 +239,9 @@ class TestTwoSides:
     @pytest.mark.usefixtures("program")
     def test_a_saved_benchmark_is_a_baseline_and_a_side_of_diff(self, run):
         for name, factor in (("old", "1.0"), ("new", "0.8")):
-            assert run("bench", "--warmup", 0, "-o", f"{name}.json", "--", "8", factor).code == 0
+            assert run("bench", "--warmup", 0, "-o", f"{name}.json", "--", "8", factor).returncode == 0
         result = run("bench", "--warmup", 0, "--baseline", "old.json", "--", "8", "0.8")
-        assert (result.code, result.stdout.startswith("revert: decode 400")) == (1, True)
+        assert (result.returncode, result.stdout.startswith("revert: decode 400")) == (1, True)
         assert "measured one after the other" in result.stderr
         assert run("diff", "old.json", "new.json").stdout.startswith("revert: decode [tok/s] ")
 
@@ -322,4 +316,4 @@ def test_no_compute_sanitizer_is_an_error_of_a_tool(run, program, monkeypatch):
     monkeypatch.setattr(sanitizer.shutil, "which", lambda _: None)
     monkeypatch.setattr(sanitizer.Path, "exists", lambda _: False)
     result = run("bench", "--sanitize", "--", "8", "1.0")
-    assert (result.code, "compute-sanitizer is not on the PATH" in result.stderr) == (4, True)
+    assert (result.returncode, "compute-sanitizer is not on the PATH" in result.stderr) == (4, True)

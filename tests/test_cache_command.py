@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import command_line
 import pytest
 
 from nsys_insight.ingest import cache_entries
@@ -18,10 +19,7 @@ HOUR_S = 60 * 60
 
 
 def run(*arguments, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "nsys_insight", *map(str, arguments)],
-        capture_output=True, text=True, check=False, timeout=120, env={**os.environ, **environment},
-    )  # fmt: skip
+    return command_line.run(*arguments, env=environment)
 
 
 def listed(**environment):
@@ -115,7 +113,7 @@ def test_clear_of_what_is_older_leaves_what_is_younger(folder, traces):
 @pytest.mark.skipif(sys.platform == "win32", reason="there an open file cannot be removed")
 def test_clear_keeps_what_an_open_process_uses_and_says_so(traces):
     with subprocess.Popen(
-        [sys.executable, "-m", "nsys_insight", "shell", traces[0]],
+        [*command_line.PROCESS, "shell", traces[0]],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     ) as shell:  # fmt: skip
         shell.stdin.write("SELECT 1 AS x;\n")

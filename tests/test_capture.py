@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from command_line import run
 
 from nsys_insight.errors import ToolError
 from nsys_insight.ingest import nsys
@@ -43,22 +44,14 @@ def environment(tmp_path):
     tool.write_text(NSYS)
     tool.chmod(0o755)
     return {
-        **os.environ,
         "NSYS_INSIGHT_NSYS": str(tool),
         "FAKE_LOG": str(tmp_path / "flags"),
         "FAKE_REPORT": str(REPORT),
-        "PYTHONPATH": str(REPOSITORY),
     }
 
 
-def command(*arguments):
-    return [sys.executable, "-m", "nsys_insight", "capture", *map(str, arguments)]
-
-
 def capture(folder, environment, *arguments):
-    return subprocess.run(
-        command(*arguments), cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
-    )
+    return run("capture", *arguments, cwd=folder, env=environment)
 
 
 def flags_of(folder):
@@ -203,8 +196,8 @@ def test_ctrl_c_ends_the_program_and_not_the_diagnosis(tmp_path, environment):
     # A diagnosis may take longer than what else Ctrl-C gives a command to end.
     impatient = "from nsys_insight.cli import ending, main; ending.GRACE_S = 0.5; main.main()"
     with subprocess.Popen(
-        [sys.executable, "-c", impatient, *command("--", "sh", "-c", "touch ready; sleep 50")[3:]],
-        cwd=tmp_path, env=environment, start_new_session=True,
+        [sys.executable, "-c", impatient, "capture", "--", "sh", "-c", "touch ready; sleep 50"],
+        cwd=tmp_path, env=os.environ | environment | {"PYTHONPATH": str(REPOSITORY)}, start_new_session=True,
         text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as process:  # fmt: skip
         for _ in range(300):
@@ -221,8 +214,7 @@ def test_the_real_nsys_takes_the_flags(tmp_path):
         nsys.newest_nsys()
     except ToolError:
         pytest.skip("no nsys here")
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    ran = capture(tmp_path, environment, "--osrt", "--delay", "0", "--", "sh", "-c", "echo done")
+    ran = capture(tmp_path, {}, "--osrt", "--delay", "0", "--", "sh", "-c", "echo done")
     assert ran.returncode == 0, ran.stderr
     assert "no GPU work is in the trace" in ran.stdout
     assert (tmp_path / "sh.nsys-rep").stat().st_size > 0

@@ -1,4 +1,4 @@
-"""The command line as users meet it: another process, its exit code, stdout, stderr, and nothing else.
+"""The command line as users meet it: its exit code, stdout, stderr, and nothing else.
 
 CI runs those that are marked `wheel` on the installed wheel, away from the checkout, with NSYS_INSIGHT_COMMAND set to
 its console script.
@@ -11,16 +11,13 @@ import os
 import shutil
 import sqlite3
 import subprocess
-import sys
-from pathlib import Path
 
+import command_line
 import pytest
+from command_line import PROCESS, REPOSITORY
 
-COMMAND = (
-    [os.environ["NSYS_INSIGHT_COMMAND"]]
-    if "NSYS_INSIGHT_COMMAND" in os.environ
-    else [sys.executable, "-m", "nsys_insight"]
-)
+from nsys_insight import paths
+
 REPORTS = ["info", "top", "launch-configs", "api", "launches", "mallocs", "copies", "syncs", "gaps", "nvtx", "streams"]
 REPORTS += ["gap-sizes", "per-token", "classify-kernels", "occupancy", "peaks"]
 
@@ -28,16 +25,7 @@ REPORTS += ["gap-sizes", "per-token", "classify-kernels", "occupancy", "peaks"]
 @pytest.fixture(scope="module")
 def demo_trace():
     """The trace that the installed package carries, or the checkout's."""
-    found = subprocess.run(
-        [python(), "-c", "from nsys_insight.paths import demo_trace; print(demo_trace())"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    return Path(found.stdout.strip())
-
-
-def python():
-    """The interpreter that the command runs in."""
-    return str(Path(COMMAND[0]).parent / "python") if len(COMMAND) == 1 else sys.executable
+    return paths.demo_trace()
 
 
 @pytest.fixture
@@ -49,46 +37,11 @@ def folder(tmp_path, monkeypatch):
     work = tmp_path / "work"
     work.mkdir()
     monkeypatch.chdir(work)
-    if len(COMMAND) > 1:
-        monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent.parent))
     return work
 
 
 def run(*arguments, **environment):
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        capture_output=True, text=True, check=False, timeout=120, env={**os.environ, **environment},
-    )  # fmt: skip
-
-
-# To start the command for each report would take half a minute. It prints what each of many commands printed.
-IN_ONE = """
-import contextlib, io, json, sys
-from nsys_insight.cli.main import main
-
-done = []
-for arguments in json.loads(sys.stdin.read()):
-    sys.argv = ["nsys-insight", *arguments]
-    printed, said, code = io.StringIO(), io.StringIO(), 0
-    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(said):
-        try:
-            main()
-        except SystemExit as ended:
-            code = ended.code or 0
-    done.append((code, printed.getvalue(), said.getvalue()))
-json.dump(done, sys.stdout)
-"""
-
-
-def run_in_one(commands, **environment):
-    """Run commands one after the other in one process; give the code, stdout and stderr of each."""
-    if len(COMMAND) > 1:
-        environment["PYTHONPATH"] = str(Path(__file__).parent.parent)
-    done = subprocess.run(
-        [python(), "-c", IN_ONE], input=json.dumps(list(commands)),
-        capture_output=True, text=True, check=True, env={**os.environ, **environment},
-    )  # fmt: skip
-    return list(map(tuple, json.loads(done.stdout)))
+    return command_line.run(*arguments, env=environment)
 
 
 @pytest.mark.wheel
@@ -160,25 +113,25 @@ def answers(demo_trace):
         for report in REPORTS
         for flags in ((), ("--format", "json"))
     }
-    return dict(zip(commands, run_in_one(commands.values(), COLUMNS="80"), strict=True))
+    return {key: run(*command, COLUMNS="80") for key, command in commands.items()}
 
 
 @pytest.mark.wheel
 @pytest.mark.parametrize("report", REPORTS)
 def test_every_report_answers_on_the_demo_trace_and_fits_a_narrow_terminal(answers, report):
-    code, printed, said = answers[report,]
-    assert code == 0, said
-    assert 0 < max(map(len, printed.splitlines())) <= 80
-    assert "\x1b" not in printed + said
-    assert all(line.startswith("note: ") for line in said.splitlines())
+    result = answers[report,]
+    assert result.returncode == 0, result.stderr
+    assert 0 < max(map(len, result.stdout.splitlines())) <= 80
+    assert "\x1b" not in result.stdout + result.stderr
+    assert all(line.startswith("note: ") for line in result.stderr.splitlines())
 
 
 @pytest.mark.wheel
 @pytest.mark.parametrize("report", REPORTS)
 def test_json_is_one_object_with_units_and_meanings(answers, demo_trace, report):
-    code, printed, said = answers[report, "--format", "json"]
-    assert code == 0, said
-    answer = json.loads(printed)
+    result = answers[report, "--format", "json"]
+    assert result.returncode == 0, result.stderr
+    answer = json.loads(result.stdout)
     assert answer["schema"] == "nsys-insight/1"
     assert answer["report"] == report
     assert answer["trace"]["file"] == demo_trace.name
@@ -192,8 +145,12 @@ def test_json_is_one_object_with_units_and_meanings(answers, demo_trace, report)
 def test_a_process_of_its_own_prints_what_one_of_many_prints(folder, demo_trace, answers):
     """Colors, widths and notes are settled anew for each."""
     for report, *flags in (("gaps",), ("per-token", "--format", "json")):
-        result = run(*asked(report, demo_trace, *flags), COLUMNS="80")
-        assert (result.returncode, result.stdout, result.stderr) == answers[report, *flags]
+        result = subprocess.run(
+            [*PROCESS, *asked(report, demo_trace, *flags)], env={**os.environ, "COLUMNS": "80"},
+            capture_output=True, text=True, check=False, cwd=REPOSITORY,
+        )  # fmt: skip
+        same = answers[report, *flags]
+        assert (result.returncode, result.stdout, result.stderr) == (same.returncode, same.stdout, same.stderr)
 
 
 def test_csv_has_all_rows_raw_numbers_and_full_names(folder, demo_trace):
@@ -212,10 +169,11 @@ def test_a_cut_table_says_so_in_its_footer_and_names_the_flag(folder, demo_trace
     assert whole.stdout.rstrip().endswith("30 rows")
 
 
-@pytest.mark.parametrize("width", [pytest.param(120, marks=pytest.mark.sweep), 200])
+@pytest.mark.sweep  # 80 columns are tested above
+@pytest.mark.parametrize("width", [120, 200])
 def test_a_table_fits_the_terminal(demo_trace, width):
-    answers = run_in_one([asked(report, demo_trace) for report in REPORTS], COLUMNS=str(width))
-    widths = [max(map(len, printed.splitlines())) for _, printed, _ in answers]
+    answers = [run(*asked(report, demo_trace), COLUMNS=str(width)) for report in REPORTS]
+    widths = [max(map(len, result.stdout.splitlines())) for result in answers]
     assert all(0 < found <= width for found in widths), widths
 
 
@@ -315,15 +273,15 @@ def test_nothing_is_written_beside_the_trace_and_its_bytes_stay(folder, demo_tra
     trace = folder / "trace.sqlite"
     shutil.copy(demo_trace, trace)
     before = (trace.read_bytes(), trace.stat().st_mtime_ns)
-    answers = run_in_one([asked(report, trace, "--cache") for report in REPORTS])
-    assert [code for code, _, _ in answers] == [0] * len(REPORTS)
+    for report in ("top", "gaps", "per-token"):
+        assert run(*asked(report, trace, "--cache")).returncode == 0
     assert (trace.read_bytes(), trace.stat().st_mtime_ns) == before
     assert [path.name for path in folder.iterdir()] == ["trace.sqlite"]
 
 
 @pytest.mark.wheel
 def test_two_processes_on_a_cold_cache_both_answer(folder, demo_trace):
-    arguments = [*COMMAND, "top", str(demo_trace), "--cache", "--format", "csv"]
+    arguments = [*PROCESS, "top", str(demo_trace), "--cache", "--format", "csv"]
     both = [subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
     answers = [process.communicate(timeout=120) for process in both]
     assert [process.returncode for process in both] == [0, 0], answers
@@ -364,7 +322,7 @@ def test_an_empty_answer_is_a_success_that_says_what_it_means(folder, demo_trace
 
 @pytest.mark.parametrize("asked", ["sql {} 'SELECT * FROM kernels' --format csv", "api {} --limit 0"])
 def test_a_closed_pipe_is_no_drama(demo_trace, asked):
-    command = f"{' '.join(COMMAND)} {asked.format(demo_trace)} | (read -r line; echo $line)"
+    command = f"{' '.join(PROCESS)} {asked.format(demo_trace)} | (read -r line; echo $line)"
     line = subprocess.run(
         ["/bin/bash", "-o", "pipefail", "-c", command],
         capture_output=True, text=True, check=False,

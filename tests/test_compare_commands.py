@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
+import command_line
 import pytest
 
-from nsys_insight.cli.main import main
 from nsys_insight.compare import benchmark_formats
 from nsys_insight.errors import UsageError
 
@@ -17,19 +16,11 @@ SAMPLES = Path(__file__).parents[1] / "sample_traces"
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """Run a command in this process, for twenty of them would spend their time on starting Python."""
+def run(monkeypatch):
+    """Run a command where the samples are."""
     monkeypatch.chdir(SAMPLES)
     monkeypatch.setenv("COLUMNS", "120")
-
-    def call(*arguments):
-        monkeypatch.setattr("sys.argv", ["nsys-insight", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return SimpleNamespace(returncode=int(ended.value.code), stdout=said.out, stderr=said.err)
-
-    return call
+    return command_line.run
 
 
 def test_diff_decides_in_its_first_line(run):

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
+from command_line import run
 from conftest import REPOSITORY
 
 from nsys_insight.cli import completion
@@ -62,10 +59,7 @@ def test_bash_is_given_no_name_that_it_would_take_apart(monkeypatch):
 
 
 def test_the_program_completes():
-    environment = {**os.environ, "COMP_CWORD": "4", "_NSYS_INSIGHT_COMPLETE": "complete_bash"}
+    environment = {"COMP_CWORD": "4", "_NSYS_INSIGHT_COMPLETE": "complete_bash"}
     environment["COMP_WORDS"] = f"nsys-insight top {EAGER} --nvtx dec"
-    done = subprocess.run(
-        [sys.executable, "-m", "nsys_insight"],
-        env=environment, cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+    done = run(env=environment, cwd=REPOSITORY)
     assert (done.stdout.split(), done.stderr) == (["decode_step"], "")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import duckdb
 import polars as pl
 import pytest
+from command_line import run
 from many_traces import everything
 from polars.testing import assert_frame_equal
 from synthetic import Trace
@@ -82,10 +81,10 @@ def test_what_cannot_be_converted_is_said(tmp_path):
 
 def test_the_command_tells_by_the_name_what_to_write(tmp_path):
     path = tmp_path / "a.pftrace"
-    command = [sys.executable, "-m", "nsys_insight", "convert", str(SAMPLES / "churn.sqlite"), "-o", str(path)]
-    assert subprocess.run(command, check=False, capture_output=True, cwd=SAMPLES.parent).returncode == 0
+    command = ("convert", SAMPLES / "churn.sqlite", "-o", path)
+    assert run(*command).returncode == 0
     assert path.read_bytes()[:1] == b"\n"
-    again = subprocess.run(command, check=False, capture_output=True, cwd=SAMPLES.parent, text=True)
+    again = run(*command)
     assert (again.returncode, "exists already" in again.stderr) == (2, True)
     names = {"a.duckdb": "duckdb", "a.perfetto-trace": "perfetto", "folder": "parquet", "a.parquet": "parquet"}
     assert {name: output_kind(Path(name), None) for name in names} == names

@@ -17,6 +17,7 @@ from pipeline_traces import PipelineRun
 from planted import Loop
 from rank_traces import Run
 from strategies import traces as random_traces
+from sweeps import sweep
 from synthetic import Trace
 
 import nsys_insight
@@ -436,7 +437,7 @@ def test_a_finding_reads_views_and_reports_and_shows_one_that_it_reads(name):
     )
 
 
-@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("sample", ["churn", *sweep(name for name in SAMPLES if name != "churn")])
 def test_a_finding_that_is_not_asked_would_find_nothing(sample, diagnosed, monkeypatch):
     found = diagnosed(sample).findings
     # The critical path is not asked where it would find what others have: that is no shortcut.
@@ -745,6 +746,7 @@ def test_pinned_copies_of_a_real_trace_are_not_counted_as_pageable(diagnosed, sa
     assert every(diagnosed("churn"))["pageable-copy"].evidence.startswith("3 copies a step")
 
 
+@pytest.mark.sweep
 def test_what_other_people_s_traces_say(shared):
     found = {}
     for path in sorted((shared / "foreign").glob("*.sqlite")):

@@ -9,20 +9,20 @@ import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
+import command_line
 import pytest
 from schemas import valid
 
 from nsys_insight.bench import measure
 from nsys_insight.bench.programs import Ran
-from nsys_insight.cli.main import main
 from nsys_insight.experiment import log as logs
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 
 
 @pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    """Run `experiment` in this process, in a folder of its own, with programs that print what their words say."""
+def run(monkeypatch, tmp_path):
+    """Run `experiment` in a folder of its own, with programs that print what their words say."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     calls = []
@@ -40,11 +40,8 @@ def run(monkeypatch, capsys, tmp_path):
 
     def call(*arguments):
         calls.clear()
-        monkeypatch.setattr("sys.argv", ["nsys-insight", "experiment", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return SimpleNamespace(code=int(ended.value.code), stdout=said.out, stderr=said.err, calls=list(calls))
+        done = command_line.run("experiment", *arguments)
+        return SimpleNamespace(code=done.returncode, stdout=done.stdout, stderr=done.stderr, calls=list(calls))
 
     return call
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from command_line import run
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 STAND_IN = """
@@ -22,55 +22,41 @@ sys.exit(7)
 """
 
 
-def explore(trace, folder, *packages):
-    done = subprocess.run(
-        [sys.executable, "-m", "nsys_insight", "explore", str(trace)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([*map(str, packages), str(SAMPLES.parent)]),
-            "NSYS_INSIGHT_CACHE_DIR": str(folder / "cache"),
-        },
-    )
+def explore(trace, folder):
+    done = run("explore", trace, env={"NSYS_INSIGHT_CACHE_DIR": str(folder / "cache")})
     return done.returncode, done.stdout, done.stderr
 
 
 @pytest.fixture
-def harlequin(tmp_path):
+def harlequin(tmp_path, monkeypatch):
     package = tmp_path / "packages" / "harlequin"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
     (package / "__main__.py").write_text(STAND_IN, encoding="utf-8")
-    return package.parent
+    monkeypatch.syspath_prepend(package.parent)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(package.parent), str(SAMPLES.parent)]))
 
 
 def test_it_opens_the_model_which_is_made_once_and_again_when_the_trace_is_another(tmp_path, harlequin):
     trace = Path(shutil.copy(SAMPLES / "churn.sqlite", tmp_path / "mine.sqlite"))
     before = trace.read_bytes()
-    assert explore(trace, tmp_path, harlequin)[:2] == (7, "mine.duckdb 500 18\n")
+    assert explore(trace, tmp_path)[:2] == (7, "mine.duckdb 500 18\n")
     (made,) = (tmp_path / "cache").glob("*-model.duckdb")
     when = made.stat().st_mtime_ns
-    code, out, err = explore(trace, tmp_path, harlequin)
+    code, out, err = explore(trace, tmp_path)
     assert (code, out) == (7, "mine.duckdb 500 18\n")
     assert "making" not in err
     assert [file.stat().st_mtime_ns for file in (tmp_path / "cache").glob("*-model.duckdb")] == [when]
     assert trace.read_bytes() == before
     assert {file.name for file in tmp_path.iterdir()} == {"mine.sqlite", "cache", "packages"}
     shutil.copy(SAMPLES / "decode_graph_node.sqlite", trace)
-    assert explore(trace, tmp_path, harlequin)[1] != out
+    assert explore(trace, tmp_path)[1] != out
 
 
-def test_without_harlequin_it_says_what_to_install(tmp_path):
-    blocked = tmp_path / "blocked"
-    blocked.mkdir()
-    (blocked / "sitecustomize.py").write_text(
-        "import sys, importlib.util as u\nfind = u.find_spec\n"
-        "u.find_spec = lambda name, *a: None if name == 'harlequin' else find(name, *a)\n",
-        encoding="utf-8",
-    )
-    code, out, err = explore(SAMPLES / "churn.sqlite", tmp_path, blocked)
+def test_without_harlequin_it_says_what_to_install(tmp_path, monkeypatch):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *of: None if name == "harlequin" else find(name, *of))
+    code, out, err = explore(SAMPLES / "churn.sqlite", tmp_path)
     assert (code, out) == (4, "")
     assert "pip install 'nsys-insight[explore]'" in err
     assert not (tmp_path / "cache").exists()

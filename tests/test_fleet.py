@@ -13,11 +13,11 @@ import time
 from contextlib import suppress
 
 import pytest
+from command_line import run
 from many_traces import everything
 from rank_traces import Run
 
 import nsys_insight
-from nsys_insight.cli import main
 from nsys_insight.errors import ToolError, TraceError, UsageError
 from nsys_insight.facts import file, store
 from nsys_insight.fleet import pool
@@ -114,18 +114,16 @@ def test_of_the_environment_the_rank_is_kept_and_nothing_else(facts):
 # What goes wrong -----------------------------------------------------------------------------------------------------
 
 
-def test_a_file_that_cannot_be_read_is_listed_and_the_others_answer(facts, capsys):
+def test_a_file_that_cannot_be_read_is_listed_and_the_others_answer(facts):
     folder, answer = facts
     assert states(answer) == {"part-a": "written", "part-b": "written", "part-c": "failed"}
     first = answer.dicts()[0]
     assert (first["file"], first["size_bytes"]) == ("part-c", None)
     assert "is a text file, not a trace" in first["why"]
     assert answer.notes[0].startswith("2 written, 1 failed; ")
-    with pytest.raises(SystemExit):
-        run_main("top", str(folder), "--format", "csv")
-    printed = capsys.readouterr()
-    assert printed.out.startswith("name,"), "of two ranks added up"
-    assert f"1 trace is not in {folder}: fleet could not read part-c.sqlite" in printed.err
+    printed = run("top", folder, "--format", "csv")
+    assert printed.stdout.startswith("name,"), "of two ranks added up"
+    assert f"1 trace is not in {folder}: fleet could not read part-c.sqlite" in printed.stderr
 
 
 def test_what_is_finished_is_kept_until_the_file_changes(traces, facts, tmp_path):
@@ -266,18 +264,10 @@ def test_keys_are_asked_for_where_a_scheduler_has_them(traces, tmp_path):
 # The command ---------------------------------------------------------------------------------------------------------
 
 
-def run_main(*arguments):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.argv", ["nsys-insight", *arguments])
-        main.main()
-
-
-def test_the_command(traces, facts, capsys):
-    with pytest.raises(SystemExit) as ended:
-        run_main("fleet", str(traces[0].parent), "-o", str(facts[0]), "--format", "csv", "--workers", "1")
-    printed = capsys.readouterr()
-    assert (ended.value.code, printed.out.splitlines()[0]) == (0, "file,state,size_bytes,time_ns,why")
-    assert "note: 2 kept, 1 failed" in printed.err
+def test_the_command(traces, facts):
+    done = run("fleet", traces[0].parent, "-o", facts[0], "--format", "csv", "--workers", "1")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "file,state,size_bytes,time_ns,why")
+    assert "note: 2 kept, 1 failed" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -288,11 +278,10 @@ def test_the_command(traces, facts, capsys):
         (("-o", "x", "--memory", "1MB"), "--memory 1MB is too little for a worker"),
     ],
 )
-def test_what_cannot_be_asked(traces, capsys, arguments, text):
-    with pytest.raises(SystemExit) as ended:
-        run_main("fleet", str(traces[0]), *arguments)
-    assert ended.value.code == 2
-    assert text in capsys.readouterr().err
+def test_what_cannot_be_asked(traces, arguments, text):
+    done = run("fleet", traces[0], *arguments)
+    assert done.returncode == 2
+    assert text in done.stderr
 
 
 def test_what_a_folder_says_need_not_be_believed(tmp_path):

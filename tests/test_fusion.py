@@ -10,7 +10,7 @@ from pathlib import Path
 
 import planted
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from opening import open_trace
 from synthetic import Trace
@@ -262,7 +262,6 @@ def brute_layers(tokens):
 
 
 @given(st.integers(2, 7), st.integers(2, 6), st.integers(0, 5), st.randoms(use_true_random=False))
-@settings(max_examples=30)
 def test_layers_are_found_between_what_comes_once(period, count, around, chance: random.Random):
     layer = [chance.randrange(4) for _ in range(period)]
     tokens = [100 + at for at in range(around)] + layer * count + [200 + at for at in range(around)]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from command_line import PROCESS, run
 from sweeps import sweep
 
 import nsys_insight
@@ -40,8 +41,7 @@ def secret(tmp_path):
 
 def ran(*command):
     """Run a command; return its exit code, and what it printed."""
-    words = [sys.executable, "-m", "nsys_insight", *map(str, command)]
-    done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    done = run(*command, cwd=REPOSITORY)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -205,7 +205,7 @@ def with_sqlite(path):
     ("command", "source"),
     [
         *((["sql", "-n", "0", "FROM capture"], source) for source in IN_PLACE),
-        (["info"], "csv"),
+        *sweep([(["info"], "csv")]),
         (["sql", "-n0", "FROM raw.META_DATA_CAPTURE"], "sqlite"),
         *sweep([(["info"], "sqlite"), (["info"], "text")]),
         *sweep((["sql", "-n0", "FROM raw.META_DATA_CAPTURE"], source) for source in ("csv", "text")),
@@ -255,7 +255,7 @@ def test_a_column_that_an_expression_gives_makes_no_table(converted):
         assert trace.rows("SELECT count(*) AS n FROM os_calls")[0].n == 0
 
 
-@pytest.mark.parametrize("name", ["trace.main.spy", "trace.spy", '"TRACE"."spy"', "(FROM trace.main.spy)"])
+@pytest.mark.parametrize("name", ["trace.main.spy", *sweep(["trace.spy", '"TRACE"."spy"', "(FROM trace.main.spy)"])])
 def test_what_else_a_duckdb_trace_holds_cannot_be_asked(converted, private, sample, name):
     """With a SQLite trace beside it, a view in it would reach any SQLite file."""
     with with_sqlite(converted) as database:
@@ -362,8 +362,7 @@ def test_what_spills_is_the_users_alone_and_goes_with_the_next_run(sample, tmp_p
     elsewhere.mkdir()
     temporary.mkdir()
     environment = {**os.environ, "TMPDIR": str(temporary)}
-    words = [sys.executable, "-m", "nsys_insight"]
-    command = [*words, "sql", str(sample("churn")), SPILLING, "--memory", "100MB"]
+    command = [*PROCESS, "sql", str(sample("churn")), SPILLING, "--memory", "100MB"]
     running = subprocess.Popen(command, cwd=REPOSITORY, env=environment, stderr=subprocess.DEVNULL)
     (temporary / f"nsys-insight-{running.pid}").symlink_to(elsewhere)
     (temporary / f"nsys-insight-{running.pid}-1").symlink_to(elsewhere)
@@ -376,7 +375,7 @@ def test_what_spills_is_the_users_alone_and_goes_with_the_next_run(sample, tmp_p
     running.wait()
     assert any(path.is_dir() and not path.is_symlink() for path in temporary.iterdir()), "it was killed"
     subprocess.run(
-        [*words, "top", str(sample("churn"))], cwd=REPOSITORY, env=environment, check=True, capture_output=True
+        [*PROCESS, "top", str(sample("churn"))], cwd=REPOSITORY, env=environment, check=True, capture_output=True
     )
     assert all(path.is_symlink() for path in temporary.iterdir())
     assert list(elsewhere.iterdir()) == []

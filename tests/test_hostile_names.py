@@ -7,12 +7,12 @@ import io
 import json
 import re
 import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
 import polars as pl
 import pytest
+from command_line import run
 from hostile_names import INJECTION, NAMES, written
 from markdown_it import MarkdownIt
 
@@ -219,20 +219,19 @@ def test_a_timeline_has_the_very_names(trace, tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_plan_is_one_command_of_the_shell(path, name):
+def test_a_plan_is_one_command_of_the_shell(trace, name):
     """Each name is an argument of the recorded program, and of the filter where it is a kernel's."""
-    with nsys_insight.open(path, use_cache=False) as trace:
-        if isinstance(NAMES[name], bytes) or not NAMES[name].strip():
-            pytest.skip("no kernel can be asked for by that")
-        made = plan.make(trace, kernels=(NAMES[name][:200],))
-        command = made.command("ncu", ())
-        printed = subprocess.run(
-            ["bash", "-c", f"printf '%s\\0' {plan.shell(command)}"],
-            capture_output=True, check=True, env={"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"},
-        )  # fmt: skip
-        assert printed.stdout.decode().split("\0")[:-1] == [word.replace("\0", "") for word in command]
-        assert is_plain(plan.shell(command))
-        assert is_plain(as_text(made.answer, "table"))
+    if isinstance(NAMES[name], bytes) or not NAMES[name].strip():
+        pytest.skip("no kernel can be asked for by that")
+    made = plan.make(trace, kernels=(NAMES[name][:200],))
+    command = made.command("ncu", ())
+    printed = subprocess.run(
+        ["bash", "-c", f"printf '%s\\0' {plan.shell(command)}"],
+        capture_output=True, check=True, env={"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    assert printed.stdout.decode().split("\0")[:-1] == [word.replace("\0", "") for word in command]
+    assert is_plain(plan.shell(command))
+    assert is_plain(as_text(made.answer, "table"))
 
 
 @pytest.mark.parametrize(
@@ -240,19 +239,14 @@ def test_a_plan_is_one_command_of_the_shell(path, name):
 )
 def test_what_is_printed_is_text(path, command):
     words = [*command[:2], str(path)] if command[0] == "ncu" else [command[0], str(path), *command[1:]]
-    done = subprocess.run(
-        [sys.executable, "-m", "nsys_insight", *words], cwd=REPOSITORY, capture_output=True, check=False
-    )
+    done = run(*words)
     assert done.returncode == 0, done.stderr
-    assert is_plain(done.stdout.decode())
-    assert is_plain(done.stderr.decode())
+    assert is_plain(done.stdout)
+    assert is_plain(done.stderr)
 
 
 def test_csv_safe_is_about_csv(path):
-    def ran(*words):
-        command = [sys.executable, "-m", "nsys_insight", "top", str(path), *words]
-        return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-
-    assert ran("--csv-safe").returncode == 2
-    assert "'=HYPERLINK" in ran("--csv-safe", "--format", "csv").stdout
-    assert INJECTION in ran("--csv-safe", "--format", "csv").stdout
+    assert run("top", path, "--csv-safe").returncode == 2
+    safe = run("top", path, "--csv-safe", "--format", "csv").stdout
+    assert "'=HYPERLINK" in safe
+    assert INJECTION in safe

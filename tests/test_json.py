@@ -5,16 +5,16 @@ from __future__ import annotations
 import io
 import json
 import shutil
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from command_line import run
 from schemas import valid, validator
 
 import nsys_insight
 from nsys_insight import errors
-from nsys_insight.cli import json_schema, main
+from nsys_insight.cli import json_schema
 from nsys_insight.compare import answer as compared
 from nsys_insight.compare.budgets import Budget, checked
 from nsys_insight.compare.comparison import compare
@@ -99,46 +99,30 @@ def test_answers_about_several_traces_and_of_other_commands_are_what_their_schem
         ("sql sample_traces/churn.sqlite SELECT+nothing+FROM+kernels --format json", ("query", 1)),
     ],
 )
-def test_an_error_is_one_json_object_on_stderr_where_json_is_asked_for(typed, ended_by, here, monkeypatch, capsys):
-    words = [word.replace("+", " ").format(folder=here) for word in typed.split()]
-    monkeypatch.setattr(sys, "argv", ["nsys-insight", *words])
-    with pytest.raises(SystemExit) as ended:
-        main.main()
-    said = capsys.readouterr()
-    assert (ended.value.code, said.out) == (ended_by[1], "")
-    found = json.loads(said.err.splitlines()[-1])
+def test_an_error_is_one_json_object_on_stderr_where_json_is_asked_for(typed, ended_by, here):
+    done = run(*(word.replace("+", " ").format(folder=here) for word in typed.split()))
+    assert (done.returncode, done.stdout) == (ended_by[1], "")
+    found = json.loads(done.stderr.splitlines()[-1])
     valid(found, "error")
     assert (found["error"]["kind"], found["error"]["exit_code"]) == ended_by
     assert found["error"]["message"]
 
 
-def test_an_error_is_text_where_it_is_not(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["nsys-insight", "top", str(tmp_path / "none.sqlite"), "-f", "csv"])
-    with pytest.raises(SystemExit):
-        main.main()
-    assert capsys.readouterr().err.startswith("error: ")
+def test_an_error_is_text_where_it_is_not(tmp_path):
+    assert run("top", tmp_path / "none.sqlite", "-f", "csv").stderr.startswith("error: ")
 
 
-def typed(monkeypatch, capsys, *words):
-    monkeypatch.setattr(sys, "argv", ["nsys-insight", *words])
-    with pytest.raises(SystemExit) as ended:
-        main.main()
-    assert not ended.value.code
-    return capsys.readouterr()
+def test_notes_are_in_the_answer_or_on_stderr_and_not_in_both(here):
+    words = ("per-token", "sample_traces/decode_eager.sqlite", "-f")
+    whole = run(*words, "json")
+    assert json.loads(whole.stdout)["notes"]
+    assert "note: " not in whole.stderr
+    assert "note: " in run(*words, "jsonl").stderr
 
 
-def test_notes_are_in_the_answer_or_on_stderr_and_not_in_both(monkeypatch, capsys):
-    whole = typed(monkeypatch, capsys, "per-token", "sample_traces/decode_eager.sqlite", "-f", "json")
-    assert json.loads(whole.out)["notes"]
-    assert "note: " not in whole.err
-    assert "note: " in typed(monkeypatch, capsys, "per-token", "sample_traces/decode_eager.sqlite", "-f", "jsonl").err
-
-
-def test_sql_may_come_before_the_trace_that_it_is_about(monkeypatch, capsys):
-    said = typed(
-        monkeypatch, capsys, "sql", "SELECT count(*) AS n FROM kernels", "sample_traces/churn.sqlite", "-f", "jsonl"
-    )
-    assert json.loads(said.out)["n"] > 0
+def test_sql_may_come_before_the_trace_that_it_is_about(here):
+    done = run("sql", "SELECT count(*) AS n FROM kernels", "sample_traces/churn.sqlite", "-f", "jsonl")
+    assert json.loads(done.stdout)["n"] > 0
 
 
 def test_every_kind_of_error_has_its_word():

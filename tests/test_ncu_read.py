@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nsys_insight.errors import TraceError
@@ -266,7 +266,6 @@ class TestVariants:
 
 
 class TestCells:
-    @settings(max_examples=60)
     @given(st.floats(-1e12, 1e12, allow_nan=False), st.sampled_from([0, 2, 3, 6]))
     def test_a_number_is_read_in_either_locale(self, value, places):
         english = f"{value:,.{places}f}"

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
+import command_line
 import pytest
 
 import nsys_insight
@@ -39,15 +38,8 @@ def churn(tmp_path_factory):
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
     monkeypatch.setenv("COLUMNS", "100")
-    return lambda *words: subprocess.run(
-        [sys.executable, "-m", "nsys_insight", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    return command_line.run
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import command_line
 import pytest
 from synthetic import Trace
 
 import nsys_insight
-from nsys_insight.cli.main import _run
 from nsys_insight.errors import UsageError
 from nsys_insight.ingest.ncu import store
 from nsys_insight.ingest.ncu.pages import Launch, Metric
@@ -301,11 +301,10 @@ def test_a_baseline_that_is_not_there_is_refused(zoo):
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
+def run():
     def ask(*arguments):
-        monkeypatch.setattr("sys.argv", ["nsys-insight", *map(str, arguments)])
-        code = _run()
-        return code, *capsys.readouterr()
+        done = command_line.run(*arguments)
+        return done.returncode, done.stdout, done.stderr
 
     return ask
 

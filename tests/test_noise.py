@@ -6,7 +6,7 @@ import random
 import statistics
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sweeps import sweep
 
@@ -100,7 +100,6 @@ def test_students_t_is_that_of_the_tables(freedom, two, half):
     assert student(0.005, freedom) == pytest.approx(half, rel=0.02)
 
 
-@settings(max_examples=30)
 @given(st.lists(st.floats(1, 1e9), min_size=2, max_size=60), st.floats(0.1, 1e3))
 def test_mean_and_deviation_are_the_plain_ones_and_blocks_hold_all_values(values, scale):
     samples = Samples(tuple(values))

@@ -6,8 +6,8 @@ import csv
 from pathlib import Path
 
 import pytest
+from command_line import run
 
-from nsys_insight.cli.main import _run
 from nsys_insight.errors import Exit, UsageError
 from nsys_insight.kernel_code.occupancy import Wanted, answer, capability, fitting, peaks
 
@@ -122,7 +122,7 @@ def test_the_catalog_can_be_listed():
      ("peaks", "x.sqlite", "--arch", "9.0"),
      ("occupancy", "--registers", "300"), ("occupancy", "--shared", "8000000TB"), ("peaks", "--arch", "6.1")],
 )  # fmt: skip
-def test_what_does_not_go_together_is_an_error_of_use(arguments, monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["nsys-insight", *arguments])
-    assert _run() == Exit.USAGE
-    assert "hint:" in capsys.readouterr().err
+def test_what_does_not_go_together_is_an_error_of_use(arguments):
+    done = run(*arguments)
+    assert done.returncode == Exit.USAGE
+    assert "hint:" in done.stderr

@@ -11,7 +11,7 @@ from typing import Any
 
 import oracle
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import traces
 from synthetic import Trace
@@ -404,8 +404,6 @@ def test_allocations_by_call_and_by_event(tables_of: Any) -> None:
 
 # Properties ----------------------------------------------------------------------------------------------------------
 
-slow = settings(max_examples=60)
-
 
 def answers(trace: Trace, **options: Any) -> dict[str, Any]:
     """Give all that must not depend on how a trace is stored, nor on when it was made."""
@@ -431,25 +429,21 @@ def answers(trace: Trace, **options: Any) -> dict[str, Any]:
     }
 
 
-@slow
 @given(traces(), st.integers(-(10**9), 10**9))
 def test_later_is_the_same(trace: Trace, ns: int) -> None:
     assert answers(trace.shifted(ns)) == answers(trace)
 
 
-@slow
 @given(traces(), st.integers())
 def test_the_order_of_rows_does_not_matter(trace: Trace, seed: int) -> None:
     assert answers(trace, shuffle=seed) == answers(trace)
 
 
-@slow
 @given(traces(whole_graphs=False), st.sampled_from(["2022.2", "2023.4"]))
 def test_the_version_of_nsys_does_not_matter(trace: Trace, version: str) -> None:
     assert answers(trace, version=version) == answers(trace)
 
 
-@slow
 @given(traces())
 def test_parts_add_up(trace: Trace) -> None:
     with TemporaryDirectory() as folder:
@@ -462,7 +456,6 @@ def test_parts_add_up(trace: Trace) -> None:
     assert len(oracle.launches(tables)) == oracle.counts(tables)["kernels"]
 
 
-@slow
 @given(traces(open_ranges=False))
 def test_twice_is_double(trace: Trace) -> None:
     once, both = answers(trace), answers(trace.twice())

@@ -8,11 +8,12 @@ import resource
 import shutil
 import stat
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pytest
+from command_line import PROCESS, run
+from sweeps import sweep
 
 from nsys_insight import outputs
 from nsys_insight.errors import UsageError
@@ -21,9 +22,8 @@ REPOSITORY = Path(__file__).parents[1]
 NCU = REPOSITORY / "tests/data/ncu/zoo_a.ncu.raw.csv"
 
 
-def ran(*command, **options):
-    words = [sys.executable, "-m", "nsys_insight", *map(str, command)]
-    return subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False, **options)
+def ran(*command):
+    return run(*command, cwd=REPOSITORY)
 
 
 def content(folder):
@@ -48,8 +48,17 @@ WRITE = {
 }
 
 
-@pytest.mark.parametrize("name", WRITE)
-@pytest.mark.parametrize("to", ["t.sqlite", "link.sqlite", "hard.sqlite", "t.sqlite-wal"])
+OTHER_NAMES = ("link.sqlite", "hard.sqlite", "t.sqlite-wal")
+
+
+@pytest.mark.parametrize(
+    ("name", "to"),
+    [
+        *((name, "t.sqlite") for name in WRITE),
+        *(("top", to) for to in OTHER_NAMES),
+        *sweep((name, to) for name in WRITE if name != "top" for to in OTHER_NAMES),
+    ],
+)
 def test_no_output_goes_over_an_input(trace, name, to):
     folder = trace.parent
     (folder / "link.sqlite").symlink_to(trace)
@@ -171,7 +180,10 @@ def test_where_the_disk_is_full_nothing_is_left_and_one_sentence_says_so(trace, 
     there.write_text("{}")
     before = content(tmp_path)
     target = there if name == "baseline" else tmp_path / "out"
-    done = ran(*(trace if word == "TRACE" else word for word in WRITE[name]), "-o", target, preexec_fn=small)
+    words = [str(trace) if word == "TRACE" else word for word in WRITE[name]]
+    done = subprocess.run(
+        [*PROCESS, *words, "-o", target], cwd=REPOSITORY, capture_output=True, text=True, check=False, preexec_fn=small
+    )
     assert done.returncode in (1, 2), done.stderr
     assert content(tmp_path) == before
     assert "Traceback" not in done.stderr

@@ -9,11 +9,11 @@ from pathlib import Path
 import oracle
 import pytest
 from opening import open_trace
+from real_traces import REAL, path_of
 from synthetic import Trace
 
 REPOSITORY = Path(__file__).parents[1]
 SAMPLES = REPOSITORY / "sample_traces"
-REAL = [path for folder in ("sample_traces", "../shared/*") for path in sorted(REPOSITORY.glob(f"{folder}/*.sqlite"))]
 PRINTED = [REPOSITORY / "tests" / "data" / "nsys_stats", REPOSITORY.parent / "shared" / "traces" / "nsys_stats"]
 GROUPINGS = ["call", "size", "stream", "nvtx"]
 KINDS = {
@@ -49,7 +49,7 @@ def printed(path, report):
 
 
 def paths_with(report):
-    return [path for path in REAL if printed(path, report)]
+    return [case for case in REAL if printed(path_of(case), report)]
 
 
 @pytest.mark.parametrize("group_by", GROUPINGS)

@@ -9,13 +9,11 @@ import oracle
 import pytest
 from hypothesis import HealthCheck, given, settings
 from opening import open_trace
+from real_traces import REAL
 from strategies import traces
 from synthetic import Trace
 
 REPOSITORY = Path(__file__).parents[1]
-REAL = [
-    path for folder in ("sample_traces", "../shared/foreign") for path in sorted((REPOSITORY / folder).glob("*.sqlite"))
-]
 US, MS = 1_000, 1_000_000
 CLASSES = {
     "under 1 µs": (0, US), "1 to 2 µs": (US, 2 * US), "2 to 5 µs": (2 * US, 5 * US), "5 to 10 µs": (5 * US, 10 * US),

@@ -146,7 +146,7 @@ def test_busy_and_idle_add_up_to_the_wall_of_each_gpu(real):
 
 
 @given(trace=traces(), most=st.sampled_from([2, 10, idle.MOST]), long_ns=st.sampled_from([1, 20, idle.LONG_NS]))
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_trace_is_split_as_a_plain_loop_splits_it(tmp_path, monkeypatch, trace, most, long_ns):
     """However few operations are looked at together: a gap, or a call, may begin long before them."""
     monkeypatch.setattr(idle, "MOST", most)

@@ -10,13 +10,11 @@ import oracle
 import pytest
 from hypothesis import HealthCheck, given, settings
 from opening import open_trace
+from real_traces import REAL
 from strategies import traces
 from synthetic import Trace
 
 REPOSITORY = Path(__file__).parents[1]
-REAL = [
-    path for folder in ("sample_traces", "../shared/foreign") for path in sorted((REPOSITORY / folder).glob("*.sqlite"))
-]
 real = pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
 
 

@@ -16,6 +16,7 @@ from typing import ClassVar
 
 import duckdb
 import pytest
+from command_line import run
 
 from nsys_insight import progress
 from nsys_insight.cli import progress_line as of_line
@@ -120,7 +121,7 @@ def long_trace(sample, tmp_path):
 
 class TestProgress:
     def test_a_long_command_says_what_it_is_at_and_leaves_no_trace(self, sample, tmp_path):
-        shown = Terminal(tmp_path, "sql", sample("churn"), ENDLESS, "--timeout", "3")
+        shown = Terminal(tmp_path, "sql", sample("churn"), ENDLESS, "--threads", "1", "--timeout", "3")
         assert shown.end() == 1
         assert "running the query" in shown.said
         assert shown.screen == [
@@ -129,20 +130,21 @@ class TestProgress:
         ]
 
     def test_stdout_need_be_no_terminal(self, sample, tmp_path):
-        shown = Terminal(tmp_path, "sql", sample("churn"), ENDLESS, "--timeout", "3", stdout_too=False)
+        shown = Terminal(
+            tmp_path, "sql", sample("churn"), ENDLESS, "--threads", "1", "--timeout", "3", stdout_too=False
+        )
         shown.end()
         assert "running the query" in shown.said
 
     def test_in_a_pipe_nothing_is_said(self, sample):
-        command = [sys.executable, "-m", "nsys_insight", "sql", sample("churn"), ENDLESS, "--timeout", "3"]
-        ran = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+        ran = run("sql", sample("churn"), ENDLESS, "--threads", "1", "--timeout", "1")
         assert ran.returncode == 1
         assert ran.stderr.startswith("error: the query was stopped")
         assert "\x1b" not in ran.stderr + ran.stdout
         assert "running" not in ran.stderr + ran.stdout
 
     def test_a_terminal_that_cannot_erase_shows_nothing(self, sample, tmp_path):
-        shown = Terminal(tmp_path, "sql", sample("churn"), ENDLESS, "--timeout", "3", TERM="dumb")
+        shown = Terminal(tmp_path, "sql", sample("churn"), ENDLESS, "--threads", "1", "--timeout", "3", TERM="dumb")
         shown.end()
         assert "\x1b" not in shown.said
         assert "running" not in shown.said

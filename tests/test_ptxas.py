@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import pytest
+from command_line import run
 from opening import open_trace
 
 from nsys_insight.cli.main import _run
@@ -220,11 +220,10 @@ def test_a_kernel_that_is_not_there_is_refused_with_those_that_are():
     assert "copy" in error.value.hint
 
 
-def test_a_pipe_is_read(monkeypatch, capsys):
-    monkeypatch.setattr("sys.stdin", io.StringIO((DATA / "sass_a.sm_90a.ptxas.txt").read_text()))
-    monkeypatch.setattr("sys.argv", ["nsys-insight", "ptxas", "--block", "256"])
-    assert not _run()
-    assert "- spilling, sm_90a: spill stores of 488 bytes and loads of 512" in capsys.readouterr().out
+def test_a_pipe_is_read():
+    done = run("ptxas", "--block", "256", stdin=(DATA / "sass_a.sm_90a.ptxas.txt").read_text())
+    assert done.returncode == 0
+    assert "- spilling, sm_90a: spill stores of 488 bytes and loads of 512" in done.stdout
 
 
 def test_a_terminal_is_not_waited_for(monkeypatch, capsys):

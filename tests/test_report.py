@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-import os
 import re
 import shlex
 import sqlite3
@@ -20,6 +19,7 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import median
 
+import command_line
 import many_traces
 import planted as plans
 import pytest
@@ -708,10 +708,7 @@ class TestFile:
 
 
 def run(*arguments, cwd, **environment):
-    done = subprocess.run(
-        [sys.executable, "-m", "nsys_insight", "report", *map(str, arguments)], cwd=cwd,
-        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(REPOSITORY), **environment},
-    )  # fmt: skip
+    done = command_line.run("report", *arguments, cwd=cwd, env=environment)
     return done.returncode, done.stdout, done.stderr
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
-import subprocess
 import sys
 from types import SimpleNamespace
 from xml.etree import ElementTree as ET
 
+import command_line
 import pytest
 from synthetic import Trace
 
@@ -25,10 +24,7 @@ FOUND = [
 
 
 def run(*arguments):
-    done = subprocess.run(
-        [sys.executable, "-m", "nsys_insight", "roofline", *map(str, arguments)],
-        capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "80"},
-    )  # fmt: skip
+    done = command_line.run("roofline", *arguments, env={"COLUMNS": "80"})
     return done.returncode, done.stdout, done.stderr
 
 

@@ -9,9 +9,9 @@ import re
 import time
 from pathlib import Path
 
+import command_line
 import pytest
 
-from nsys_insight.cli.main import _run
 from nsys_insight.errors import Exit, ToolError, TraceError
 from nsys_insight.kernel_code import disassembly, files, sass
 from nsys_insight.kernel_code.instructions import control, instruction
@@ -678,11 +678,10 @@ def test_a_disassembler_that_fails_says_why(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
+def run():
     def ask(*arguments):
-        monkeypatch.setattr("sys.argv", ["nsys-insight", *map(str, arguments)])
-        code = _run()
-        return code, *capsys.readouterr()
+        done = command_line.run(*arguments)
+        return done.returncode, done.stdout, done.stderr
 
     return ask
 

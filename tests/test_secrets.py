@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from command_line import run
 from sweeps import sweep
 from synthetic import Trace
 
@@ -129,8 +128,7 @@ def secretive(tmp_path):
 
 
 def ran(*command):
-    words = [sys.executable, "-m", "nsys_insight", *map(str, command)]
-    done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    done = run(*command, cwd=REPOSITORY)
     return done.returncode, done.stdout, done.stderr
 
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 
+import command_line
 import planted
 import pytest
 
@@ -18,7 +19,6 @@ from nsys_insight.sql.statements import Statement
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="owners and rights are those of Unix")
 as_root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
-COMMAND = [sys.executable, "-m", "nsys_insight"]
 
 
 @pytest.fixture
@@ -28,11 +28,9 @@ def trace(tmp_path):
 
 def run(*arguments, cwd, **environment):
     """Run a command with nothing in its environment but what is given; a variable that is None is not set."""
-    kept = {name: os.environ[name] for name in ("PYTHONPATH", "PATH", "LD_LIBRARY_PATH") if name in os.environ}
+    gone = dict.fromkeys(set(os.environ) - {"PYTHONPATH", "PATH", "LD_LIBRARY_PATH"})
     given = {name: str(value) for name, value in environment.items() if value is not None}
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)], cwd=cwd, env=kept | given, capture_output=True, text=True, check=False
-    )
+    return command_line.run(*arguments, cwd=cwd, env=gone | given)
 
 
 class TestTheCacheFolder:
@@ -73,7 +71,7 @@ class TestTheCacheFolder:
             if folder.stat().st_mode & 0o005 != 0o005:
                 pytest.skip("others cannot reach this folder")
         done = subprocess.run(
-            [*COMMAND, "top", str(trace)], cwd="/", user=12345, group=12345, extra_groups=[],
+            [*command_line.PROCESS, "top", str(trace)], cwd="/", user=12345, group=12345, extra_groups=[],
             env={"PYTHONPATH": os.environ.get("PYTHONPATH", ""), "PATH": os.environ["PATH"]},
             capture_output=True, text=True, check=False,
         )  # fmt: skip

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from command_line import run
 from prompt_toolkit.document import Document
 
 import nsys_insight
@@ -25,26 +24,26 @@ def shell():
         yield Shell(trace)
 
 
-def suggested(shell, text):
-    return [found.text for found in Suggestions(shell).get_completions(Document(text), None)]
+@pytest.fixture(scope="module")
+def suggestions(shell):
+    """Read the names of the trace once."""
+    return Suggestions(shell)
+
+
+def suggested(suggestions, text):
+    return [found.text for found in suggestions.get_completions(Document(text), None)]
 
 
 def test_entries_from_a_pipe():
     script = "CREATE TEMP TABLE a AS\n  SELECT 1 AS x;\n.format csv\nFROM a;\n.scope --nvtx prefill\n"
     script += "SELECT count(*) AS n FROM kernels"
-    result = subprocess.run(
-        [sys.executable, "-m", "nsys_insight", "shell", str(EAGER)],
-        input=script, capture_output=True, text=True, check=False, cwd=REPOSITORY, timeout=120,
-    )  # fmt: skip
+    result = run("shell", EAGER, stdin=script)
     assert result.stdout == "x\n1\n--nvtx prefill\nn\n196\n"
     assert result.returncode == 0
 
 
 def test_a_failed_entry_of_a_pipe_ends_it():
-    result = subprocess.run(
-        [sys.executable, "-m", "nsys_insight", "shell", str(EAGER)],
-        input="FROM kernel;\nSELECT 1;", capture_output=True, text=True, check=False, cwd=REPOSITORY, timeout=120,
-    )  # fmt: skip
+    result = run("shell", EAGER, stdin="FROM kernel;\nSELECT 1;")
     assert (result.returncode, result.stdout) == (1, "")
 
 
@@ -117,23 +116,23 @@ def test_what_makes_no_sense_is_a_usage_error(shell, entry):
         shell.execute(entry)
 
 
-def test_tab_suggests_views_columns_functions_names_and_commands(shell):
-    assert "kernels" in suggested(shell, "SELECT * FROM ker")
-    assert suggested(shell, "SELECT duration_n") == ["duration_ns"]
-    assert "family" in suggested(shell, "FROM kernel_names SELECT fam")
-    assert "quantile_cont(" in suggested(shell, "SELECT quantile_co")
-    assert "elementwise_kernel" in suggested(shell, "FROM kernels WHERE short_name = 'elementw")
-    assert ".schema" in suggested(shell, ".sch")
-    assert "--group-by" in suggested(shell, ".run top --gr")
-    assert suggested(shell, ".schema memcp") == ["memcpys"]
-    assert "--steady" in suggested(shell, ".scope --st")
-    assert {"--steady", "--step-range"} <= {*suggested(shell, ".run per-token --st")}
+def test_tab_suggests_views_columns_functions_names_and_commands(suggestions):
+    assert "kernels" in suggested(suggestions, "SELECT * FROM ker")
+    assert suggested(suggestions, "SELECT duration_n") == ["duration_ns"]
+    assert "family" in suggested(suggestions, "FROM kernel_names SELECT fam")
+    assert "quantile_cont(" in suggested(suggestions, "SELECT quantile_co")
+    assert "elementwise_kernel" in suggested(suggestions, "FROM kernels WHERE short_name = 'elementw")
+    assert ".schema" in suggested(suggestions, ".sch")
+    assert "--group-by" in suggested(suggestions, ".run top --gr")
+    assert suggested(suggestions, ".schema memcp") == ["memcpys"]
+    assert "--steady" in suggested(suggestions, ".scope --st")
+    assert {"--steady", "--step-range"} <= {*suggested(suggestions, ".run per-token --st")}
     # After FROM a view, and of a view that a name stands for its columns.
-    assert suggested(shell, "SELECT 1 FROM duration") == []
-    assert suggested(shell, "SELECT k.duration_n FROM kernels AS k"[:19]) == []
-    assert suggested(shell, "FROM kernels AS k SELECT k.duration_n") == ["duration_ns"]
+    assert suggested(suggestions, "SELECT 1 FROM duration") == []
+    assert suggested(suggestions, "SELECT k.duration_n FROM kernels AS k"[:19]) == []
+    assert suggested(suggestions, "FROM kernels AS k SELECT k.duration_n") == ["duration_ns"]
 
 
-def test_completions_carry_what_they_mean(shell):
-    (found,) = Suggestions(shell).get_completions(Document("FROM launches SELECT queue_n"), None)
+def test_completions_carry_what_they_mean(suggestions):
+    (found,) = suggestions.get_completions(Document("FROM launches SELECT queue_n"), None)
     assert "Kernel start - call end" in found.display_meta_text

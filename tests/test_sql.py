@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
+import command_line
 import polars as pl
 import pytest
 from opening import open_trace
@@ -26,10 +25,7 @@ EAGER = str(REPOSITORY / "sample_traces" / "decode_eager.sqlite")
 
 
 def run(*arguments, stdin=""):
-    return subprocess.run(
-        [sys.executable, "-m", "nsys_insight", *map(str, arguments)],
-        capture_output=True, text=True, check=False, cwd=REPOSITORY, input=stdin, timeout=120,
-    )  # fmt: skip
+    return command_line.run(*arguments, stdin=stdin, cwd=REPOSITORY)
 
 
 def by_sqlite(path, query):

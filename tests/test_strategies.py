@@ -7,9 +7,9 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import command_line
 import pytest
 
-from nsys_insight.cli.main import _run
 from nsys_insight.ingest.ncu import store
 from nsys_insight.ncu import report
 from nsys_insight.ncu.data import NcuData
@@ -196,11 +196,10 @@ def test_a_kernel_of_which_little_was_collected_says_what_to_collect(tmp_path):
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
+def run():
     def ask(*arguments):
-        monkeypatch.setattr("sys.argv", ["nsys-insight", *map(str, arguments)])
-        code = _run()
-        return code, *capsys.readouterr()
+        done = command_line.run(*arguments)
+        return done.returncode, done.stdout, done.stderr
 
     return ask
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
+import command_line
 import pytest
 
 import nsys_insight
@@ -27,10 +25,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def run(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "nsys_insight", *map(str, arguments)],
-        capture_output=True, text=True, check=False, cwd=REPOSITORY, timeout=120, env={**os.environ, "COLUMNS": "120"},
-    )  # fmt: skip
+    return command_line.run(*arguments, cwd=REPOSITORY, env={"COLUMNS": "120"})
 
 
 def test_a_new_pack_is_a_command_with_flags_help_and_nothing_wrong(folder):

@@ -1,0 +1,150 @@
+"""The command line as tests call it: in this process, where starting one would take most of a test's time.
+
+With NSYS_INSIGHT_COMMAND set, as CI does for the wheel, that command is run as a process.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import traceback
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+from unittest.mock import patch
+
+from nsys_insight.cli import ending, main
+from nsys_insight.ingest import cache_entries
+from nsys_insight.packs import user_packs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+REPOSITORY = Path(__file__).parents[1]
+INSTALLED = os.environ.get("NSYS_INSIGHT_COMMAND")
+# What starts a process of the command, for tests of signals, pipes, locks and two processes at once.
+PROCESS = [INSTALLED] if INSTALLED else [sys.executable, "-m", "nsys_insight"]
+
+
+def run(
+    *arguments: object,
+    stdin: str | bytes = "",
+    cwd: Path | str | None = None,
+    env: Mapping[str, str | None] | None = None,
+    text: bool = True,
+    stdout: IO[Any] | None = None,
+) -> subprocess.CompletedProcess[Any]:
+    """Run a command and return what a process of it would have returned; `env` is added to the environment.
+
+    A variable that is None is not set.
+    Stdout goes to a file if one is given. A Python error is printed to stderr with exit code 1.
+    """
+    words = list(map(os.fsdecode, (word if isinstance(word, str | bytes) else str(word) for word in arguments)))
+    if INSTALLED:
+        with _environment(None, env or {}):
+            return subprocess.run(
+                [*PROCESS, *words], input=stdin if text else os.fsencode(stdin), cwd=cwd, text=text, check=False,
+                timeout=120, stdout=stdout or subprocess.PIPE, stderr=subprocess.PIPE,
+            )  # fmt: skip
+    with ExitStack() as stack:
+        given, out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(3))
+        given.write(stdin.encode() if isinstance(stdin, str) else stdin)
+        given.seek(0)
+        with _environment(cwd, env or {}), _streams(given, stdout or out, err), _process_state():
+            code = _call(words)
+        printed = []
+        for stream in (out, err):
+            stream.seek(0)
+            printed.append(stream.read().decode() if text else stream.read())
+    return subprocess.CompletedProcess(["nsys-insight", *words], code, *printed)
+
+
+def _call(words: list[str]) -> int:
+    """Run `main` and return its exit code."""
+    with patch.object(sys, "argv", ["nsys-insight", *words]):
+        try:
+            main.main()
+        except SystemExit as error:
+            if error.code is None or isinstance(error.code, int):
+                return int(error.code or 0)
+            print(error.code, file=sys.stderr)
+            return 1
+        except Exception:  # noqa: BLE001 - a process would print it as well
+            traceback.print_exc()
+            return 1
+    return 0
+
+
+@contextmanager
+def _environment(cwd: Path | str | None, env: Mapping[str, str | None]) -> Iterator[None]:
+    """Change the folder and the environment; forget what was read from the environment before and within."""
+    before = Path.cwd()
+    _forget()
+    with patch.dict(os.environ, {name: value for name, value in env.items() if value is not None}):
+        for name, value in env.items():
+            if value is None:
+                os.environ.pop(name, None)
+        if cwd is not None:
+            os.chdir(cwd)
+        try:
+            yield
+        finally:
+            os.chdir(before)
+            _forget()
+
+
+def _forget() -> None:
+    tempfile.tempdir = None
+    user_packs._chosen.clear()
+    user_packs.user_packs.cache_clear()
+
+
+@contextmanager
+def _streams(*files: IO[bytes]) -> Iterator[None]:
+    """Let stdin, stdout and stderr be these files: the three of Python and, for child processes, the numbers 0 to 2."""
+    before = [getattr(sys, name) for name in ("stdin", "stdout", "stderr")]
+    for stream in before[1:]:
+        stream.flush()
+    numbers = [os.dup(number) for number in range(3)]
+    try:
+        for number, file in enumerate(files):
+            os.dup2(file.fileno(), number)
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - closed below
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115
+        yield
+    finally:
+        for stream in (sys.stdin, sys.stdout, sys.stderr):
+            stream.close()
+        sys.stdin, sys.stdout, sys.stderr = before
+        for number, kept in enumerate(numbers):
+            os.dup2(kept, number)
+            os.close(kept)
+
+
+@contextmanager
+def _process_state() -> Iterator[None]:
+    """Leave signals, locks of cache entries and the garbage collector as they were.
+
+    What would end this process fails the test instead.
+    """
+    entries = set(cache_entries._held)
+    handlers = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    thresholds = gc.get_threshold()
+
+    def refuse(code: int) -> None:
+        raise AssertionError(f"the command left work running and ends its process with {code}: start one for it")
+
+    with patch.object(ending, "on", lambda *_: None), patch.object(ending, "_end", refuse):
+        try:
+            yield
+        finally:
+            for entry in set(cache_entries._held) - entries:
+                cache_entries._let_go(entry)
+            gc.set_threshold(*thresholds)
+            for each, handler in handlers.items():
+                signal.signal(each, handler)
