@@ -116,7 +116,7 @@ def shared() -> Path:
 
 @pytest.fixture
 def found(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Give the kinds of facts that are found, in their order."""
+    """Give the names of the producers whose facts are found, in their order."""
     from nsys_insight.facts.store import Facts
 
     order: list[str] = []

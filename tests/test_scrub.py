@@ -37,7 +37,7 @@ def ran(*command):
 @pytest.fixture
 def uncompared(monkeypatch):
     """All reports of both files take seconds; where something else is tested they are not asked."""
-    monkeypatch.setattr(scrubbing, "differing", lambda *_: [])
+    monkeypatch.setattr(scrubbing, "differing_reports", lambda *_: [])
 
 
 # An independent search -----------------------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ def test_times_are_shifted_and_dates_are_none(planted, tmp_path, monkeypatch):
             )
             assert (after.s, after.e) == (0, before.e - before.s)
         assert b"2026-01-02" not in (tmp_path / "shared.sqlite").read_bytes()
-        monkeypatch.setattr(scrubbing, "differing", lambda *_: [])  # once is enough
+        monkeypatch.setattr(scrubbing, "differing_reports", lambda *_: [])  # once is enough
 
 
 def test_an_odd_file_is_scrubbed_too(planted, tmp_path, uncompared):

@@ -47,7 +47,7 @@ _UUID = re.compile(r"(?<![\w-])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{
 _HASH = re.compile(r"[0-9a-fA-F]{30,}(?:\.debug)?")
 _VERSION = re.compile(r"(?i)(?:version|\bv|driver|release|\.so\.|-)\s*:?\s*\Z")
 _STAND_IN = re.compile(r"(?:user|host|address|mail|value|secret|process|folder|file)_\d+")
-# Texts up to this length are remembered with what they became.
+# Longest text whose result is cached: NVTX texts repeat in many rows.
 _SHORT = 1_000
 
 
@@ -191,14 +191,10 @@ def _is_ipv4(found: re.Match[str]) -> bool:
 
 
 def _any_of(words: list[str]) -> re.Pattern[str] | None:
-    """A pattern for any of some words, the longest first; a short one is none as a part of another word."""
+    """A pattern for any of some words, the longest first. Short words do not match inside of other words."""
     if not words:
         return None
-    tree: dict[str, list[str]] = {}
-    for word in sorted(words, key=lambda word: (-len(word), word)):
-        tree.setdefault(word[0], []).append(_bounded(word))
-    # By the first letter: most places of a text begin none of them.
-    return re.compile("|".join(f"(?={re.escape(first)})(?:{'|'.join(each)})" for first, each in sorted(tree.items())))
+    return re.compile("|".join(_bounded(word) for word in sorted(words, key=lambda word: (-len(word), word))))
 
 
 def _bounded(word: str) -> str:
