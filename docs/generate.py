@@ -14,20 +14,13 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from itertools import groupby, product
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nsys_insight.packs.pack import Pack
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 MODEL = ROOT / "docs" / "model.md"
 STUB = ROOT / "nsys_insight" / "reports.pyi"
-NAMES = ROOT / "queries" / "names.tsv"
 SKILL_REPORTS = ROOT / "nsys_insight" / "skills" / "nsys-insight" / "references" / "reports.md"
 README_COLUMNS = 100
 
@@ -216,78 +209,6 @@ def findings_page() -> str:
     return "\n".join(lines)
 
 
-def sql_of_ours() -> Iterator[tuple[str, str]]:
-    """Every text of SQL in queries, as it is asked what it mentions, and what it is."""
-    from nsys_insight.diagnose.findings import finding_rules
-    from nsys_insight.model.producers import producers
-    from nsys_insight.model.views import definitions
-    from nsys_insight.packs.library import built_in
-    from nsys_insight.sql.headers import split
-
-    yield from ((f"view {view.name}", view.create) for view in definitions().values())
-    yield from ((f"fact {fact.name}", fact.query) for fact in producers().values() if fact.is_statement)
-    for pack in built_in().values():
-        for name, sql in {"": pack.sql, **pack.notes}.items():
-            yield from ((f"report {pack.name} {name}".strip(), text) for text in each_choice(sql, pack))
-    for rule in finding_rules():
-        for sql in filter(None, [rule.sql, rule.when]):
-            yield from ((f"finding {rule.name}", text) for text in alone_and_over_answers(sql))
-    for path in sorted((ROOT / "queries").rglob("*.sql")):
-        name, text = path.relative_to(ROOT / "queries").with_suffix("").as_posix(), path.read_text(encoding="utf-8")
-        if re.match(r"(internal|facts/\w+)/", name):
-            yield from ((name, sql) for sql in alone_and_over_answers(text))
-        if re.match(r"(ncu_rules|strategies)/", name):
-            yield name, split(text)[1]
-
-
-def each_choice(sql: str, pack: Pack) -> Iterator[str]:
-    """A statement of a report as it is written, and what is left of it by its parameters."""
-    from nsys_insight.sql.headers import branching, chosen
-
-    yield sql
-    names = sorted(branching(sql))
-    for values in product(*(pack.params[name].choices for name in names)):
-        yield chosen(sql, dict(zip(names, values, strict=True)))
-
-
-def alone_and_over_answers(sql: str) -> tuple[str, str]:
-    """A query as it is written, and over stored answers of the reports that it names."""
-    from nsys_insight.diagnose.findings import over_answers, reports_of
-
-    return sql, over_answers(sql, dict.fromkeys(reports_of(sql), "internal.answer_1"))
-
-
-def names_file() -> str:
-    """Return what our own SQL mentions, text by text: the same twice is there once."""
-    from nsys_insight.sql.known import digest
-    from nsys_insight.sql.names import parsed
-
-    columns = {f"view {name}": found for name, found in columns_of_subjects().items()}
-    lines = {}
-    for what, sql in sql_of_ours():
-        names = parsed(sql)
-        relations = " ".join(sorted(f"{schema}.{name}" if schema else name for schema, name in names.relations))
-        functions = " ".join(sorted(names.functions))
-        lines.setdefault(
-            digest(sql), f"{digest(sql)}\t{what}\t{relations}\t{functions}\t{names.queries}\t{columns.get(what, '')}\n"
-        )
-    return "".join(sorted(lines.values(), key=lambda line: line.split("\t")[1:]))
-
-
-def columns_of_subjects() -> dict[str, str]:
-    """Return the columns of the views that are about one raw table, as a SELECT of them without values."""
-    from nsys_insight.model import views
-    from nsys_insight.session.build import empty_model
-
-    found = {}
-    with empty_model(comments=True) as connection:
-        for view in views.documented().values():
-            if view.topic in views.SUBJECTS:
-                columns = connection.execute(f"DESCRIBE {view.name}").fetchall()
-                found[view.name] = ", ".join(f'NULL::{kind} AS "{name}"' for name, kind, *_ in columns)
-    return found
-
-
 def diagnosis_of(name: str) -> str:
     """Return what `diagnose` says of a sample trace, as a terminal of 80 columns shows it."""
     command = f"nsys-insight diagnose {name}.sqlite"
@@ -314,7 +235,6 @@ PAGES = {"tutorial": 100, "guide": 132}
 DIAGNOSES = ("churn", "decode_eager", "decode_fresh", "decode_graph_node", "decode_graph_whole")
 
 if __name__ == "__main__":
-    NAMES.write_text(names_file(), encoding="utf-8")
     README.write_text(run_blocks(README.read_text(encoding="utf-8"), README_COLUMNS), encoding="utf-8")
     (ROOT / "docs" / "reports.md").write_text(reports_page(), encoding="utf-8")
     MODEL.write_text(model_page(), encoding="utf-8")

@@ -19,7 +19,7 @@ from unittest.mock import patch
 
 from nsys_insight.cli import ending, main
 from nsys_insight.ingest import cache_entries
-from nsys_insight.packs import user_packs
+from nsys_insight.packs import library
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -99,8 +99,8 @@ def _environment(cwd: Path | str | None, env: Mapping[str, str | None]) -> Itera
 
 def _forget() -> None:
     tempfile.tempdir = None
-    user_packs._chosen.clear()
-    user_packs.user_packs.cache_clear()
+    library._chosen.clear()
+    library.user_packs.cache_clear()
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from sweeps import sweep
 
 import nsys_insight
 from nsys_insight.errors import QueryError
-from nsys_insight.ingest import ways
+from nsys_insight.ingest import open_strategies
 from nsys_insight.model.producers import facts_read, producer_of, producers
 from nsys_insight.packs.library import built_in
 from nsys_insight.session import ahead, connection
@@ -133,7 +133,7 @@ def test_facts_that_would_be_found_otherwise_are_left_until_they_are_asked_for(s
 def test_answers_of_a_connection_that_is_used_no_more_are_not_given(sample):
     with nsys_insight.open(sample("churn")) as trace:
         trace.ahead([(built_in()["top"], {}), (built_in()["idle"], {})])
-        trace._connection._files._ways.repeat()
+        trace._connection._files._strategies.repeat()
         trace._connection._files.open()
         assert trace.answer("top").rows()
 
@@ -142,7 +142,7 @@ def test_answers_of_a_connection_that_is_used_no_more_are_not_given(sample):
 def test_some_questions_are_answered_one_by_one(why, sample, worked_out, monkeypatch):
     options = {"one thread": {"threads": 1}, "a limit of time": {"timeout_s": 60}}.get(why, {})
     if why == "big":
-        monkeypatch.setattr(ways, "_BIG", 0)
+        monkeypatch.setattr(open_strategies, "_BIG", 0)
     path = [sample("churn"), sample("decode_fresh")] if why == "several" else sample("churn")
     with nsys_insight.open(path, **options) as trace:
         if why == "definitions":

@@ -13,7 +13,7 @@ import pytest
 
 import nsys_insight
 from nsys_insight.errors import UsageError
-from nsys_insight.ingest import cache, cache_about, cache_entries, cache_folder
+from nsys_insight.ingest import cache_about, cache_entries, cache_folder, store
 
 HOUR_S = 60 * 60
 DAY_S = 24 * HOUR_S
@@ -490,7 +490,7 @@ class TestTraces:
 
         monkeypatch.setattr(os, "utime", read_only)
         monkeypatch.setattr(cache_folder, "working", read_only)
-        assert cache.find(sample("churn")) == entry.path
+        assert store.find(sample("churn")) == entry.path
 
     def test_a_copy_within_a_size_that_is_smaller_is_used(self, folder, sample, at_most):
         at_most("1kB")

@@ -11,7 +11,7 @@ from opening import open_trace
 
 import nsys_insight
 from nsys_insight.facts import idle, operations
-from nsys_insight.ingest import cache, ways
+from nsys_insight.ingest import open_strategies, store
 from nsys_insight.model import views
 from nsys_insight.model.producers import every_table, options_of, producers
 from nsys_insight.paths import queries_folder
@@ -149,7 +149,7 @@ def shown(fact):
 class TestBigExports:
     @pytest.fixture(autouse=True)
     def everything_is_big(self, monkeypatch, tmp_path):
-        monkeypatch.setattr(ways, "_BIG", 0)
+        monkeypatch.setattr(open_strategies, "_BIG", 0)
         monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(tmp_path / "cache"))
 
     def test_a_diagnosis_is_of_a_copy_and_is_the_same(self, sample):
@@ -157,29 +157,29 @@ class TestBigExports:
             expected = other.diagnose().text()
         with nsys_insight.open(sample("decode_eager")) as trace:
             assert trace.diagnose().text() == expected
-            assert trace._connection._files._ways.cached
-        assert cache.find(sample("decode_eager"))
+            assert trace._connection._files._strategies.cached
+        assert store.find(sample("decode_eager"))
 
     def test_a_report_without_steps_reads_in_place(self, sample):
         with nsys_insight.open(sample("decode_eager")) as trace:
             for report in ("top", "gaps", "idle"):
                 trace.answer(report)
-            assert not cache.find(sample("decode_eager"))
+            assert not store.find(sample("decode_eager"))
             trace.answer("classify")
-        assert cache.find(sample("decode_eager"))
+        assert store.find(sample("decode_eager"))
 
     def test_idle_time_of_a_long_trace_is_of_a_copy_and_is_the_same(self, sample, monkeypatch):
         with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:
             in_place = trace.answer("idle").rows()
-        monkeypatch.setattr(ways, "_LONG", 0)
+        monkeypatch.setattr(open_strategies, "_LONG", 0)
         with nsys_insight.open(sample("decode_eager")) as trace:
             assert trace.answer("idle").rows() == in_place
-            assert cache.find(sample("decode_eager"))
+            assert store.find(sample("decode_eager"))
 
     def test_without_the_cache_nothing_is_left(self, sample, tmp_path):
         with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:
             trace.load()
-            assert trace._connection._files._ways.cached
+            assert trace._connection._files._strategies.cached
             assert trace.answer("syncs").rows()
         assert not list(tmp_path.glob("cache/*.duckdb"))
 
@@ -191,7 +191,7 @@ class TestBigExports:
         with nsys_insight.open(sample("decode_eager")) as trace:
             trace.load()
             assert trace.answer("syncs").rows()
-            assert not trace._connection._files._ways.cached
+            assert not trace._connection._files._strategies.cached
 
     def test_definitions_and_earlier_answers_stay(self, sample):
         with nsys_insight.open(sample("decode_eager")) as trace:

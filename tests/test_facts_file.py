@@ -17,8 +17,8 @@ from nsys_insight.errors import UsageError
 from nsys_insight.facts import file, operations
 from nsys_insight.facts.context import NOTHING_SAID
 from nsys_insight.facts.store import Facts
-from nsys_insight.ingest import cache as cache_of_exports
-from nsys_insight.ingest import ways
+from nsys_insight.ingest import open_strategies
+from nsys_insight.ingest import store as cache_of_exports
 from nsys_insight.ingest.scope import WHOLE_TRACE
 
 ENDLESS = "SELECT count(*) FROM range(1_000_000_000) AS a, range(1_000_000) AS b WHERE a.range < b.range"
@@ -27,7 +27,7 @@ ENDLESS = "SELECT count(*) FROM range(1_000_000_000) AS a, range(1_000_000) AS b
 @pytest.fixture(autouse=True)
 def big(monkeypatch):
     """Every export is a big one."""
-    monkeypatch.setattr(ways, "_BIG", 0)
+    monkeypatch.setattr(open_strategies, "_BIG", 0)
 
 
 def ask(path, report, **options):
@@ -104,7 +104,7 @@ def test_facts_that_were_found_in_another_way_are_not_used(sample, cache, found,
 def test_answers_from_the_file_are_those_from_memory(sample, cache, monkeypatch):
     reports = ("idle", "classify", "syncs", "streams", "steps", "host", "pace")
     filed = {report: ask(sample("churn"), report) for report in reports}
-    monkeypatch.setattr(ways, "_BIG", 10**12)
+    monkeypatch.setattr(open_strategies, "_BIG", 10**12)
     assert {report: ask(sample("churn"), report) for report in reports} == filed
 
 
@@ -201,7 +201,7 @@ def test_steps_and_phases_are_made_of_the_same_operations(sample, cache, monkeyp
 
     in_file = phases()
     assert len(looks) == 1
-    monkeypatch.setattr(ways, "_BIG", 10**12)
+    monkeypatch.setattr(open_strategies, "_BIG", 10**12)
     assert phases() == in_file != []
     assert len(looks) == 2  # in memory, too
 

@@ -11,7 +11,7 @@ import pytest
 
 import nsys_insight
 from nsys_insight.errors import TraceError
-from nsys_insight.ingest import cache, cache_entries, cache_folder, ways
+from nsys_insight.ingest import cache_entries, cache_folder, open_strategies, store
 
 CHANGED = r"trace\.sqlite was replaced or written to while it was being read"
 
@@ -99,7 +99,7 @@ def test_a_folder_of_parquet_files_is_watched_file_by_file(path, other, tmp_path
 class TestFacts:
     @pytest.fixture(autouse=True)
     def big(self, monkeypatch):
-        monkeypatch.setattr(ways, "_BIG", 0)
+        monkeypatch.setattr(open_strategies, "_BIG", 0)
 
     def kept(self):
         return list(cache_folder.folder().glob("*-facts-*.duckdb"))
@@ -129,7 +129,7 @@ class TestFacts:
 
 class TestCopies:
     def test_none_is_kept_of_a_trace_that_changed_meanwhile(self, path, other, monkeypatch):
-        columns = cache.attach.sqlite_columns
+        columns = attach.sqlite_columns
 
         def meanwhile(file):
             monkeypatch.undo()
@@ -138,8 +138,8 @@ class TestCopies:
 
         monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(path.parent / "cache"))
         environment = os.environ["NSYS_INSIGHT_CACHE_DIR"]
-        monkeypatch.setattr(cache.attach, "sqlite_columns", meanwhile)
+        monkeypatch.setattr(attach, "sqlite_columns", meanwhile)
         with pytest.raises(TraceError, match=CHANGED):
-            cache.build(path)
+            store.copied(path)
         os.environ["NSYS_INSIGHT_CACHE_DIR"] = environment
         assert not cache_entries.entries(cache_folder.folder())

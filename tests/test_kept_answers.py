@@ -12,7 +12,7 @@ import nsys_insight
 from nsys_insight.cli.main import main
 from nsys_insight.errors import QueryError
 from nsys_insight.facts import file
-from nsys_insight.ingest import cache_entries, ways
+from nsys_insight.ingest import cache_entries, open_strategies
 from nsys_insight.ingest.scope import WHOLE_TRACE
 from nsys_insight.session import connection, kept_answers
 from nsys_insight.session.ahead import Question
@@ -22,7 +22,7 @@ from nsys_insight.sql.statements import split
 @pytest.fixture(autouse=True)
 def big(monkeypatch):
     """Every export is a big one, and every answer is worth keeping."""
-    monkeypatch.setattr(ways, "_BIG", 0)
+    monkeypatch.setattr(open_strategies, "_BIG", 0)
     monkeypatch.setattr(kept_answers, "_WORTH_S", 0)
 
 

@@ -1,75 +1,70 @@
-"""What our own SQL mentions is known beforehand, and is what DuckDB's parser says of it."""
+"""What a statement reads and calls: of our own SQL by a pattern, of a user's by DuckDB's parser."""
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
+import re
 
+import our_sql
 import pytest
 
-from nsys_insight.errors import QueryError
-from nsys_insight.session.sandbox import REFUSED, check
-from nsys_insight.sql.known import digest, known
-from nsys_insight.sql.names import called, is_our_query, mentioned, parsed
-from nsys_insight.sql.parameters import bind
+from nsys_insight.model.views import definitions
+from nsys_insight.paths import query
+from nsys_insight.session.sandbox import REFUSED
+from nsys_insight.sql.names import called, mentioned, mentioned_by_ours
 
-REPOSITORY = Path(__file__).parents[1]
-GENERATE = runpy.run_path(str(REPOSITORY / "docs" / "generate.py"))
-TEXTS = dict(map(reversed, GENERATE["sql_of_ours"]()))
+MACROS = frozenset(re.findall(r"CREATE MACRO (\w+)", query("model/macros")))
+CALLED = MACROS | definitions().keys()
 
 
-def test_the_file_is_what_the_parser_says_of_the_queries():
-    text = GENERATE["NAMES"].read_text(encoding="utf-8")
-    assert text == GENERATE["names_file"](), "python docs/generate.py writes it"
+def relations_of_model(names):
+    return {(schema, name) for schema, name in names.relations if schema or name in definitions()}
 
 
-def test_every_text_of_ours_is_known_for_what_it_is():
-    for sql, what in TEXTS.items():
-        assert mentioned(sql) == parsed(sql), what
+def test_the_pattern_reads_of_our_sql_what_the_parser_does():
+    for name, sql in our_sql.texts():
+        parsed, read = mentioned(sql), mentioned_by_ours(sql)
+        if "select" not in parsed.functions:  # of a text that cannot be parsed alone all words are
+            assert relations_of_model(read) == relations_of_model(parsed), name
+            assert read.functions & CALLED - {name.removeprefix("view ")} == parsed.functions & CALLED, name
 
 
 def test_no_query_of_ours_reaches_beyond_a_trace():
-    """It is not looked at again when it runs (`session.sandbox`)."""
-    for sql, what in TEXTS.items():
-        if is_our_query(sql):
-            assert not (called(sql) | parsed(sql).functions) & REFUSED, what
+    """It is not checked again when it runs (`session.sandbox`)."""
+    for name, sql in our_sql.texts():
+        assert not (called(sql) | mentioned(sql).functions) & REFUSED, name
 
 
-@pytest.mark.parametrize("value", [None, True, 7, 0.5, "it's", "-- no comment", "/* nor this", "$name"])
-def test_a_text_is_the_same_with_any_value(value):
-    sql = "SELECT * FROM kernels WHERE name = $name /* it's */ -- and it's\n"
-    assert digest(bind(sql, {"name": value})) == digest(sql)
+@pytest.mark.parametrize("read", [mentioned, mentioned_by_ours])
+class TestNames:
+    def test_a_cte_is_not_a_relation(self, read):
+        assert read("WITH own AS (FROM kernels) SELECT * FROM own JOIN steps USING (step)").relations == {
+            ("", "kernels"),
+            ("", "steps"),
+        }
+
+    def test_a_relation_has_its_schema(self, read):
+        assert read("SELECT (SELECT count(*) FROM facts.steps) FROM raw.wall").relations == {
+            ("facts", "steps"),
+            ("raw", "wall"),
+        }
+
+    def test_a_list_of_relations_is_read_to_its_end(self, read):
+        assert read("SELECT * FROM walls AS w, steps, scope AS s WHERE true").relations == {
+            ("", "walls"),
+            ("", "steps"),
+            ("", "scope"),
+        }
+
+    def test_text_and_comments_name_nothing(self, read):
+        sql = "SELECT 'FROM steps' AS a /* FROM gaps */ FROM kernels -- FROM waits"
+        assert read(sql).relations == {("", "kernels")}
+
+    def test_a_call_is_a_function_and_no_relation(self, read):
+        names = read("SELECT duration(start_ns, end_ns) FROM in_scope('kernels')")
+        assert {"duration", "in_scope"} <= names.functions
+        assert not names.relations
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        "SELECT * FROM kernels, steps WHERE name = 'a'",
-        'SELECT * FROM "kernels--" WHERE name = 1',
-        "SELECT * FROM kernels WHERE name = 'a' -- \n || x",
-        "SELECT * FROM kernels WHERE name = /* ' */ FROM steps /* ' */",
-        "SELECT * FROM kernels WHERE name = e'\\' FROM steps --'",
-        "SELECT * FROM kernels WHERE name = $$' FROM steps --'$$",
-        "SELECT * FROM kernels WHERE name = /* /* */ FROM steps -- */ 'a'",
-    ],
-)
-def test_what_mentions_something_else_is_another_text(other):
-    assert digest(other) != digest("SELECT * FROM kernels WHERE name = $name")
-    assert not is_our_query(other)
-    assert known(other) is None
-
-
-@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
-def test_a_comment_hides_nothing_on_the_next_line(end):
-    """DuckDB ends a line at a carriage return, too."""
-    ours = next(sql for sql in TEXTS if is_our_query(sql))
-    more = f"{ours} --{end} UNION ALL FROM read_text('a')"
-    assert not is_our_query(more)
-    assert "read_text" in called(more) | parsed(more).functions
-    with pytest.raises(QueryError):
-        check(more)
-
-
-def test_text_and_comments_hide_neither_semicolons_nor_names():
+def test_text_and_comments_of_a_user_hide_neither_semicolons_nor_names():
     sql = "CREATE VIEW v AS SELECT '--; it''s' AS a, ';' AS b FROM kernels -- FROM steps; x\nWHERE a > 'x';"
     assert mentioned(sql).relations == {("", "kernels")}

@@ -19,7 +19,7 @@ from nsys_insight.compare.comparison import compare
 from nsys_insight.compare.runs import from_json, measure, to_json
 from nsys_insight.errors import UsageError
 from nsys_insight.facts.context import Context
-from nsys_insight.ingest import ways
+from nsys_insight.ingest import open_strategies
 from nsys_insight.ingest.scope import Scope
 
 
@@ -388,7 +388,7 @@ def test_what_steps_hold_that_are_known_is_not_counted_again(name, path, sample,
 @pytest.mark.parametrize("big", [10**12, 0], ids=["in memory", "in a file"])
 def test_phases_of_chosen_steps_hold_what_is_in_the_scope(tmp_path, monkeypatch, big):
     """The steps are found in the whole trace: the operations of these are not those of the phases."""
-    monkeypatch.setattr(ways, "_BIG", big)
+    monkeypatch.setattr(open_strategies, "_BIG", big)
     trace = Trace()
     host = trace.thread(now=10_000)
     for number in range(6):

@@ -16,7 +16,7 @@ from polars.testing import assert_frame_equal
 
 import nsys_insight
 from nsys_insight.errors import ToolError
-from nsys_insight.ingest import cache, extension, nsys, ways
+from nsys_insight.ingest import extension, nsys, open_strategies, store
 from nsys_insight.session.connection import Connection
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
@@ -84,11 +84,11 @@ def test_from_a_copy_without_strings_and_with_few_columns_of_kernels_or_all(copi
 
     monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(tmp_path / "cache"))
     in_place = told()
-    assert cache.find(export) is None
-    monkeypatch.setattr(ways, "_BIG", 0)
+    assert store.find(export) is None
+    monkeypatch.setattr(open_strategies, "_BIG", 0)
     from_copy = told()
-    assert cache.find(export) == cache.entry(export, part=copied)
-    with duckdb.connect(cache.find(export), read_only=True) as copy:
+    assert store.find(export) == store.entry(export, part=copied)
+    with duckdb.connect(store.find(export), read_only=True) as copy:
         of_kernels = [name for name, *_ in copy.execute("DESCRIBE CUPTI_ACTIVITY_KIND_KERNEL").fetchall()]
         tables = {name for (name,) in copy.execute("SHOW TABLES").fetchall()}
     assert {"gridX", "graphNodeId"} <= {*of_kernels}

@@ -20,7 +20,7 @@ _NAME_OR_TEXT_OR_COMMENT = re.compile(rf"""("[^"]*"|'(?:[^']|'')*')|{_COMMENT}""
 _TEXT_OR_COMMENT = re.compile(rf"'(?:[^']|'')*'|{_COMMENT}", re.DOTALL)
 # The convention of our own SQL.
 _RELATIONS = re.compile(
-    r"\b(?:from|join)\s+((?:[\w.]+(?:\s+as\s+\w+)?\s*,\s*)*[\w.]+)\b(?!\s*\()"  # the names of a list are all read
+    r"(?<!distinct )\b(?:from|join)\s+((?:[\w.]+(?:\s+as\s+\w+)?\s*,\s*)*[\w.]+)\b(?!\s*\()"  # the names of a list are all read
 )
 _CALL = re.compile(r"\b(\w+)\s*\(")
 _CTE = re.compile(r"\b(\w+)\s+as\s+(?:(?:not\s+)?materialized\s+)?\(")
