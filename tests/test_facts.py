@@ -187,7 +187,7 @@ class TestBigExports:
         def full(*_, **__):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(cache, "build_all", full)
+        monkeypatch.setattr(store, "copies", full)
         with nsys_insight.open(sample("decode_eager")) as trace:
             trace.load()
             assert trace.answer("syncs").rows()

@@ -11,7 +11,7 @@ import pytest
 
 import nsys_insight
 from nsys_insight.errors import TraceError
-from nsys_insight.ingest import cache_entries, cache_folder, open_strategies, store
+from nsys_insight.ingest import attach, cache_entries, cache_folder, open_strategies, store
 
 CHANGED = r"trace\.sqlite was replaced or written to while it was being read"
 

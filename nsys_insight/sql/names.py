@@ -20,7 +20,8 @@ _NAME_OR_TEXT_OR_COMMENT = re.compile(rf"""("[^"]*"|'(?:[^']|'')*')|{_COMMENT}""
 _TEXT_OR_COMMENT = re.compile(rf"'(?:[^']|'')*'|{_COMMENT}", re.DOTALL)
 # The convention of our own SQL.
 _RELATIONS = re.compile(
-    r"(?<!distinct )\b(?:from|join)\s+((?:[\w.]+(?:\s+as\s+\w+)?\s*,\s*)*[\w.]+)\b(?!\s*\()"  # the names of a list are all read
+    # IS DISTINCT FROM is an operator. All names of a list are read.
+    r"(?<!distinct )\b(?:from|join)\s+((?:[\w.]+(?:\s+as\s+\w+)?\s*,\s*)*[\w.]+)\b(?!\s*\()"
 )
 _CALL = re.compile(r"\b(\w+)\s*\(")
 _CTE = re.compile(r"\b(\w+)\s+as\s+(?:(?:not\s+)?materialized\s+)?\(")

@@ -43,7 +43,8 @@ WITH best AS (
 ),
 walls AS (
     SELECT w.time_ns, m.tokens_per_step AS tokens
-    FROM (FROM classify_report WHERE part = 'wall') AS w, step_method AS m
+    FROM (FROM classify_report WHERE part = 'wall') AS w
+    CROSS JOIN step_method AS m
 )
 SELECT
     b.saved_ns / w.tokens AS recoverable_ns,
