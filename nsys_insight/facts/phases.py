@@ -25,7 +25,7 @@ def fill(context: Context) -> None:
     of_steps("totals", process=process)
     run("steps", process=process, thread=thread)
     run("requests", process=process)
-    context.connection.execute("DROP VIEW internal.step_owned")
-    names = ("ranges", "pieces", "line", "slots", "counted", "calls", "waits", "work", "busy", "totals")
+    context.connection.execute("DROP VIEW internal.step_owned; DROP VIEW internal.step_hosts")
+    names = ("ranges", "pieces", "counted", "calls", "waits", "work", "busy", "totals")
     for table in (*(f"step_{name}" for name in names), "phase_pieces", "phase_known"):
         context.connection.execute(f"DROP TABLE internal.{table}")

@@ -21,8 +21,8 @@ help = "Share of the wall time that it must save (3: an improvement that is wort
 
 [params.least_busy]
 default = 0.5
-help = """
-Share of the wall time in which the GPU must be busy (0.5: otherwise the savings are in idle time, which other
+help = """\
+Share of the wall time in which the GPU must be busy (0.5: otherwise the savings are in idle time, which other \
 findings report)"""
 
 [params.most_communication]
@@ -31,7 +31,7 @@ help = "Share of the wall time in which only communication runs: its duration al
 
 [params.most_of_own]
 default = 0.9
-help = """
+help = """\
 Largest share of its time on the path that it saves: where all of it is saved, hot-kernels and copy-bound report it"""
 
 [params.least_errors]

@@ -18,8 +18,8 @@ GROUP BY name HAVING 100 * sum(total_ns) / (SELECT sum(time_ns)::DOUBLE FROM ste
 
 [params.least_pct]
 default = 10.0
-help = """
-Share of the wall time from which a kernel is named; of a GPU-bound run, the first three are named in any case (10:
+help = """\
+Share of the wall time from which a kernel is named; of a GPU-bound run, the first three are named in any case (10: \
 what a cause needs to bound a step)"""
 
 [params.little_pct]

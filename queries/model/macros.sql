@@ -111,22 +111,52 @@ CREATE MACRO copy_kind_word(label) AS
         '-to-', '2'
     );
 
--- GPUs' intervals (gpu_id, start_ns, end_ns and more; disjoint for each GPU) that lie in one of some windows (start_ns,
--- end_ns; disjoint) from start to end, with the start of it as window_ns. An interval finds its window by the slot of
--- time in which it begins, some eight to a window: an ASOF join would sort all intervals, and keep them.
-CREATE MACRO whole_in(intervals, windows) AS TABLE
+-- Events (start_ns and more), each with the window (start_ns, end_ns and more; disjoint) in which it begins: this is
+-- from window_ns to window_end_ns. An event finds its window by the bucket of time in which it begins, some eight to a
+-- window: an ASOF join would sort all events, and keep them. The first and the last window may have no end.
+CREATE MACRO begun_in(events, windows) AS TABLE
 WITH w AS MATERIALIZED (
-    SELECT start_ns, end_ns FROM query_table(windows) WHERE end_ns > start_ns
+    FROM query_table(windows) WHERE end_ns > start_ns
 ),
 line AS MATERIALIZED (
-    SELECT greatest(1, (max(end_ns) - min(start_ns)) // (8 * count(*))) AS slot_ns FROM w HAVING count(*) > 0
+    SELECT
+        min(at_ns) AS from_ns, max(at_ns) AS until_ns,
+        coalesce(min(at_ns) FILTER (abs(at_ns) < 9223372036854775807), 0) AS first_ns,
+        coalesce(max(at_ns) FILTER (abs(at_ns) < 9223372036854775807), 0) AS last_ns,
+        greatest(1, (last_ns - first_ns) // (4 * count(*))) AS bucket_ns
+    FROM (SELECT unnest([start_ns, end_ns]) AS at_ns FROM w)
+    HAVING count(*) > 0
 )
-SELECT i.* EXCLUDE (slot), w.start_ns AS window_ns
-FROM (SELECT i.*, start_ns // slot_ns AS slot FROM query_table(intervals) AS i CROSS JOIN line) AS i
+SELECT e.* EXCLUDE (bucket), w.* EXCLUDE (bucket) RENAME (start_ns AS window_ns, end_ns AS window_end_ns)
+FROM (
+    SELECT
+        e.*,
+        CASE
+            WHEN start_ns >= from_ns AND start_ns < until_ns
+                THEN greatest(first_ns, least(last_ns, start_ns)) // bucket_ns
+        END AS bucket
+    FROM query_table(events) AS e CROSS JOIN line
+) AS e
 JOIN (
-    SELECT *, unnest(range(start_ns // slot_ns, end_ns // slot_ns + 1)) AS slot FROM w CROSS JOIN line
-) AS w USING (slot)
-WHERE i.start_ns >= w.start_ns AND i.start_ns < w.end_ns AND i.end_ns <= w.end_ns;
+    SELECT
+        w.*,
+        unnest(range(
+            greatest(first_ns, least(last_ns, start_ns)) // bucket_ns,
+            greatest(first_ns, least(last_ns, end_ns)) // bucket_ns + 1
+        )) AS bucket
+    FROM w CROSS JOIN line
+) AS w USING (bucket)
+WHERE e.start_ns >= w.start_ns AND e.start_ns < w.end_ns;
+
+-- GPUs' intervals (gpu_id, start_ns, end_ns and more; disjoint for each GPU) that lie in one of some windows (start_ns,
+-- end_ns; disjoint) from start to end, with the start of it as window_ns.
+CREATE MACRO whole_in(intervals, windows) AS TABLE
+WITH edges_of_windows AS (
+    SELECT start_ns, end_ns FROM query_table(windows)
+)
+SELECT * EXCLUDE (window_end_ns)
+FROM begun_in(intervals, 'edges_of_windows')
+WHERE end_ns <= window_end_ns;
 
 -- The parts in windows of those intervals that the edge of a window cuts. They are few, and only their slots among the
 -- windows count: an interval may last a thousand times as long as these. An interval's first part begins with it, in a

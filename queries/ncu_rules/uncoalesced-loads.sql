@@ -34,8 +34,8 @@ help = "Bytes of a sector that are used, below which they are: 80 % of 32, the t
 
 [params.widest]
 default = 16.0
-help = """
-Sectors per request of the widest coalesced load (32 threads x 16 bytes): decides where bytes per sector were not
+help = """\
+Sectors per request of the widest coalesced load (32 threads x 16 bytes): decides where bytes per sector were not \
 measured"""
 */
 -- A warp that loads 16 bytes per thread needs 16 sectors and is coalesced: many sectors alone prove nothing.

@@ -12,38 +12,19 @@ WITH edges AS (
 cut AS (
     SELECT at_ns, is_step, coalesce(lead(at_ns) OVER (ORDER BY at_ns), 9223372036854775807) AS until_ns FROM edges
 ),
--- An operation finds its place by a slot of time, as in totals.sql: an ASOF join would sort all of them.
-line AS MATERIALIZED (
-    SELECT
-        min(start_ns) AS first_ns, max(end_ns) AS last_ns,
-        greatest(1, (max(end_ns) - min(start_ns)) // (8 * count(*))) AS slot_ns
-    FROM internal.step_ranges
+windows AS (
+    SELECT at_ns AS start_ns, until_ns AS end_ns FROM cut
 ),
-slots AS (
-    SELECT
-        at_ns, until_ns,
-        unnest(
-            range(
-                greatest(first_ns, least(last_ns, at_ns)) // slot_ns,
-                greatest(first_ns, least(last_ns, until_ns)) // slot_ns + 1
-            )
-        ) AS slot
-    FROM cut CROSS JOIN line
+launched AS (
+    SELECT coalesce(call_ns, start_ns) AS start_ns, start_ns AS op_ns, end_ns AS op_end_ns FROM internal.step_launched
 ),
 worked AS (
     SELECT
-        c.at_ns, count(*) AS ops, min(o.start_ns) AS start_ns, max(o.end_ns) AS end_ns,
-        sum(o.end_ns - o.start_ns)::BIGINT AS gpu_ns,
-        sum(greatest(0, least(o.end_ns, c.until_ns) - greatest(o.start_ns, c.at_ns)))::BIGINT AS inside_ns
-    FROM (
-        SELECT
-            start_ns, end_ns, coalesce(call_ns, start_ns) AS place_ns,
-            greatest(first_ns, least(last_ns, place_ns)) // slot_ns AS slot
-        FROM internal.step_launched CROSS JOIN line
-    ) AS o
-    JOIN slots AS c USING (slot)
-    WHERE o.place_ns >= c.at_ns AND o.place_ns < c.until_ns
-    GROUP BY c.at_ns
+        window_ns AS at_ns, count(*) AS ops, min(op_ns) AS start_ns, max(op_end_ns) AS end_ns,
+        sum(op_end_ns - op_ns)::BIGINT AS gpu_ns,
+        sum(greatest(0, least(op_end_ns, window_end_ns) - greatest(op_ns, window_ns)))::BIGINT AS inside_ns
+    FROM begun_in('launched', 'windows')
+    GROUP BY window_ns
 ),
 pieces AS (
     SELECT

@@ -1,38 +1,16 @@
 -- What the pieces hold. Calls belong to the piece in whose host interval they begin, GPU operations to that of their
 -- launch call; those whose call the trace lacks to the piece in whose wall interval they start. One by one: all at once
--- would need more memory than there is. A call finds its piece by the slot of time in which it begins: an ASOF join
--- would sort all calls. There are some eight slots to a piece; what is before the first edge or after the last one is
--- in the slot of that edge.
-CREATE OR REPLACE TABLE internal.step_line AS
-WITH edges AS (
-    SELECT unnest([host_start_ns, host_end_ns]) AS at_ns FROM internal.step_pieces
-)
-SELECT
-    coalesce(min(at_ns), 0) AS first_ns, coalesce(max(at_ns), 0) AS last_ns,
-    greatest(1, (last_ns - first_ns) // (4 * greatest(1, count(*)))) AS slot_ns
-FROM edges
-WHERE abs(at_ns) < 9223372036854775807;
-
-CREATE OR REPLACE TABLE internal.step_slots AS
-SELECT
-    p.piece, p.host_start_ns, p.host_end_ns,
-    unnest(range(
-        greatest(first_ns, least(last_ns, host_start_ns)) // slot_ns,
-        greatest(first_ns, least(last_ns, host_end_ns)) // slot_ns + 1
-    )) AS slot
-FROM internal.step_pieces AS p
-CROSS JOIN internal.step_line;
+-- would need more memory than there is.
+CREATE OR REPLACE VIEW internal.step_hosts AS
+SELECT piece, host_start_ns AS start_ns, host_end_ns AS end_ns FROM internal.step_pieces;
 
 CREATE OR REPLACE TABLE internal.step_counted AS
-SELECT p.piece, c.thread_id, c.call_group, count(*) AS calls, sum(c.duration_ns)::BIGINT AS time_ns
-FROM (
-    SELECT *, greatest(first_ns, least(last_ns, start_ns)) // slot_ns AS slot
-    FROM outer_api_calls CROSS JOIN internal.step_line
-    WHERE process_id = $process
-) AS c
-JOIN internal.step_slots AS p USING (slot)
-WHERE c.start_ns >= p.host_start_ns AND c.start_ns < p.host_end_ns
-GROUP BY p.piece, c.thread_id, c.call_group;
+WITH calls AS (
+    SELECT thread_id, call_group, start_ns, duration_ns FROM outer_api_calls WHERE process_id = $process
+)
+SELECT piece, thread_id, call_group, count(*) AS calls, sum(duration_ns)::BIGINT AS time_ns
+FROM begun_in('calls', 'internal.step_hosts')
+GROUP BY piece, thread_id, call_group;
 
 CREATE OR REPLACE TABLE internal.step_calls AS
 SELECT
@@ -58,14 +36,11 @@ WHERE w.start_ns < p.host_end_ns AND w.process_id = $process
 GROUP BY p.piece;
 
 CREATE OR REPLACE VIEW internal.step_owned AS
-SELECT p.piece, o.* EXCLUDE (slot, first_ns, last_ns, slot_ns), o.end_ns - o.start_ns AS duration_ns
-FROM (
-    SELECT *, greatest(first_ns, least(last_ns, call_ns)) // slot_ns AS slot
-    FROM internal.step_launched CROSS JOIN internal.step_line
-    WHERE call_ns IS NOT NULL
-) AS o
-JOIN internal.step_slots AS p USING (slot)
-WHERE o.call_ns >= p.host_start_ns AND o.call_ns < p.host_end_ns
+WITH launched AS (
+    SELECT * RENAME (start_ns AS op_ns), call_ns AS start_ns FROM internal.step_launched WHERE call_ns IS NOT NULL
+)
+SELECT * EXCLUDE (start_ns, window_ns, window_end_ns) RENAME (op_ns AS start_ns), end_ns - op_ns AS duration_ns
+FROM begun_in('launched', 'internal.step_hosts')
 UNION ALL BY NAME
 SELECT p.piece, o.*, o.end_ns - o.start_ns AS duration_ns
 FROM (FROM internal.step_launched WHERE call_ns IS NULL) AS o
