@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from nsys_insight.errors import UsageError
-from nsys_insight.model.views import needed
+from nsys_insight.model.views import views_read
 from nsys_insight.packs import library
 from nsys_insight.packs.pack import parse
 from nsys_insight.paths import queries_folder
@@ -146,7 +146,7 @@ class TestChosen:
 
     def test_reports_read_what_their_choice_needs(self):
         def read(by):
-            return {view.name for view in needed(library.pack_of("top").statement({"group_by": by})[0])}
+            return {view.name for view in views_read(library.pack_of("top").statement({"group_by": by})[0])}
 
         assert "kernels_in_nvtx" in read("nvtx")
         assert "kernels_in_nvtx" not in read("full")

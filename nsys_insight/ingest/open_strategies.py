@@ -120,6 +120,7 @@ class OpenStrategies:
             # Without room for a copy, the file is read in place.
             with suppress(OSError):
                 self._made = store.copies(files, self.limits.of_copy, self._copying)
+                opened[0].close()
                 return self._attach({file: self._cache_file(file) for file in files})
         return opened
 

@@ -79,6 +79,7 @@ class Database:
         self._strategies = OpenStrategies(files, limits, use_cache=use_cache, ncu=ncu)
         self._ncu = ncu
         self.duckdb: duckdb.DuckDBPyConnection
+        self._opened: list[duckdb.DuckDBPyConnection] = []
         self._models: list[Model] = []
         self._facts: Facts
         self._stores: list[Store] = []
@@ -107,6 +108,7 @@ class Database:
             self._loaded.clear()
             try:
                 self.duckdb, sources = self._strategies.open(as_exported=self._as_exported)
+                self._opened.append(self.duckdb)
                 if self.scope.of_steps and not self._as_exported and self._strategies.copy():
                     continue  # steps take a dozen looks at all rows
                 self.store = self._open_store()
@@ -299,7 +301,8 @@ class Database:
         """
         if left_running:
             return
-        self.duckdb.close()
+        for connection in self._opened:
+            connection.close()
         self._strategies.release()
         if self.store and self._recovery.uses_files and not self._watch.changed():
             self.store.keep(self._facts.to_keep)
