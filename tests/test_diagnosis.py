@@ -387,7 +387,7 @@ def test_a_connection_that_duckdb_gives_up_on_the_way_is_asked_anew(tmp_path, mo
         def dicts(query, *rest):
             if not lost and query.startswith("WITH"):
                 lost.append(query)
-                trace._connection._files._ways.repeat()  # as after DuckDB's InternalException
+                trace._connection._files._strategies.repeat()  # as after DuckDB's InternalException
                 trace._connection._files.open()
             return ask(query, *rest)
 

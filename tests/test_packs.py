@@ -297,7 +297,7 @@ class TestSameAnswer:
     def test_from_the_file_from_the_cache_and_copied_cell_by_cell(self, pack, ask, traces):
         plain = ask(pack, "plain", asked=as_it_is)
         assert_same(plain, ask(pack, "plain", asked=as_it_is, use_cache=True))
-        assert traces("plain", use_cache=True)._connection._files._ways.cached
+        assert traces("plain", use_cache=True)._connection._files._strategies.cached
         with without_extension():
             assert_same(plain, ask(pack, "with empty tables", asked=as_it_is, use_cache=None))
-        assert not traces("with empty tables", use_cache=None)._connection._files._ways.cached
+        assert not traces("with empty tables", use_cache=None)._connection._files._strategies.cached

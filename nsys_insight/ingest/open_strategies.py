@@ -141,7 +141,9 @@ class OpenStrategies:
     def _copied(self) -> Opened | None:
         files, lasting = exports(self._files), self._use_cache is not False
         self._made = store.copies(files, self.limits.of_copy, self._copying, in_place=False, lasting=lasting)
-        return self._attach({file: self._cache_file(file) for file in files})
+        opened = self._attach({file: self._cache_file(file) for file in files})
+        self.cached = []  # there is no other way to read them
+        return opened
 
     def _attach(self, built: Mapping[Path, Path | None]) -> Opened | None:
         self.cached = [file for file in built.values() if file]

@@ -39,9 +39,9 @@ class NcuData:
         for view in (VIEW, "ncu_stalls", "ncu_metrics", "ncu_rules", "ncu_launches", "ncu_roofline", "_ncu_roofs()"):
             model.show(f"FROM {view}")
         self.connection.execute(
-            f"""CREATE TABLE kernels AS FROM {VIEW};
+            f"""CREATE TABLE stored_kernels AS FROM {VIEW};
                 DROP VIEW {VIEW};
-                ALTER TABLE kernels RENAME TO {VIEW}"""
+                ALTER TABLE stored_kernels RENAME TO {VIEW}"""
         )
 
     def rows(self, sql: str) -> list[dict[str, Any]]:

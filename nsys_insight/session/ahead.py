@@ -12,6 +12,7 @@ from threading import Semaphore
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from nsys_insight.facts.context import NOTHING_SAID, FactOptions
+from nsys_insight.sql.names import Names, mentioned, mentioned_by_ours
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -35,11 +36,17 @@ class Question(NamedTuple):
     notes: tuple[str, ...] = ()
     options: FactOptions = NOTHING_SAID
     for_rows: bool = False
+    is_built_in: bool = False
 
     @property
     def statements(self) -> tuple[str, ...]:
         """All queries."""
         return (self.query, *self.notes)
+
+    @property
+    def names(self) -> list[Names]:
+        """What each of them reads: of queries that come with the package a pattern tells, of others the parser."""
+        return list(map(mentioned_by_ours if self.is_built_in else mentioned, self.statements))
 
 
 class Ahead(Generic[T]):

@@ -106,7 +106,8 @@ class Connection:
 
     def rows(self, query: str, options: FactOptions) -> Rows:
         """Run a query of ours as `table` does, and read its result."""
-        rows: Rows | None = self._worked_out(Question(query, (), options, for_rows=True))
+        asked = Question(query, (), options, for_rows=True)
+        rows: Rows | None = self._worked_out(asked)
         if rows is not None:
             return rows
         if self._store_of(ours=True):
@@ -115,10 +116,10 @@ class Connection:
             return _read(self.duckdb, query)
 
         def run() -> Rows:
-            self._make_ready((query,), options, ours=True)
+            self._make_ready(asked, ours=True)
             return _read(self.duckdb, query)
 
-        return self._run(run, -1, query, ours=True)
+        return self._run(run, -1, asked, ours=True)
 
     def report(self, asked: Question, *, ours: bool) -> Found:
         """Run a report's query as `table` does, and its notes: queries for sentences, over views and its `answer`.
@@ -146,6 +147,8 @@ class Connection:
         """The questions that need facts found as the first ones do: found otherwise, they would take their place."""
         used = set[tuple[str, object]]()
         for asked in questions:
+            for statement in () if asked.is_built_in else asked.statements:
+                sandbox.check(statement)
             also = used | self._files.options_used(asked)
             if len(dict(also)) == len(also):  # each option has one value
                 used = also
@@ -169,13 +172,13 @@ class Connection:
         Raises:
             As `table`.
         """
-        query, notes, options, _ = asked
+        query, notes = asked.query, asked.notes
         name = f"memory.internal.answer_{next(self._numbers)}"
         labels = self.labels
         beside = {"trace": "VARCHAR"} | ({"rank": "BIGINT"} if ranks else {})
 
         def run() -> Found:
-            self._make_ready(asked.statements, options, each=True, ours=ours)
+            self._make_ready(asked, each=True, ours=ours)
             columns: Columns = []
             said: list[dict[str, list[str]]] = [{} for _ in notes]
             for number, (part, label) in enumerate(zip(catalogs(len(labels)), labels, strict=True)):
@@ -197,7 +200,7 @@ class Connection:
                 self.duckdb.execute(f"DROP TABLE {name}_{number}")
             return (name, [*beside.items(), *columns]), [_of_which(texts, labels) for texts in said]
 
-        return self._run(run, -1, *asked.statements, ours=ours)
+        return self._run(run, -1, asked, ours=ours)
 
     def _stored(self, asked: Question, line: int, *, ours: bool) -> Found:
         """Run a query and its notes, or take their answer if it was worked out or is kept, as those of ours may be."""
@@ -211,13 +214,13 @@ class Connection:
             if store and (kept := store.take(name, asked)):
                 return kept
             began = perf_counter()
-            self._make_ready(asked.statements, asked.options, ours=ours)
+            self._make_ready(asked, ours=ours)
             columns, said = _answered(self.duckdb, name, asked)
             if store := self._store_of(ours=ours):  # another, if the files were opened anew
                 store.add(name, asked, said, perf_counter() - began)
             return columns, said
 
-        columns, said = self._run(run, line, *asked.statements, ours=ours)
+        columns, said = self._run(run, line, asked, ours=ours)
         return (name, columns), said
 
     def _worked_out(self, asked: Question) -> Any:
@@ -240,7 +243,7 @@ class Connection:
         """
 
         def start() -> tuple[Columns, Batch]:
-            self._make_ready((query,))
+            self._make_ready(Question(query))
             # Not on a cursor, which does not see the connection's temporary tables and macros.
             select = as_select(query)
             columns = [(name, kind) for name, kind, *_ in self.duckdb.execute(f"DESCRIBE {select}").fetchall()]
@@ -248,7 +251,7 @@ class Connection:
                 select = f"SELECT {readable} FROM (\n{select}\n)"
             return [(name, without_zone(kind)) for name, kind in columns], self.duckdb.execute(select).fetchmany(size)
 
-        columns, first = self._run(start, line, query)
+        columns, first = self._run(start, line, Question(query))
         return columns, self._batches(first, size)
 
     def write_parquet(self, query: str, path: Path, *, line: int = 0, options: str = "", ours: bool = False) -> int:
@@ -258,11 +261,11 @@ class Connection:
         """
 
         def run() -> int:
-            self._make_ready((query,), ours=ours)
+            self._make_ready(Question(query), ours=ours)
             copy = f"COPY (\n{as_select(query)}\n) TO {literal(str(path))} (FORMAT parquet{options})"
             return int(self.duckdb.execute(copy).fetchall()[0][0])
 
-        return self._run(run, line - 1, query, ours=ours)
+        return self._run(run, line - 1, Question(query), ours=ours)
 
     def define(self, statement: Statement) -> None:
         """Run the definition of a table, view or macro of the user's own."""
@@ -271,24 +274,23 @@ class Connection:
             sandbox.check_name(self.duckdb, statement)
 
         def run() -> None:
-            self._make_ready((statement.sql,))
+            self._make_ready(Question(statement.sql))
             self.duckdb.execute(statement.sql)
 
-        self._run(run, statement.line, statement.sql, check=sandbox.check_definition)
+        self._run(run, statement.line, Question(statement.sql), check=sandbox.check_definition)
         self._files.definitions[own] = statement.sql
 
-    def _make_ready(
-        self, statements: Sequence[str], options: FactOptions = NOTHING_SAID, *, each: bool = False, ours: bool = False
-    ) -> None:
-        for statement in statements:
-            self._files.prepare(statement, options, each=each, ours=ours)
+    def _make_ready(self, asked: Question, *, each: bool = False, ours: bool = False) -> None:
+        for statement, names in zip(asked.statements, asked.names, strict=True):
+            self._files.prepare(statement, names, asked.options, each=each, ours=ours)
         self._is_ready = True
 
     def _run(
         self,
         run: Callable[[], T],
         line: int,
-        *asked: str,
+        asked: Question,
+        *,
         ours: bool = False,
         check: Callable[[str], None] = sandbox.check,
     ) -> T:
@@ -297,7 +299,7 @@ class Connection:
 
         import duckdb
 
-        for statement in () if ours else asked:  # tests/test_names.py checks ours
+        for statement in () if asked.is_built_in else asked.statements:  # tests/test_names.py checks those
             check(statement)
         again = True
         while True:

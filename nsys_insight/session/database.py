@@ -23,7 +23,7 @@ from nsys_insight.session.model import Model
 from nsys_insight.session.recovery import Recovery
 from nsys_insight.session.several import unite
 from nsys_insight.session.store import Store
-from nsys_insight.sql.names import mentioned, mentioned_by_ours
+from nsys_insight.sql.names import mentioned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -117,7 +117,7 @@ class Database:
                     self.store.show_kept()
                 self._build(sources)
                 for definition in self.definitions.values():
-                    self.prepare(definition, NOTHING_SAID)
+                    self.prepare(definition, mentioned(definition), NOTHING_SAID)
                     self.duckdb.execute(definition)
             except duckdb.OutOfMemoryException as error:
                 self._recovery.make_room(error)
@@ -149,12 +149,11 @@ class Database:
         elif self._is_small and self.scope == WHOLE_TRACE and len(self._parts) == 1 and not self._as_exported:
             self._models[0].read_into_memory()
 
-    def prepare(self, sql: str, options: FactOptions, *, each: bool = False, ours: bool = False) -> None:
-        """Prepare what a query reads: facts, then the relations below views; with `each`, those of each trace.
+    def prepare(self, sql: str, names: Names, options: FactOptions, *, each: bool = False, ours: bool = False) -> None:
+        """Prepare what a query with these names reads: facts, then raw relations; with `each`, those of each trace.
 
         Who asks for raw tables means them as exported, except for queries of `ours`, which the contract is enough for.
         """
-        names = mentioned_by_ours(sql) if ours else mentioned(sql)
         if not self._as_exported and not ours and names.of_schema("raw"):
             self._show_as_exported()
         self._find(names, options)
@@ -196,7 +195,7 @@ class Database:
 
     def options_used(self, asked: Question) -> set[tuple[str, object]]:
         """The options, as (name, value), on which facts depend that a question reads or that have been found."""
-        return self._facts.options_used(asked.statements, asked.options)
+        return self._facts.options_used(asked.names, asked.options)
 
     def prepare_over(
         self,
@@ -209,9 +208,9 @@ class Database:
         It is in `waiting` while it waits for one of them.
         """
         with self._facts.over(connection, waiting):
-            self._facts.find(asked.statements, asked.options)
-        for statement in asked.statements:
-            self._show(statement)
+            self._facts.find(asked.names, asked.options)
+        for names in asked.names:
+            self._show(names)
 
     def _show_as_exported(self) -> None:
         """Give the tables of the schema `raw` with all that the files have; a cached copy holds only what is read."""

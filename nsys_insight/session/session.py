@@ -255,7 +255,7 @@ class Session:
         if pack.topic and not is_of_run(pack):
             notes |= {UNRECORDED_NOTE: _OF_KERNELS if pack.topic == "kernels" else _UNRECORDED}
         queries = tuple(bind(chosen(note, values), values) for note in notes.values())
-        return _Asked(Question(statement, queries, options), list(notes), values | given)
+        return _Asked(Question(statement, queries, options, is_built_in=pack.is_ours), list(notes), values | given)
 
     def _settled(self, options: StepOptions) -> StepOptions:
         """Refuse to find the steps again that the scope was chosen from."""
