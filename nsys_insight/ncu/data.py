@@ -65,6 +65,6 @@ def metrics_of_columns() -> dict[str, tuple[str, ...]]:
     return {
         column: tuple(re.findall(r"`(\w+__[\w.]+)`", text))
         for column, text in re.findall(
-            rf"COMMENT ON COLUMN {VIEW}\.(\w+) IS '((?:[^']|'')*)'", views.definitions()[VIEW].comments
+            rf"COMMENT ON COLUMN {VIEW}\.(\w+) IS((?:\s+'(?:[^']|'')*')+)", views.definitions()[VIEW].comments
         )
     }
