@@ -13,7 +13,7 @@ import pytest
 
 import nsys_insight
 from nsys_insight.errors import UsageError
-from nsys_insight.ingest import cache_about, cache_entries, cache_folder, store
+from nsys_insight.ingest import cache_entries, cache_folder, store
 
 HOUR_S = 60 * 60
 DAY_S = 24 * HOUR_S
@@ -52,7 +52,9 @@ def made(name, *files, size=SIZE, used_before_s=None, in_use=False):
         age(target, used_before_s)
         # As if it had been made then; to read it counts as a use.
         status = target.stat()
-        cache_about.write(replace(cache_about.read(target), seal=cache_folder.seal(target)), cache_about.beside(target))
+        cache_entries.write_about(
+            replace(cache_entries.read_about(target), seal=cache_folder.seal(target)), cache_entries.beside(target)
+        )
         os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
     return target
 
@@ -233,7 +235,7 @@ class TestAnEntryThatSomethingElseChanged:
         assert not cache_entries.use(self.poisoned((tmp_path / "other").replace))
 
     def test_by_that_nothing_is_known_of_it(self):
-        assert not cache_entries.use(self.poisoned(lambda path: cache_about.beside(path).unlink()))
+        assert not cache_entries.use(self.poisoned(lambda path: cache_entries.beside(path).unlink()))
 
     def test_not_by_its_use(self):
         target = self.poisoned(cache_folder.touch)
@@ -334,7 +336,7 @@ class TestRoom:
     )
     def test_a_damaged_file_about_an_entry_makes_it_unknown_and_no_more(self, folder, at_most, content):
         target = made("one", used_before_s=HOUR_S)
-        cache_about.beside(target).write_bytes(content)
+        cache_entries.beside(target).write_bytes(content)
         assert there(folder) == [""]
         at_most(SIZE)
         made("two")

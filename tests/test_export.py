@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from nsys_insight.errors import Exit, ToolError, UsageError
-from nsys_insight.ingest import cache_about, cache_folder, nsys
+from nsys_insight.ingest import cache_entries, cache_folder, nsys
 from nsys_insight.ingest.export import export, exported
 from nsys_insight.ingest.identify import is_export
 
@@ -153,7 +153,7 @@ class TestWithTheRealNsys:
 
         assert kernels(path) == KERNELS
         assert content(real_report.parent) == before
-        assert sorted(cache.iterdir()) == [path, cache_about.beside(path)]
+        assert sorted(cache.iterdir()) == [path, cache_entries.beside(path)]
         assert notes == [f"exported {real_report} with nsys {nsys.newest_nsys().version}"]
 
     def test_progress_is_told_in_rising_percents(self, real_report):
@@ -320,7 +320,7 @@ class TestHowNsysIsRun:
         stand_in(f'echo junk >> "$IN"; touch "$IN.log" x "$TMPDIR/y" "$OUT-journal"; cp {good} "$OUT"')
         path = exported(report)
         assert content(report.parent) == before
-        assert sorted(cache.iterdir()) == [path, cache_about.beside(path)]
+        assert sorted(cache.iterdir()) == [path, cache_entries.beside(path)]
 
     def test_it_waits_for_no_answer(self, report, stand_in, good):
         stand_in(f'read answer; cp {good} "$OUT"')
@@ -371,7 +371,7 @@ class TestHowNsysIsRun:
         tool.write_text(tool.read_text().replace("sleep 60", "true"))
         path = exported(report)
         assert is_export(path)
-        assert sorted(cache.iterdir()) == [path, cache_about.beside(path)]
+        assert sorted(cache.iterdir()) == [path, cache_entries.beside(path)]
 
 
 def is_alive(pid):

@@ -9,7 +9,7 @@ import pytest
 from synthetic import Trace
 
 import nsys_insight
-from nsys_insight.ingest import attach, extents, row_search
+from nsys_insight.ingest import extents, row_search, sqlite_file
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 
@@ -30,7 +30,7 @@ def wall(path, **scope):
 @pytest.mark.parametrize("name", sorted(path.stem for path in SAMPLES.glob("*.sqlite")))
 def test_the_edges_agree_with_all_rows_of_a_real_trace(everything_is_big, name):
     path = SAMPLES / f"{name}.sqlite"
-    assert "CUPTI_ACTIVITY_KIND_RUNTIME" in extents.known(path, attach.sqlite_columns(path))
+    assert "CUPTI_ACTIVITY_KIND_RUNTIME" in extents.known(path, sqlite_file.sqlite_columns(path))
     assert wall(path) == [oracle.wall(oracle.read(path))]
 
 
@@ -40,7 +40,7 @@ def test_rows_out_of_order_are_all_read(everything_is_big, tmp_path):
     for _ in range(300):
         host.launch("k", runs=100)
     path = trace.write(tmp_path / "t.sqlite", shuffle=1)
-    assert extents.known(path, attach.sqlite_columns(path)) == {}
+    assert extents.known(path, sqlite_file.sqlite_columns(path)) == {}
     assert wall(path) == [oracle.wall(oracle.read(path))]
 
 
@@ -53,4 +53,4 @@ def test_a_scope_reads_the_rows_that_are_in_it(everything_is_big):
 
 def test_small_tables_are_read_whole():
     path = SAMPLES / "decode_eager.sqlite"
-    assert extents.known(path, attach.sqlite_columns(path)) == {}
+    assert extents.known(path, sqlite_file.sqlite_columns(path)) == {}

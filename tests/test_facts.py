@@ -11,10 +11,11 @@ from opening import open_trace
 
 import nsys_insight
 from nsys_insight.facts import idle, operations
-from nsys_insight.ingest import open_strategies, store
+from nsys_insight.ingest import store
 from nsys_insight.model import views
 from nsys_insight.model.producers import every_table, options_of, producers
 from nsys_insight.paths import queries_folder
+from nsys_insight.session import open_strategies
 from nsys_insight.sql.statements import split
 
 STATEMENTS = [producer.name for producer in producers().values() if producer.is_statement]

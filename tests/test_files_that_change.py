@@ -11,7 +11,8 @@ import pytest
 
 import nsys_insight
 from nsys_insight.errors import TraceError
-from nsys_insight.ingest import attach, cache_entries, cache_folder, open_strategies, store
+from nsys_insight.ingest import cache_entries, cache_folder, copy, sqlite_file, store
+from nsys_insight.session import open_strategies
 
 CHANGED = r"trace\.sqlite was replaced or written to while it was being read"
 
@@ -129,7 +130,7 @@ class TestFacts:
 
 class TestCopies:
     def test_none_is_kept_of_a_trace_that_changed_meanwhile(self, path, other, monkeypatch):
-        columns = attach.sqlite_columns
+        columns = sqlite_file.sqlite_columns
 
         def meanwhile(file):
             monkeypatch.undo()
@@ -138,7 +139,7 @@ class TestCopies:
 
         monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(path.parent / "cache"))
         environment = os.environ["NSYS_INSIGHT_CACHE_DIR"]
-        monkeypatch.setattr(attach, "sqlite_columns", meanwhile)
+        monkeypatch.setattr(copy, "sqlite_columns", meanwhile)
         with pytest.raises(TraceError, match=CHANGED):
             store.copied(path)
         os.environ["NSYS_INSIGHT_CACHE_DIR"] = environment

@@ -14,7 +14,7 @@ from synthetic import Trace
 
 import nsys_insight
 from nsys_insight.facts import gaps
-from nsys_insight.ingest import attach, extents, row_search
+from nsys_insight.ingest import extents, row_search, sqlite_file
 
 
 def ask(path, scope=None, **params):
@@ -336,7 +336,7 @@ class TestLookingUp:
     def test_it_gives_the_same_answer(self, path):
         rows, tables = self.looked_up(path)
         assert rows == self.read(path)
-        big = extents.known(path, attach.sqlite_columns(path))
+        big = extents.known(path, sqlite_file.sqlite_columns(path))
         assert ("near_CUPTI_ACTIVITY_KIND_RUNTIME" in tables) == ("CUPTI_ACTIVITY_KIND_RUNTIME" in big)
 
     @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from nsys_insight.compare.comparison import compare
 from nsys_insight.compare.runs import from_json, measure, to_json
 from nsys_insight.errors import UsageError
 from nsys_insight.facts.context import Context
-from nsys_insight.ingest import open_strategies
 from nsys_insight.ingest.scope import Scope
+from nsys_insight.session import open_strategies
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ import pytest
 
 import nsys_insight
 from nsys_insight.errors import InsightError, QueryError
-from nsys_insight.ingest import attach, database, extension, raw
+from nsys_insight.ingest import attach, contract, database, extension, sqlite_file
 from nsys_insight.packs.pack import parse
 from nsys_insight.session import pack_check, sandbox
 from nsys_insight.sql.statements import Statement, split
@@ -334,11 +334,11 @@ def test_a_query_cannot_end_the_statement_that_it_is_written_into(churn, tmp_pat
 def test_tables_of_the_contract_differ_in_their_columns(sample):
     """DuckDB 1.5.5 takes two SQLite tables with the same columns for one; nothing counts the rows of these."""
     for name in ("churn", "decode_eager", "decode_fresh", "decode_graph_whole"):
-        columns = attach.sqlite_columns(sample(name))
+        columns = sqlite_file.sqlite_columns(sample(name))
         alike = [
             {left, right}
-            for left in raw.contract().keys() & columns.keys()
-            for right in raw.contract().keys() & columns.keys()
+            for left in contract.contract().keys() & columns.keys()
+            for right in contract.contract().keys() & columns.keys()
             if left < right and columns[left] == columns[right]
         ]
         assert all(table.startswith(("ENUM_", "META_DATA_")) for pair in alike for table in pair), alike

@@ -16,8 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nsys_insight.errors import Exit, TraceError
-from nsys_insight.ingest import cache_about
-from nsys_insight.ingest.identify import Kind, identify, is_export, settled
+from nsys_insight.ingest import cache_entries
+from nsys_insight.ingest.files import Kind
+from nsys_insight.ingest.identify import identify, is_export, settled
 
 REPORT = b"NVIDIA Tegra Profiler Report 2023@4@4@54-234433681190v0.\n"
 EXPORT_TABLES = ("StringIds", "CUPTI_ACTIVITY_KIND_KERNEL", "META_DATA_EXPORT")
@@ -268,7 +269,7 @@ class TestFilesThatSqliteHasNotSettled:
         assert self.strings(copy) == rows
         assert [str(path) in note for note in notes] == [True]
         assert content(folder) == before
-        assert sorted(cache.iterdir()) == [copy, cache_about.beside(copy)]
+        assert sorted(cache.iterdir()) == [copy, cache_entries.beside(copy)]
         assert settled(copy, pytest.fail) == copy
 
     def test_the_copy_is_made_once(self, in_wal_mode):

@@ -16,11 +16,11 @@ import nsys_insight
 from nsys_insight.cli.main import main
 from nsys_insight.errors import QueryError
 from nsys_insight.facts import operations
-from nsys_insight.ingest import cache_entries, open_strategies, store
+from nsys_insight.ingest import cache_entries, store
 from nsys_insight.ingest.scope import WHOLE_TRACE
-from nsys_insight.session import connection
+from nsys_insight.session import connection, open_strategies
 from nsys_insight.session import store as session_store
-from nsys_insight.session.ahead import Question
+from nsys_insight.session.prefetch import Question
 from nsys_insight.sql.statements import split
 
 ENDLESS = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b"

@@ -19,7 +19,7 @@ from synthetic import Trace
 
 import nsys_insight
 from nsys_insight.errors import UsageError
-from nsys_insight.ingest import cache_about, cache_folder
+from nsys_insight.ingest import cache_entries, cache_folder
 
 REPOSITORY = Path(__file__).parents[1]
 SAMPLES = REPOSITORY / "sample_traces"
@@ -227,8 +227,8 @@ class TestCache:
 
         # As if it had been published so: DuckDB finds it.
         cached.write_bytes(whole[keep])
-        about = replace(cache_about.read(cached), seal=cache_folder.seal(cached))
-        cache_about.write(about, cache_about.beside(cached))
+        about = replace(cache_entries.read_about(cached), seal=cache_folder.seal(cached))
+        cache_entries.write_about(about, cache_entries.beside(cached))
         assert ask() == []
         assert ask() == [cached]
 

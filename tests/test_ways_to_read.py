@@ -16,7 +16,8 @@ from polars.testing import assert_frame_equal
 
 import nsys_insight
 from nsys_insight.errors import ToolError
-from nsys_insight.ingest import extension, nsys, open_strategies, store
+from nsys_insight.ingest import extension, nsys, store
+from nsys_insight.session import open_strategies
 from nsys_insight.session.connection import Connection
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"

@@ -78,7 +78,8 @@ def _trace() -> Path | None:
     It is looked for in the words that the shell has: what is typed does not parse as long as a flag has no value.
     """
     from nsys_insight.cli.trace_argument import resolve
-    from nsys_insight.ingest.identify import REPORT_SUFFIXES, Kind, identify
+    from nsys_insight.ingest.files import Kind
+    from nsys_insight.ingest.identify import REPORT_SUFFIXES, identify
     from nsys_insight.ingest.quick_names import export_of
 
     words = shlex.split(os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or "")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from nsys_insight import outputs, progress
 from nsys_insight.errors import UsageError, cannot_write
-from nsys_insight.ingest import cache_folder, private, raw
+from nsys_insight.ingest import cache_folder, private
+from nsys_insight.ingest.contract import contract
 from nsys_insight.ingest.limits import Limits
 from nsys_insight.model import views
 from nsys_insight.session.handed_over import rows_handed_over
@@ -96,7 +97,7 @@ def _write_folder(trace: Session, output: Path) -> None:
         (built / "raw").mkdir(parents=True)
         _raw_tables(trace, built / "raw")
         for view in views.documented(internal=False):
-            used = f" WHERE name_id IN ({private.strings_used('raw', raw.contract())})" if view == "strings" else ""
+            used = f" WHERE name_id IN ({private.strings_used('raw', contract())})" if view == "strings" else ""
             trace.stream(Statement(f"SELECT * FROM {view}{used}")).write_parquet(built / f"{view}.parquet")
         if output.exists():
             shutil.copytree(built, output, dirs_exist_ok=True)
@@ -105,7 +106,7 @@ def _write_folder(trace: Session, output: Path) -> None:
 
 
 def _raw_tables(trace: Session, folder: Path) -> dict[str, Path]:
-    files = {table: folder / f"{table}.parquet" for table in raw.contract()}
+    files = {table: folder / f"{table}.parquet" for table in contract()}
     for table, file in files.items():
         trace.stream(Statement(rows_handed_over(table))).write_parquet(file)
     return files

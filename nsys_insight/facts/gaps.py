@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nsys_insight.ingest import raw, row_search
+from nsys_insight.ingest.contract import contract
 from nsys_insight.ingest.sqlite_file import opened
 from nsys_insight.model.producers import producers
 from nsys_insight.sql.parameters import bind
@@ -150,7 +151,7 @@ class _Lookup:
 
     def _rows(self, table: str, spans: row_search.Spans) -> tuple[str, set[str]]:
         columns = self.source.columns[table] & _COLUMNS
-        types = {name: kind for name, kind in raw.contract()[table].items() if name in columns}
+        types = {name: kind for name, kind in contract()[table].items() if name in columns}
         return row_search.keep(self.connection, self.export.catalog, table, types, spans), columns
 
     def _fill(self, table: str, statement: str, rows: Rows) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from threading import RLock, local
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ from nsys_insight.model.producers import create_tables, facts_read, options_of, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
-    from contextlib import AbstractContextManager
 
     import duckdb
 
@@ -32,7 +31,6 @@ class _Mine(local):
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.connection, self.under_way = connection, set[str]()
-        self.waiting: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
 class Facts:
@@ -94,18 +92,13 @@ class Facts:
         return [catalog for catalog in of_producer if self._found.get((producer.name, catalog)) != used]
 
     @contextmanager
-    def over(
-        self, connection: duckdb.DuckDBPyConnection, waiting: Callable[[], AbstractContextManager[None]]
-    ) -> Iterator[None]:
-        """Find facts over another connection to the same database, in this thread and within the block.
-
-        It is in `waiting` while it waits for facts that another thread finds.
-        """
-        self._mine.connection, self._mine.waiting = connection, waiting
+    def over(self, connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+        """Find facts over another connection to the same database, in this thread and within the block."""
+        self._mine.connection = connection
         try:
             yield
         finally:
-            self._mine.connection, self._mine.waiting = self._main, nullcontext
+            self._mine.connection = self._main
 
     def options_used(self, queries: Sequence[str | Names], options: FactOptions) -> set[tuple[str, object]]:
         """The options, as (name, value), on which facts depend that these queries read or that have been found."""
@@ -121,22 +114,12 @@ class Facts:
         """
         for name in self.to_find(queries, options, catalogs):
             producer = producers()[name]
-            with self._alone(self._locks.setdefault(producer.scratch, RLock())):
+            with self._locks.setdefault(producer.scratch, RLock()):
                 # Another producer may have needed it, or another thread.
                 if where := self._lacking(producer, options, catalogs):
                     self._find(name, options, where)
                     used = options.only(options_of(name))
                     self._found |= dict.fromkeys(((name, catalog) for catalog in where), used)
-
-    @contextmanager
-    def _alone(self, lock: Any) -> Iterator[None]:
-        if not lock.acquire(blocking=False):
-            with self._mine.waiting():
-                lock.acquire()
-        try:
-            yield
-        finally:
-            lock.release()
 
     @property
     def to_keep(self) -> AbstractSet[str]:

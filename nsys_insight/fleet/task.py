@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.errors import InsightError
 from nsys_insight.facts.file import definitions
-from nsys_insight.ingest import cache_folder, facts_folder, nsys, raw
+from nsys_insight.ingest import cache_folder, facts_folder, nsys
+from nsys_insight.ingest.contract import contract
 from nsys_insight.ingest.facts_folder import About
 from nsys_insight.model.producers import tables_of_run, tables_of_trace
 from nsys_insight.paths import query
@@ -138,7 +139,7 @@ def _write(task: Task, folder: Path) -> None:
         for table in sorted(tables_of_trace()):
             _write_table(trace, f"FROM facts.{table}", folder / "facts" / f"{table}.parquet")
         columns = {}
-        for table, kinds in raw.contract().items():
+        for table, kinds in contract().items():
             file = folder / "raw" / f"{table}.parquet"
             if _write_table(trace, _rows(table), file, always=table == _ALWAYS):
                 columns[table] = list(kinds)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from nsys_insight.errors import TraceError
 from nsys_insight.ingest import extension, extents, facts_folder
 from nsys_insight.ingest.database import tables
-from nsys_insight.ingest.identify import Kind
+from nsys_insight.ingest.files import Kind
 from nsys_insight.ingest.ncu.store import attach as attach_ncu
-from nsys_insight.ingest.source import Export, Source
-from nsys_insight.ingest.sqlite_file import opened
+from nsys_insight.ingest.source import NOT_COPIED, Export, Source
+from nsys_insight.ingest.sqlite_file import sqlite_columns
 from nsys_insight.sql.quoting import identifier, literal
 
 if TYPE_CHECKING:
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 # The name of an attached cache file (`ingest.store`), and its beginning where there are several.
 KEPT = "kept"
-# What a copy leaves in the export: call stacks, which few questions read, and only for a few calls; and strings, which
-# call stacks refer to.
-NOT_COPIED = frozenset({"CUDA_CALLCHAINS", "OSRT_CALLCHAINS", "SAMPLING_CALLCHAINS", "StringIds"})
 
 
 def attach(
@@ -150,23 +147,3 @@ def parquet_files(folder: Path) -> list[Path]:
     """The files of such a folder: of one that ``convert`` or ``fleet`` made, those with the raw tables."""
     folder = folder.absolute()
     return sorted((folder / "raw" if (folder / "raw").is_dir() else folder).glob("*.parquet"))
-
-
-def sqlite_columns(path: Path) -> dict[str, set[str]]:
-    """The tables of a SQLite file with their columns.
-
-    Raises:
-        TraceError: The file is damaged.
-    """
-    import sqlite3
-
-    found: dict[str, set[str]] = {}
-    try:
-        with opened(path) as database:
-            for table, column in database.execute(
-                "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table'"
-            ):
-                found.setdefault(table, set()).add(column)
-    except sqlite3.Error as error:
-        raise TraceError(f"{path} cannot be read: {error}", "export it again: nsys export --type sqlite") from None
-    return found

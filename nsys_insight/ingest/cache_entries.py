@@ -1,11 +1,13 @@
 """The entries of the cache folder: how one is made, who uses it, and which go when room is short.
 
-An entry is a file that `making` put there for a trace; `cache_about` is what is known of it. Other files in the folder
+An entry is a file that `making` put there for a trace; a small JSON file next to it says what it holds and what it was
+made of (`About`). Other files in the folder
 are left alone: the user may have pointed the variable to one in which somebody keeps other things.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -14,18 +16,17 @@ import sys
 import time
 from collections import Counter
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import file_changed
-from nsys_insight.ingest import cache_about, cache_folder
+from nsys_insight.ingest import cache_folder
 from nsys_insight.text.units import parse_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from nsys_insight.ingest.cache_about import About
 
 SIZE_VARIABLE = "NSYS_INSIGHT_CACHE_SIZE"
 
@@ -45,6 +46,46 @@ _UNLOCKED_S = 60 * 60
 _held: dict[Path, int] = {}
 # How many sessions of this process use an entry.
 _users: Counter[Path] = Counter()
+
+SUFFIX = ".json"
+
+# What `cache_folder.digest` named.
+_ENTRY = re.compile(r"[0-9a-f]{32}[-.].+")
+
+
+@dataclass(frozen=True)
+class About:
+    """What an entry holds in a few words, and the files it was made of: their paths, with their keys at that time.
+
+    `parents` are names of entries that it was made of; `files` are then what those were made of. `seal` is the entry's
+    own (`cache_folder.seal`).
+    """
+
+    holds: str
+    files: dict[str, str]
+    parents: tuple[str, ...] = ()
+    seal: str = ""
+
+    def is_of(self, trace: Path) -> bool:
+        """Tell whether an entry is of a trace, or of one in a folder; a report and its export count as one trace."""
+        asked = Path(os.path.realpath(trace))
+        for path in map(Path, map(os.path.realpath, self.files)):
+            if path.is_relative_to(asked) or (path.parent == asked.parent and path.stem == asked.stem):
+                return True
+        return False
+
+    @property
+    def state(self) -> str:
+        """Whether the files are still what they were: unchanged, changed, or gone."""
+        states = set()
+        for path, key in self.files.items():
+            try:
+                states.add("unchanged" if cache_folder.key(Path(path)) == key else "changed")
+            except FileNotFoundError:
+                states.add("gone")
+            except OSError:
+                states.add("unreadable")
+        return next((state for state in ("gone", "unreadable", "changed") if state in states), "unchanged")
 
 
 @dataclass(frozen=True)
@@ -86,20 +127,20 @@ def making(target: Path, holds: str, *files: Path) -> Iterator[Path]:
         TraceError: A file was changed meanwhile.
         UsageError: The size that is allowed is none.
     """
-    most, about, before = most_bytes(target.parent), cache_about.about(holds, files), _identity(target)
+    most, about, before = most_bytes(target.parent), describe(holds, files), _identity(target)
     with cache_folder.working(target) as path:
         yield path
-        if cache_about.about(holds, files) != about:
+        if describe(holds, files) != about:
             raise file_changed(" or ".join(map(str, files)))
         path.chmod(0o600)
         _make_room(target, path.stat().st_size, most)
-        said = cache_about.beside(path)
-        cache_about.write(replace(about, seal=cache_folder.seal(path)), said)
+        said = beside(path)
+        write_about(replace(about, seal=cache_folder.seal(path)), said)
         # Two that made the same would replace each other's, and one of them would use a file that is there no more.
         with cache_folder.alone(target.parent):
             if _identity(target) == before or not (_hold(target, target) and _is_sound(target)):
                 _hold(target, path)
-                said.replace(cache_about.beside(target))
+                said.replace(beside(target))
                 path.replace(target)
 
 
@@ -149,18 +190,18 @@ def changing(target: Path, holds: str, *files: Path) -> Iterator[Path | None]:
         if _users[target] or (sys.platform != "win32" and cache_folder.lock(stream.fileno()) is False):
             yield None
             return
-        most, about = most_bytes(target.parent), cache_about.about(holds, files)
+        most, about = most_bytes(target.parent), describe(holds, files)
         yield target
         _make_room(target, target.stat().st_size, most)
-        cache_about.write(replace(about, seal=cache_folder.seal(target)), cache_about.beside(target))
+        write_about(replace(about, seal=cache_folder.seal(target)), beside(target))
 
 
 def entries(folder: Path) -> list[Entry]:
     """Return the entries in a folder, those used last first."""
     found = []
     for path in _files(folder):
-        about = cache_about.read(path)
-        if about or (cache_about.is_entry(path.name) and path.suffix in _OLD_KINDS):
+        about = read_about(path)
+        if about or (is_entry(path.name) and path.suffix in _OLD_KINDS):
             with suppress(OSError):  # another process may remove it right now
                 status = path.lstat()
                 if stat.S_ISREG(status.st_mode):
@@ -189,7 +230,7 @@ def remove(chosen: Iterable[Entry], folder: Path) -> tuple[list[Entry], list[Ent
 def discard(entry: Path) -> None:
     """Remove a damaged entry, also if it is in use, so that it is made again when next asked for."""
     _let_go(entry)
-    for file in (entry, cache_about.beside(entry), entry.with_name(f"{entry.name}.wal")):
+    for file in (entry, beside(entry), entry.with_name(f"{entry.name}.wal")):
         file.unlink(missing_ok=True)
 
 
@@ -220,8 +261,8 @@ def _make_room(target: Path, size: int, most: int) -> None:
 def _forget_the_lost(folder: Path) -> None:
     """Remove what is said about entries that are not there, as a process leaves it that was killed in between."""
     for path in _files(folder):
-        entry = path.with_name(path.name.removesuffix(cache_about.SUFFIX))
-        if path != entry and not entry.exists() and cache_about.read(entry):
+        entry = path.with_name(path.name.removesuffix(SUFFIX))
+        if path != entry and not entry.exists() and read_about(entry):
             with suppress(OSError):
                 if time.time() - path.stat().st_mtime > _GRACE_S:
                     path.unlink()
@@ -236,7 +277,7 @@ def _files(folder: Path) -> list[Path]:
 
 def _is_sound(entry: Path) -> bool:
     """Tell whether an entry is as it was made: see `cache_folder.seal` for how much of it is looked at."""
-    about = cache_about.read(entry)
+    about = read_about(entry)
     with suppress(OSError):
         return about is not None and about.seal == cache_folder.seal(entry)
     return False
@@ -289,9 +330,57 @@ def _unlinked(entry: Entry) -> bool:
                 if locked is False or (locked is None and time.time() - entry.used < _UNLOCKED_S):
                     return False
             entry.path.unlink()
-            cache_about.beside(entry.path).unlink(missing_ok=True)
+            beside(entry.path).unlink(missing_ok=True)
     except FileNotFoundError:
         pass
     except OSError:
         return False
     return True
+
+
+def describe(holds: str, files: tuple[Path, ...]) -> About:
+    """Say what an entry holds and what it is made of: traces, or other entries.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
+    made_of: dict[str, str] = {}
+    parents = []
+    for file in files:
+        parent = read_about(file)
+        if parent:
+            made_of |= parent.files
+            parents.append(file.name)
+        else:
+            made_of[os.path.abspath(file)] = cache_folder.key(file)  # noqa: PTH100 - links stay as the user knows them
+    return About(holds, made_of, tuple(parents))
+
+
+def beside(entry: Path) -> Path:
+    """Return where the JSON file about an entry is."""
+    return entry.with_name(f"{entry.name}{SUFFIX}")
+
+
+def is_entry(name: str) -> bool:
+    """Tell whether a file may be an entry by its name."""
+    return bool(_ENTRY.fullmatch(name)) and not name.endswith(SUFFIX)
+
+
+def read_about(entry: Path) -> About | None:
+    """Read what is said about an entry; None if that is nothing, or makes no sense."""
+    if not is_entry(entry.name):
+        return None
+    try:
+        match json.loads(beside(entry).read_bytes()):
+            case {"holds": str(holds), "files": dict(files), "parents": list(parents), "seal": str(seal)}:
+                of = {str(path): str(key) for path, key in files.items()}
+                return About(holds, of, tuple(map(str, parents)), seal)
+    except (OSError, ValueError, RecursionError):
+        pass
+    return None
+
+
+def write_about(said: About, file: Path) -> None:
+    """Write to a file what is said about an entry, readable by the user alone."""
+    file.touch(mode=0o600)
+    file.write_text(json.dumps(asdict(said)), encoding="utf-8")

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from nsys_insight import progress
 from nsys_insight.errors import TraceError
-from nsys_insight.ingest import attach, bad_rows, private, raw, row_search
-from nsys_insight.ingest.sqlite_file import opened, uri
+from nsys_insight.ingest import bad_rows, private, row_search
+from nsys_insight.ingest.contract import cell, contract
+from nsys_insight.ingest.source import NOT_COPIED
+from nsys_insight.ingest.sqlite_file import opened, sqlite_columns, uri
 from nsys_insight.ingest.words import rows_of
 from nsys_insight.sql.quoting import identifier
 
@@ -17,20 +19,20 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from nsys_insight.ingest.source import Source
+
 # Where the tables are in the DuckDB file.
 SCHEMA = "copy"
 _BUILT = f"built.{SCHEMA}"
 _IMPOSSIBLE = -(1 << 63)
 
 
-def copy_export(
-    connection: duckdb.DuckDBPyConnection, file: Path, *, in_place: bool = True, lasting: bool = True
-) -> None:
+def copy_export(connection: duckdb.DuckDBPyConnection, file: Path, source: Source | None) -> None:
     """Copy a SQLite export into the schema `copy` of the attached database `built`.
 
-    With `in_place`, DuckDB's extension reads the file, and call stacks and strings stay in the export
-    (`attach.NOT_COPIED`). Without it, or where there is no extension, all rows come through ADBC, slower, and cells
-    that do not fit their column's type are kept as far as they can be. `lasting` is as in `extension.load`.
+    Where DuckDB's extension can read it, `source` is the attached export, of which call stacks and strings stay where
+    they are (`source.NOT_COPIED`). Without it all rows come through ADBC, slower, and cells that do not fit their
+    column's type are kept as far as they can be.
 
     Raises:
         TraceError: The file cannot be read.
@@ -38,14 +40,13 @@ def copy_export(
         UnicodeDecodeError: The same, for text that is not UTF-8.
     """
     connection.execute(f"CREATE SCHEMA {_BUILT}")
-    source = attach.attach_sqlite(connection, file, lasting=lasting) if in_place else None
     with progress.at(f"reading {file.name}") as task:
         if source is None:
             _copy_by_adbc(connection, file, task)
             return
-        copied = {table: columns for table, columns in source.columns.items() if table not in attach.NOT_COPIED}
+        copied = {table: columns for table, columns in source.columns.items() if table not in NOT_COPIED}
         for table, types in _present(file, copied, task):
-            select = ", ".join(raw.cell(name, kind) for name, kind in types.items())
+            select = ", ".join(cell(name, kind) for name, kind in types.items())
             _create(connection, table, f"SELECT {select} FROM {source.relations[table]}", {})
 
 
@@ -56,7 +57,7 @@ def _present(file: Path, columns: Mapping[str, set[str]], task: progress.Task) -
     """
     present = {
         table: {name: kind for name, kind in types.items() if name in columns[table]}
-        for table, types in sorted(raw.contract().items(), key=lambda item: item[0] == "StringIds")
+        for table, types in sorted(contract().items(), key=lambda item: item[0] == "StringIds")
         if columns.get(table, set()) & set(types)
     }
     cells = _cells(file, present)
@@ -77,7 +78,7 @@ def _cells(file: Path, tables: dict[str, dict[str, str]]) -> dict[str, int]:
     """How many cells are to be copied of each table, about: rows are not counted, which would take long."""
     cells = dict.fromkeys(tables, 0)
     with opened(file) as database:
-        for table in tables.keys() & attach.sqlite_columns(file):
+        for table in tables.keys() & sqlite_columns(file):
             cells[table] = len(tables[table]) * len(row_search.row_numbers(database, table))
     return cells
 
@@ -93,7 +94,7 @@ def _copy_by_adbc(connection: duckdb.DuckDBPyConnection, file: Path, task: progr
             adbc_driver_sqlite.connect(uri(file)) as database,
             adbc_driver_manager.AdbcConnection(database) as reader,
         ):
-            for table, types in _present(file, attach.sqlite_columns(file), task):
+            for table, types in _present(file, sqlite_columns(file), task):
                 with adbc_driver_manager.AdbcStatement(reader) as statement:
                     statement.set_options(**{"adbc.sqlite.query.batch_rows": "65536"})
                     statement.set_sql_query(_sqlite_select(table, types))

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from nsys_insight import outputs
 from nsys_insight.errors import ToolError, UsageError
 from nsys_insight.ingest import cache_entries, cache_folder, nsys, private
-from nsys_insight.ingest.identify import Kind, identify, is_export, settled
+from nsys_insight.ingest.files import Kind
+from nsys_insight.ingest.identify import identify, is_export, settled
 
 if TYPE_CHECKING:
     import subprocess

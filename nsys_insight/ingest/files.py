@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
-
-from nsys_insight.ingest.identify import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+
+class Kind(StrEnum):
+    """What nsys wrote: its own report, or one of the exports that can be queried; or what ``convert`` made of one."""
+
+    SQLITE = "sqlite"
+    REPORT = "report"
+    PARQUET = "parquet"
+    DATABASE = "duckdb"
 
 
 class File(NamedTuple):

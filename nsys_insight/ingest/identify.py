@@ -5,27 +5,18 @@ from __future__ import annotations
 import os
 import struct
 from contextlib import suppress
-from enum import StrEnum
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import TraceError
 from nsys_insight.ingest import cache_entries, cache_folder, private, tables_only
+from nsys_insight.ingest.files import Kind
 from nsys_insight.ingest.sqlite_file import opened
 from nsys_insight.text.near import meant, near
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-
-class Kind(StrEnum):
-    """What nsys wrote: its own report, or one of the exports that can be queried; or what ``convert`` made of one."""
-
-    SQLITE = "sqlite"
-    REPORT = "report"
-    PARQUET = "parquet"
-    DATABASE = "duckdb"
 
 
 REPORT_SUFFIXES = (".nsys-rep", ".qdrep")

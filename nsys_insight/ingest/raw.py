@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import contextmanager
-from functools import cache
 from typing import TYPE_CHECKING
 
 from nsys_insight.ingest import extents, gpus
 from nsys_insight.ingest.bad_rows import guarded, must
+from nsys_insight.ingest.contract import cell, contract
 from nsys_insight.ingest.scope import WHOLE_TRACE, Scope, condition, cut
 from nsys_insight.ingest.source import Screen
-from nsys_insight.paths import query
 from nsys_insight.sql.quoting import identifier, literal
 
 if TYPE_CHECKING:
@@ -38,32 +36,6 @@ WHOLE = (
 _DEVICES = "TARGET_INFO_CUDA_DEVICE"
 # So many are looked at for correlation ids that repeat.
 _FIRST_CALLS = 20_000
-
-
-@cache
-def contract() -> dict[str, dict[str, str]]:
-    """The tables that the model reads, each with its columns and their DuckDB types, from `queries/model/raw.sql`."""
-    text = re.sub(r"--[^\n]*", "", query("model/raw"))
-    return {
-        table: {name.strip('"'): kind for name, kind in (column.split() for column in body.split(","))}
-        for table, body in re.findall(r"CREATE TABLE (\w+) \(([^)]*)\)", text)
-    }
-
-
-def cell(name: str, kind: str, expression: str = "") -> str:
-    """SQL for a column of a trace as the type that the contract gives it.
-
-    Text in a trace need not be UTF-8 (SQLite does not look), and DuckDB takes it for granted that it is: bytes that are
-    not come out in hexadecimal. Bytes that are no text come as they are.
-    """
-    column = identifier(name)
-    value = f"{expression or column}::{kind}"
-    if kind == "VARCHAR":
-        value = f"coalesce(try(decode(encode({value}))), encode({value})::VARCHAR)"
-    elif kind == "BLOB":  # which nsys declares as TEXT
-        of = expression or column
-        value = f"CASE WHEN typeof({of}) = 'BLOB' THEN {of}::BLOB ELSE encode({of}::VARCHAR) END"
-    return f"{value} AS {column}"
 
 
 def has_repeats(connection: duckdb.DuckDBPyConnection, source: Source) -> bool:

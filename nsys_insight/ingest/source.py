@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
     from nsys_insight.ingest.extents import Extents
 
+# What a copy leaves in the export: call stacks, which few questions read, and only for a few calls; and strings, which
+# call stacks refer to.
+NOT_COPIED = frozenset({"CUDA_CALLCHAINS", "OSRT_CALLCHAINS", "SAMPLING_CALLCHAINS", "StringIds"})
 Window = tuple[int, int]
 # From 1897 to 2043 where times are of the epoch.
 ANY_TIME: Window = (-(1 << 61), 1 << 61)

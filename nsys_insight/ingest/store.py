@@ -11,7 +11,9 @@ import errno
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from nsys_insight.ingest import cache_entries, cache_folder, database, private, raw
+from nsys_insight.ingest import cache_entries, cache_folder, database, private
+from nsys_insight.ingest.attach import attach_sqlite
+from nsys_insight.ingest.contract import contract
 from nsys_insight.ingest.copy import copy_export
 from nsys_insight.ingest.database import DEFAULT
 from nsys_insight.ingest.waiting import wait_for
@@ -50,7 +52,7 @@ def entry(export: Path, *, lasting: bool = True) -> Path:
     """
     import duckdb
 
-    key = cache_folder.key(export, repr(raw.contract()), private.WITHOUT, duckdb.__version__)
+    key = cache_folder.key(export, repr(contract()), private.WITHOUT, duckdb.__version__)
     return cache_folder.folder(lasting=lasting) / f"{key}.duckdb"
 
 
@@ -71,6 +73,7 @@ def copied(
 ) -> Path:
     """Make the cache file of an export with a copy of its tables and return it; see `ingest.copy.copy_export`.
 
+    Without `in_place`, rows are copied through ADBC also where DuckDB's extension could read the export.
     Where no cache folder can be written to, or without `lasting`, it is a temporary file, which is removed when the
     process ends. Facts and answers that were there stay. Two processes may do so at once. The connection that copies is
     added to `connections`, so that it can be interrupted.
@@ -96,7 +99,8 @@ def _copied(
             connections.append(connection)
         try:
             connection.execute(f"ATTACH {literal(str(path))} AS built {database.STORAGE}")
-            copy_export(connection, export, in_place=in_place, lasting=lasting)
+            source = attach_sqlite(connection, export, lasting=lasting) if in_place else None
+            copy_export(connection, export, source)
             if target.is_file():
                 with suppress(duckdb.Error):  # it is damaged
                     connection.execute(f"ATTACH {literal(str(target))} AS before (READ_ONLY)")

@@ -13,7 +13,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import TraceError
-from nsys_insight.ingest import raw
+from nsys_insight.ingest.contract import contract
 from nsys_insight.ingest.sqlite_file import opened, uri
 from nsys_insight.ingest.waiting import wait_for
 from nsys_insight.sql.quoting import identifier
@@ -142,7 +142,7 @@ def _copy_rows(made: sqlite3.Connection, name: str, readable: Collection[str]) -
 
 def _kind(table: str, column: str, declared: str) -> str:
     """The type of a column: as the model reads it, else as SQLite itself understands what the file calls it."""
-    wanted = raw.contract().get(table, {}).get(column)
+    wanted = contract().get(table, {}).get(column)
     if wanted:
         return wanted
     found = (kind for mark, kind in _AFFINITIES.items() if mark in declared.upper())

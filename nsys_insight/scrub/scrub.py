@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from nsys_insight import outputs
 from nsys_insight.errors import QueryError, UsageError
 from nsys_insight.ingest.export import export
-from nsys_insight.ingest.identify import Kind, identify, settled
+from nsys_insight.ingest.files import Kind
+from nsys_insight.ingest.identify import identify, settled
 from nsys_insight.scrub.copy import copy
 from nsys_insight.scrub.rewrite import Rewriter, counted
 from nsys_insight.scrub.sensitive import find_sensitive

@@ -14,9 +14,9 @@ from nsys_insight.ingest.waiting import left_running
 from nsys_insight.model import views
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.session import sandbox
-from nsys_insight.session.ahead import Ahead, Question
 from nsys_insight.session.answer import all_readable, store, without_zone
 from nsys_insight.session.database import Database
+from nsys_insight.session.prefetch import Prefetch, Question
 from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.sql.statements import as_select, failed
 
@@ -62,7 +62,7 @@ class Connection:
         self._files = Database(files, scope, limits, use_cache=use_cache, ncu=ncu, parts=parts, steps=steps, note=note)
         self._bounded = sandbox.Runner(timeout_s)
         self._numbers = count(1)
-        self._ahead: Ahead[Any] = Ahead()
+        self._prefetch: Prefetch[Any] = Prefetch()
         self._is_ready = False
 
     @property
@@ -87,7 +87,7 @@ class Connection:
     def interrupt(self) -> None:
         """Stop what runs."""
         self._files.interrupt()
-        self._ahead.interrupt()
+        self._prefetch.interrupt()
 
     def table(self, query: str, options: FactOptions = NOTHING_SAID, *, line: int = 0, ours: bool = False) -> Table:
         """Run a query over the model's views; return its result's table, with its columns' names and types.
@@ -141,7 +141,7 @@ class Connection:
         if not self._files.serve_several or self._bounded.seconds is not None:
             return
         with suppress(duckdb.Error, sqlite3.Error, UnicodeDecodeError, InsightError):
-            self._bounded(self, lambda: self._ahead.work(self.duckdb, self._alike(questions), self._worked))
+            self._bounded(self, lambda: self._prefetch.run(self.duckdb, self._alike(questions), self._worked))
 
     def _alike(self, questions: Iterable[Question]) -> Iterator[Question]:
         """The questions that need facts found as the first ones do: found otherwise, they would take their place."""
@@ -156,7 +156,7 @@ class Connection:
 
     def _worked(self, connection: DuckDBPyConnection, asked: Question) -> Found | Rows:
         """Answer a question of ours over a connection beside others."""
-        self._files.prepare_over(connection, asked, self._ahead.waiting)
+        self._files.prepare_over(connection, asked)
         if asked.for_rows:
             return _read(connection, asked.query)
         name = f"internal.answer_{next(self._numbers)}"
@@ -225,7 +225,7 @@ class Connection:
 
     def _worked_out(self, asked: Question) -> Any:
         """What was worked out ahead for a question of ours, if it was."""
-        if self._files.definitions or (found := self._ahead.take(asked, self.duckdb)) is None:
+        if self._files.definitions or (found := self._prefetch.take(asked, self.duckdb)) is None:
             return None
         self._files.check()
         return found
@@ -353,7 +353,7 @@ class Connection:
     def close(self) -> None:
         """Close the connection; what was found about a big trace stays in the cache folder."""
         if not left_running:
-            self._ahead.close()
+            self._prefetch.close()
         self._files.close()
 
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.facts.context import NOTHING_SAID
 from nsys_insight.facts.store import Facts
-from nsys_insight.ingest import bad_rows, database, facts_folder, raw
+from nsys_insight.ingest import bad_rows, database, facts_folder
 from nsys_insight.ingest.attach import parquet_files
-from nsys_insight.ingest.identify import Kind
+from nsys_insight.ingest.contract import contract
+from nsys_insight.ingest.files import Kind
 from nsys_insight.ingest.limits import are_small
-from nsys_insight.ingest.open_strategies import OpenStrategies
 from nsys_insight.ingest.scope import WHOLE_TRACE
 from nsys_insight.ingest.several import catalogs
 from nsys_insight.ingest.waiting import left_running
@@ -20,6 +20,7 @@ from nsys_insight.model.producers import facts_read
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.session import sandbox
 from nsys_insight.session.model import Model
+from nsys_insight.session.open_strategies import OpenStrategies
 from nsys_insight.session.recovery import Recovery
 from nsys_insight.session.several import unite
 from nsys_insight.session.store import Store
@@ -27,7 +28,6 @@ from nsys_insight.sql.names import mentioned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     import duckdb
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from nsys_insight.ingest.scope import Scope
     from nsys_insight.ingest.source import Source
     from nsys_insight.packs.step_options import StepOptions
-    from nsys_insight.session.ahead import Question
+    from nsys_insight.session.prefetch import Question
     from nsys_insight.session.several import RankNumber
     from nsys_insight.sql.names import Names
 
@@ -197,17 +197,9 @@ class Database:
         """The options, as (name, value), on which facts depend that a question reads or that have been found."""
         return self._facts.options_used(asked.names, asked.options)
 
-    def prepare_over(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        asked: Question,
-        waiting: Callable[[], AbstractContextManager[None]],
-    ) -> None:
-        """Make ready what a question of ours reads over another connection, while others do so for theirs.
-
-        It is in `waiting` while it waits for one of them.
-        """
-        with self._facts.over(connection, waiting):
+    def prepare_over(self, connection: duckdb.DuckDBPyConnection, asked: Question) -> None:
+        """Prepare what a question reads over another connection, while others do so for theirs."""
+        with self._facts.over(connection):
             self._facts.find(asked.names, asked.options)
         for names in asked.names:
             self._show(names)
@@ -250,7 +242,7 @@ class Database:
         self._facts = Facts(self.duckdb, sources, scopes, self._show, kept, self.labels, of_run)
 
     def _without_bad_rows(self, sources: Sequence[Source]) -> list[Source]:
-        looked = [bad_rows.looked_at(self.duckdb, source, raw.contract()) for source in sources]
+        looked = [bad_rows.looked_at(self.duckdb, source, contract()) for source in sources]
         labels = [f"{file.label}: " if len(self.files) > 1 else "" for file in self.files]
         said = "; ".join(label + text for label, (_, texts) in zip(labels, looked, strict=True) for text in texts)
         if said and said != self.left_out:

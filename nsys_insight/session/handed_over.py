@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from nsys_insight.ingest import private, raw
+from nsys_insight.ingest import private
+from nsys_insight.ingest.contract import contract
 from nsys_insight.sql.quoting import identifier, literal
 
 
@@ -10,4 +11,4 @@ def rows_handed_over(table: str) -> str:
     """SQL for the rows of a raw table that are given to others: without what is private, and unused strings."""
     if table in private.SETTINGS:
         return f"SELECT name, value FROM facts.captured WHERE origin = {literal(table)}"
-    return f"SELECT * FROM raw.{identifier(table)}{private.handed_over(table, 'raw', raw.contract())}"
+    return f"SELECT * FROM raw.{identifier(table)}{private.handed_over(table, 'raw', contract())}"

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from nsys_insight.errors import InsightError
     from nsys_insight.ingest.files import File
-    from nsys_insight.ingest.open_strategies import OpenStrategies
     from nsys_insight.ingest.watch import Watch
+    from nsys_insight.session.open_strategies import OpenStrategies
     from nsys_insight.session.store import Store
 
 

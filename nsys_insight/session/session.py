@@ -11,8 +11,8 @@ from nsys_insight import progress
 from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.facts.context import FactOptions
 from nsys_insight.ingest import cache_folder, extents
-from nsys_insight.ingest.files import File, labels_of
-from nsys_insight.ingest.identify import Kind, identify, settled
+from nsys_insight.ingest.files import File, Kind, labels_of
+from nsys_insight.ingest.identify import identify, settled
 from nsys_insight.ingest.limits import suited
 from nsys_insight.ingest.ncu.store import for_trace
 from nsys_insight.ingest.raw import WHOLE
@@ -20,9 +20,9 @@ from nsys_insight.ingest.scope import WHOLE_TRACE, Scope
 from nsys_insight.model import views
 from nsys_insight.packs import added, library, step_options
 from nsys_insight.packs.step_options import AUTO, StepOptions
-from nsys_insight.session.ahead import Question
 from nsys_insight.session.answer import Answer, Column
 from nsys_insight.session.connection import Connection
+from nsys_insight.session.prefetch import Question
 from nsys_insight.session.running_answer import RunningAnswer
 from nsys_insight.sql.headers import chosen
 from nsys_insight.sql.names import mentioned

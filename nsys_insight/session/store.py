@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.session.ahead import Question
     from nsys_insight.session.answer import Columns
+    from nsys_insight.session.prefetch import Question
 
     # The columns of an answer, and the sentences of each note.
     Stored = tuple[Columns, list[list[str]]]

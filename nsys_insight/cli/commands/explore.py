@@ -30,7 +30,8 @@ def explore(trace: TraceArgument = None) -> None:
     from importlib.util import find_spec
 
     from nsys_insight.cli.trace_argument import remember
-    from nsys_insight.ingest.identify import Kind, identify
+    from nsys_insight.ingest.files import Kind
+    from nsys_insight.ingest.identify import identify
 
     if find_spec("harlequin") is None:
         raise ToolError(
@@ -51,11 +52,11 @@ def _database(trace: Trace) -> Path:
     import duckdb
 
     from nsys_insight.convert.convert import write_database
-    from nsys_insight.ingest import raw
+    from nsys_insight.ingest.contract import contract
     from nsys_insight.model import views
 
     made_of = [
-        repr(raw.contract()),
+        repr(contract()),
         *(view.create + view.comments for view in views.definitions().values()),
         *views.macro_statements(),
         duckdb.__version__,

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from nsys_insight import outputs
 from nsys_insight.errors import TraceError, UsageError, cannot_write
-from nsys_insight.ingest import cache_entries, cache_folder, database, raw
+from nsys_insight.ingest import cache_entries, cache_folder, database
+from nsys_insight.ingest.contract import contract
 from nsys_insight.ingest.ncu.pages import Launch, merge, read
 from nsys_insight.paths import expanded
 from nsys_insight.sql.quoting import identifier, literal
@@ -106,7 +107,7 @@ def cached(files: list[Path], implementation: str | None = None, *, lasting: boo
     """Return a store of files that ncu wrote, from the cache folder; it is made there if it does not exist."""
     try:
         keys = [cache_folder.key(file) for file in files]
-        name = cache_folder.digest("ncu", *keys, implementation or "", repr(raw.contract()))
+        name = cache_folder.digest("ncu", *keys, implementation or "", repr(contract()))
         target = cache_folder.folder(lasting=lasting) / f"{name}{SUFFIX}"
     except FileNotFoundError:
         missing = next((file for file in files if not file.exists()), None)
@@ -194,7 +195,7 @@ def _create_tables(connection: duckdb.DuckDBPyConnection, launches: list[Launch]
     with tempfile.TemporaryDirectory(dir=cache_folder.temporary()) as folder:
         for table in TABLES:
             file = Path(folder) / f"{table}.parquet"
-            schema = {name: kinds[kind] for name, kind in raw.contract()[table].items()}
+            schema = {name: kinds[kind] for name, kind in contract()[table].items()}
             pl.DataFrame(rows[table], schema=schema, orient="row").write_parquet(file)
             connection.execute(
                 f"CREATE TABLE built.{identifier(table)} AS FROM read_parquet({literal(str(file))}) ORDER BY launch"

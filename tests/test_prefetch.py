@@ -13,11 +13,10 @@ from sweeps import sweep
 
 import nsys_insight
 from nsys_insight.errors import QueryError
-from nsys_insight.ingest import open_strategies
 from nsys_insight.model.producers import facts_read, producer_of, producers
 from nsys_insight.packs.library import built_in
-from nsys_insight.session import ahead, connection
-from nsys_insight.session.ahead import Question
+from nsys_insight.session import connection, open_strategies, prefetch
+from nsys_insight.session.prefetch import Question
 from nsys_insight.sql.statements import split
 
 REPORTS = [pack for pack in built_in().values() if pack.page]
@@ -163,7 +162,7 @@ def test_the_rows_of_a_small_trace_are_held_where_much_is_asked(sample):
     with nsys_insight.open(sample("churn")) as trace:
         trace.load()
         trace.answer("top")
-        assert "kernel_times" in held(trace)
+        assert "CUPTI_ACTIVITY_KIND_KERNEL" in held(trace)
         assert trace.rows("FROM devices")  # over what a view showed before
         assert "TARGET_INFO_CUDA_DEVICE" in held(trace)
     with nsys_insight.open(sample("churn")).scope(device=0) as trace:
@@ -181,59 +180,12 @@ def test_who_interrupts_them_waits_for_none_that_have_not_begun():
 
     endless = "SELECT count(*) FROM range(1_000_000_000) AS a, range(1_000_000) AS b WHERE a.range < b.range"
     questions = [Question(f"{endless} AND {number} < 9") for number in range(6)]
-    answers = ahead.Ahead()
+    answers = prefetch.Prefetch()
     threading.Timer(0.5, answers.interrupt).start()
     began = time.perf_counter()
-    answers.work(main, questions, answer)
+    answers.run(main, questions, answer)
     assert len(begun) == 2
     assert not any(answers.take(asked, main) for asked in questions)
-    assert time.perf_counter() - began < 10
-
-
-def test_two_are_at_work_and_another_one_while_one_of_these_waits():
-    main, found = duckdb.connect(), threading.Event()
-    answers, at_work, most = ahead.Ahead(), [], []
-
-    def answer(_, asked):
-        at_work.append(asked.query)
-        most.append(len(at_work))
-        if asked.query == "waits":
-            at_work.remove(asked.query)
-            with answers.waiting():
-                assert found.wait(10)
-            at_work.append(asked.query)
-        time.sleep(0.1)
-        if asked.query == "finds":
-            found.set()
-        at_work.remove(asked.query)
-        return asked.query
-
-    asked = [Question(query) for query in ("waits", "other", "finds", "one more", "the last")]
-    answers.work(main, asked, answer)
-    assert max(most) <= 2
-    assert [answers.take(one, main) for one in asked] == [one.query for one in asked]
-    assert len(answers._hands) == 3
-    answers.close()
-
-
-def test_who_waits_when_all_are_stopped_ends():
-    """What a thread waits for is found or given up by another one, which then ends as well."""
-    main, lock = duckdb.connect(), threading.Lock()
-    answers = ahead.Ahead()
-
-    def answer(session, asked):
-        with answers.waiting():
-            lock.acquire()
-        try:
-            session.execute(asked.query)
-        finally:
-            lock.release()
-
-    endless = "SELECT count(*) FROM range(1_000_000_000) AS a, range(1_000_000) AS b WHERE a.range < b.range"
-    threading.Timer(0.5, answers.interrupt).start()
-    began = time.perf_counter()
-    threading.Timer(1.0, answers.interrupt).start()  # what begins after the first one
-    answers.work(main, [Question(f"{endless} AND {number} < 9") for number in range(2)], answer)
     assert time.perf_counter() - began < 10
 
 
