@@ -11,7 +11,7 @@ from nsys_insight.errors import UsageError, cannot_write
 from nsys_insight.ingest import cache_folder, private
 from nsys_insight.ingest.contract import contract
 from nsys_insight.ingest.limits import Limits
-from nsys_insight.model import views
+from nsys_insight.model import template, views
 from nsys_insight.session.handed_over import rows_handed_over
 from nsys_insight.session.model import finish_lasting
 from nsys_insight.sql.quoting import identifier, literal
@@ -80,9 +80,11 @@ def write_database(trace: Session, output: Path) -> None:
     with cache_folder.working(output.resolve()) as path:
         built = path.with_name("trace.duckdb")  # the name of the file is the name of the catalog in its views
         with duckdb.connect(built, config={"memory_limit": Limits().settled[0]}) as connection:
-            connection.execute("CREATE SCHEMA raw")
+            template.copy_into(connection, built.stem)
             for table, file in _raw_tables(trace, built.parent).items():
-                connection.execute(f"CREATE TABLE raw.{identifier(table)} AS FROM read_parquet({literal(str(file))})")
+                name = f"raw.{identifier(table)}"
+                rows = f"FROM read_parquet({literal(str(file))})"
+                connection.execute(f"DROP VIEW {name}; CREATE TABLE {name} AS {rows}")
                 file.unlink()
             finish_lasting(connection)
         outputs.place(built, output, force=True)

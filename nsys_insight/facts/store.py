@@ -61,7 +61,7 @@ class Facts:
         self._mine = _Mine(connection)
         self._locks: dict[str, Any] = {}
         self._labels, self._of_run = labels, of_run
-        self._tables: set[tuple[str, str]] = set()
+        self._tables = self._existing_tables() if any(scope != WHOLE_TRACE for scope in scopes) else set()
         self._found = {
             (producer.name, catalog): NOTHING_SAID
             for producer in map(producer_of, kept) if producer.tables <= kept for catalog in self._catalogs_of(producer)
@@ -178,6 +178,14 @@ class Facts:
         for catalog in catalogs:
             with several.inside(self._connection, catalog):
                 fill(producer, every.of_trace(catalog))
+
+    def _existing_tables(self) -> set[tuple[str, str]]:
+        """The tables, with their catalogs, with which a scope was found."""
+        found = self._main.execute(
+            """SELECT table_name, CASE WHEN database_name = current_database() THEN '' ELSE database_name END
+               FROM duckdb_tables() WHERE schema_name = 'facts'"""
+        )
+        return set(found.fetchall())
 
     @property
     def _catalogs(self) -> list[str]:

@@ -98,7 +98,7 @@ class Producer:
     @property
     def query(self) -> str:
         """The query in it."""
-        return self.fill.partition("BY NAME")[2].strip()
+        return self.fill.partition("BY NAME")[2].strip().rstrip(";")
 
     @property
     def mentions(self) -> Names:
