@@ -169,14 +169,6 @@ class TestBigExports:
             trace.answer("classify")
         assert store.find(sample("decode_eager"))
 
-    def test_idle_time_of_a_long_trace_is_of_a_copy_and_is_the_same(self, sample, monkeypatch):
-        with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:
-            in_place = trace.answer("idle").rows()
-        monkeypatch.setattr(open_strategies, "_LONG", 0)
-        with nsys_insight.open(sample("decode_eager")) as trace:
-            assert trace.answer("idle").rows() == in_place
-            assert store.find(sample("decode_eager"))
-
     def test_without_the_cache_nothing_is_left(self, sample, tmp_path):
         with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:
             trace.load()

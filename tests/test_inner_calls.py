@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsys_insight.model import views
+from nsys_insight.model.producers import producers
 from nsys_insight.paths import query
 
 Call = tuple[int, int, int]  # thread, start, end
@@ -33,9 +34,9 @@ def found(calls: list[Call], *, again: bool = False) -> tuple[list[Call], bool]:
             rows += [(thread, start - 1, end + 1, 67, number) for number, (thread, start, end) in enumerate(calls)]
         if rows:
             connection.executemany("INSERT INTO raw.CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, ?, ?, ?)", rows)
-        connection.execute(query("facts/overlapping_threads"))
-        connection.execute("CREATE VIEW _overlapping_threads AS FROM facts.overlapping_threads")
-        connection.execute(query("facts/inner_calls"))
+        for name in ("overlapping_threads", "inner_calls"):
+            connection.execute(producers()[name].create + producers()[name].fill)
+            connection.execute(f"CREATE VIEW _{name} AS FROM facts.{name}")
         inner = connection.execute("SELECT thread_id, start_ns, end_ns FROM facts.inner_calls ORDER BY ALL").fetchall()
         looked = query("facts/inner_calls").partition("WITH nesting_threads")[2].partition("SELECT process_id,")[0]
         threads = connection.execute(f"WITH nesting_threads{looked} FROM nesting_threads").fetchall()

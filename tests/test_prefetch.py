@@ -103,7 +103,7 @@ def test_what_fails_is_worked_out_again_when_it_is_asked_for(sample, monkeypatch
     store_answer = connection.store
 
     def failing(session, table, query):
-        if "step_budget" in query:
+        if "_launch_totals" in query:
             raise duckdb.BinderException("it fails")
         return store_answer(session, table, query)
 

@@ -122,15 +122,18 @@ def _remove_unused(folder: Path, path: Path) -> None:
                 other.unlink()
 
 
-@cache
 def _digest() -> str:
     """Stand for all files that the template comes from, by their sizes and times of change."""
+    return cache_folder.digest(*_of_package(), *sorted(_identities(user_folder("catalog"))))
+
+
+@cache
+def _of_package() -> list[str]:
     import duckdb
 
     folders = [queries_folder() / name for name in ("catalog", "facts", "model")]
-    folders += [user_folder("catalog"), package_folder() / "model", package_folder() / "ingest"]
-    identities = (identity for folder in folders for identity in sorted(_identities(folder)))
-    return cache_folder.digest(__version__, duckdb.__version__, *identities)
+    folders += [package_folder() / "model", package_folder() / "ingest"]
+    return [__version__, duckdb.__version__, *(each for folder in folders for each in sorted(_identities(folder)))]
 
 
 def _identities(folder: Path | str) -> Iterator[str]:

@@ -221,7 +221,10 @@ class Session:
         )
 
     def ahead(
-        self, reports: Iterable[tuple[Pack, Mapping[str, Any]]], rows: Iterable[str] = (), steps: StepOptions = AUTO
+        self,
+        reports: Iterable[tuple[Pack, Mapping[str, Any]]],
+        rows: Iterable[str] = (),
+        steps: StepOptions | None = None,
     ) -> None:
         """Work out answers that will be asked for, several at a time; what fails is worked out again when asked for.
 
@@ -232,10 +235,12 @@ class Session:
         """
         if self._options["threads"] == 1:
             return
-        asked = (Question(query, (), FactOptions(steps), for_rows=True) for query in rows)
+        asked = (Question(query, (), FactOptions(steps or AUTO), for_rows=True) for query in rows)
         self._connection.ahead(chain(self._questions(reports, steps), asked))
 
-    def _questions(self, reports: Iterable[tuple[Pack, Mapping[str, Any]]], steps: StepOptions) -> Iterator[Question]:
+    def _questions(
+        self, reports: Iterable[tuple[Pack, Mapping[str, Any]]], steps: StepOptions | None
+    ) -> Iterator[Question]:
         for pack, params in reports:
             with suppress(InsightError):
                 yield self._asked(pack, dict(params), steps).question
