@@ -253,7 +253,7 @@ class TestAnEntryThatSomethingElseChanged:
         entry.path.chmod(0o600)
         cache_entries._let_go(entry.path)
         with duckdb.connect(entry.path) as database:
-            database.execute("DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL")
+            database.execute("DELETE FROM copy.CUPTI_ACTIVITY_KIND_KERNEL")
         assert calls() == 500
 
 
@@ -499,4 +499,4 @@ class TestTraces:
         for _ in range(2):
             with nsys_insight.open(sample("churn"), use_cache=True) as trace:
                 assert trace.top()["calls"].sum() == 500
-        assert there(folder) == ["DuckDB copy"]
+        assert there(folder) == ["copy, facts and answers"]

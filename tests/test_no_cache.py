@@ -55,9 +55,10 @@ ASK = """
 import contextlib, io, json, os, sys
 from nsys_insight.cli.main import app
 from nsys_insight.errors import InsightError
-from nsys_insight.ingest import cache_folder, ways
+from nsys_insight.ingest import cache_folder
+from nsys_insight.session import open_strategies
 
-ways._BIG = 0
+open_strategies._BIG = 0
 for arguments in json.loads(sys.argv[1]):
     sys.stdin = io.StringIO("SELECT 1;")
     said = io.StringIO()

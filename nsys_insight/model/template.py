@@ -45,12 +45,18 @@ def copy_into(connection: duckdb.DuckDBPyConnection, *catalogs: str, lasting: bo
     """
     import duckdb
 
-    path = _path(lasting=lasting)
+    catalogs = catalogs or ("memory",)
     try:
-        connection.execute(f"ATTACH {literal(str(path))} AS template (READ_ONLY)")
-    except duckdb.Error:  # it is damaged
-        connection.execute(f"ATTACH {literal(str(_make(path)))} AS template (READ_ONLY)")
-    for catalog in catalogs or ("memory",):
+        connection.execute(f"ATTACH {literal(str(_path(lasting=lasting)))} AS template (READ_ONLY)")
+    except (OSError, duckdb.Error):  # there is no room for it, or it is damaged
+        _discard()
+        ((own,),) = connection.execute("SELECT current_database()").fetchall()
+        for catalog in catalogs:
+            connection.execute(f"USE {identifier(catalog)}")
+            create(connection)
+        connection.execute(f"USE {identifier(own)}")
+        return
+    for catalog in catalogs:
         connection.execute(f"COPY FROM DATABASE template TO {identifier(catalog)} (SCHEMA)")
     connection.execute("DETACH template")
 
@@ -105,13 +111,24 @@ def _path(*, lasting: bool) -> Path:
     return path
 
 
-def _make(path: Path) -> Path:
-    """Make the template; two processes may do so at once, and the last one's stays."""
+def _make(path: Path) -> None:
+    """Make the template; two processes may do so at once, and the last one's stays.
+
+    Raises:
+        OSError: The folder cannot be written to.
+        duckdb.Error: The disk is full.
+    """
     import duckdb
 
     with cache_folder.building(path) as made, duckdb.connect(made) as connection:
         create(connection)
-    return path
+
+
+def _discard() -> None:
+    for path in _in_use.values():
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+    _in_use.clear()
 
 
 def _remove_unused(folder: Path, path: Path) -> None:
