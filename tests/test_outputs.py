@@ -181,9 +181,12 @@ def test_where_the_disk_is_full_nothing_is_left_and_one_sentence_says_so(trace, 
     before = content(tmp_path)
     target = there if name == "baseline" else tmp_path / "out"
     words = [str(trace) if word == "TRACE" else word for word in WRITE[name]]
+    # Python would leave bytecode that is cut off.
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
-        [*PROCESS, *words, "-o", target], cwd=REPOSITORY, capture_output=True, text=True, check=False, preexec_fn=small
-    )
+        [*PROCESS, *words, "-o", target], cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False,
+        preexec_fn=small,
+    )  # fmt: skip
     assert done.returncode in (1, 2), done.stderr
     assert content(tmp_path) == before
     assert "Traceback" not in done.stderr
