@@ -24,11 +24,11 @@ class Watch:
         """To be made before anything of the files is read."""
         self._before = [(file.path, _statuses(file.path)) for file in files]
 
-    def changed(self, *, may_go: bool = False) -> TraceError | None:
-        """What to say if a file was replaced or written to since, or is gone unless it `may_go`; else None."""
+    def changed(self) -> TraceError | None:
+        """What to say if a file was replaced or written to since, or is gone; else None."""
         for path, before in self._before:
             now = _statuses(path)
-            if now != before and not (may_go and None in now):
+            if now != before:
                 return file_changed(path, "removed") if None in now else file_changed(path)
         return None
 

@@ -31,8 +31,8 @@ class Recovery:
         self.validates_rows, self.uses_files = False, True
 
     def changed(self) -> InsightError | None:
-        """Tell that a file is not what it was; what is read of a copy in the cache needs the file no more."""
-        return self._watch.changed(may_go=bool(self._strategies.cached))
+        """Tell that a file is not what it was: a copy leaves strings and call stacks in it."""
+        return self._watch.changed()
 
     def may_run_again(self, error: Exception, stores: Iterable[Store], *, first: bool) -> bool:
         """Tell whether what failed may be run again, as the files are opened next.
