@@ -61,7 +61,7 @@ def test_it_lists_what_is_of_which_trace_what_was_used_last_first(folder, traces
     found = listed(NSYS_INSIGHT_CACHE_SIZE="5GB")
     one, two = found["rows"]
     assert [one["trace"], two["trace"]] == list(map(str, traces))
-    assert {row["holds"] for row in (one, two)} == {"DuckDB copy"}
+    assert {row["holds"] for row in (one, two)} == {"copy, facts and answers"}
     assert {row["state"] for row in (one, two)} == {"unchanged"}
     sizes = {path.name: path.stat().st_size for path in folder.glob("*.duckdb")}
     assert {row["file"]: row["size_bytes"] for row in (one, two)} == sizes

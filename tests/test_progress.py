@@ -91,9 +91,9 @@ class Terminal:
 
     @property
     def left(self):
-        """What is left behind, but for the note of the trace used last."""
+        """What is left behind, but for the note of the trace used last and the template of the model."""
         found = [path for folder in (self.temporary, self.cache) for path in folder.rglob("*")]
-        return [path.name for path in found if path.suffix != ".last"]
+        return [path.name for path in found if path.suffix != ".last" and not path.name.startswith("model-")]
 
     def _read(self):
         try:

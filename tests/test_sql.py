@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+import subprocess
 from contextlib import closing
 from pathlib import Path
 
@@ -134,7 +135,10 @@ class TestCommand:
 
     def test_a_result_larger_than_memory_streams(self, tmp_path):
         query = "SELECT range AS n, repeat('x', 100) AS text FROM range(1_000_000)"
-        result = run("sql", CHURN, query, "-o", tmp_path / "a.csv", "--profile", "--memory", "60MB")
+        words = ["sql", CHURN, query, "-o", tmp_path / "a.csv", "--profile", "--memory", "60MB"]
+        result = subprocess.run(
+            [*command_line.PROCESS, *words], capture_output=True, text=True, check=False, cwd=REPOSITORY
+        )
         held = int(result.stderr.rpartition("at most ")[2].partition(" MiB")[0].replace(",", ""))
         assert (tmp_path / "a.csv").stat().st_size > 100_000_000
         assert held < 250
