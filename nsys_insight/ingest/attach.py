@@ -50,7 +50,7 @@ def attach(
         elif file.kind is Kind.PARQUET:
             source = attach_parquet(connection, file.path)
         elif file.kind is Kind.DATABASE:
-            source = attach_database(connection, file.path, name, schema="raw")
+            source = attach_database(connection, file.path, name)
         else:
             source = attach_sqlite(connection, file.path, name, lasting=lasting) if may_scan else None
         if source is None:
@@ -96,18 +96,16 @@ def attach_sqlite(
     return Source(relations, columns, in_order, Export(name, path, frozenset(columns)))
 
 
-def attach_database(
-    connection: duckdb.DuckDBPyConnection, path: Path, name: str = "trace", *, schema: str = "main"
-) -> Source:
-    """Attach a DuckDB file that holds raw tables in `schema`: `raw` in a converted trace."""
+def attach_database(connection: duckdb.DuckDBPyConnection, path: Path, name: str) -> Source:
+    """Attach a converted trace: a DuckDB file that holds raw tables in the schema `raw`."""
     connection.execute(f"ATTACH {literal(str(path.absolute()))} AS {name} (TYPE duckdb, READ_ONLY)")
-    columns = tables(connection, name, schema)
-    if "StringIds" not in columns and schema != "main":
+    columns = tables(connection, name, "raw")
+    if "StringIds" not in columns:
         raise TraceError(
             f"{path} is a DuckDB file, but not one that nsys-insight convert wrote",
             "nsys-insight convert trace.nsys-rep -o trace.duckdb",
         )
-    return Source({table: f"{name}.{schema}.{identifier(table)}" for table in columns}, columns)
+    return Source({table: f"{name}.raw.{identifier(table)}" for table in columns}, columns)
 
 
 def _attach_cached(  # noqa: PLR0913 - what is attached, and as what
