@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import textwrap
 import time
 from contextlib import closing
 
@@ -58,6 +59,23 @@ class TestWhatCannotBeStopped:
         time.sleep(2.5)
         started.send_signal(number)
         assert started.wait(30) == code
+
+    @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+    def test_a_signal_that_duckdb_turns_into_its_own_error(self, name, code):
+        script = f"""
+            import os, signal, time
+            from nsys_insight.cli import main
+            def app(**_):
+                try:
+                    os.kill(os.getpid(), signal.{name})
+                    time.sleep(10)
+                except BaseException:
+                    raise RuntimeError("Query interrupted") from None
+            main.app = app
+            main.main()
+        """
+        done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], timeout=60, check=False)
+        assert done.returncode == code
 
     def test_a_pipe_in_the_place_of_a_journal(self, copied):
         os.mkfifo(f"{copied}-journal")

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from types import FrameType
 
 _codes: dict[int, int] = {}
+# The exit codes of the signals that came. DuckDB may turn a handler's exception into its own "Query interrupted".
+_received: list[int] = []
+
+
+def code_of_the_signal(default: int) -> int:
+    """Return the exit code of the signal that came last, or the default where none came."""
+    return _received[-1] if _received else default
 
 
 def on(number: int, handler: Callable[[int, FrameType | None], object], code: int) -> None:
@@ -27,6 +34,7 @@ def on(number: int, handler: Callable[[int, FrameType | None], object], code: in
 
     def handle(number: int, frame: FrameType | None) -> None:
         heard.set()
+        _received.append(code)
         handler(number, frame)
 
     if not _codes:

@@ -106,9 +106,9 @@ def _run() -> int | None:
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except RuntimeError as error:
-        if str(error) != "Query interrupted":  # what DuckDB makes of Ctrl-C
+        if str(error) != "Query interrupted":  # what DuckDB makes of a signal while the main thread waits for it
             raise
-        return Exit.INTERRUPTED
+        return ending.code_of_the_signal(Exit.INTERRUPTED)
     except Exception as error:
         said = _said_of(error)
         if said is None:
