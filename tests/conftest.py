@@ -25,7 +25,7 @@ _NUMBERS = count()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let goldens be written, and sweeps be whole."""
     parser.addoption("--golden", action="store_true", help="write the goldens that changed instead of comparing")
-    parser.addoption("--all", action="store_true", help="ask every question of every trace, not one of each kind")
+    parser.addoption("--all", action="store_true", help="run the slow tests and the sweeps as well")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -37,17 +37,19 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("any machine", deadline=None, max_examples=100 if config.getoption("--all") else 15)
     settings.load_profile("any machine")
     config.addinivalue_line("markers", "sweep: one more of a kind that the other tests have one of; run by --all")
+    config.addinivalue_line("markers", "slow: takes half a second or more of CPU time; run by --all")
     config.addinivalue_line("markers", "wheel: what needs the files that a wheel carries; CI runs these on the wheel")
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is one more of a kind."""
-    if not config.getoption("--all"):
-        more = [item for item in items if item.get_closest_marker("sweep")]
-        config.hook.pytest_deselected(items=more)
-        items[:] = [item for item in items if not item.get_closest_marker("sweep")]
+    """Leave out the sweeps and the slow tests, unless `--all` is given or a test is named."""
+    if config.getoption("--all") or any("::" in argument for argument in config.args):
+        return
+    left_out = [item for item in items if any(map(item.get_closest_marker, ("sweep", "slow")))]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in set(left_out)]
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -46,6 +46,7 @@ def path(tmp_path):
 
 
 class TestTimes:
+    @pytest.mark.slow
     @pytest.mark.parametrize("start", [MOST, LEAST, 1 << 60, None, "abc", 1e300], ids=str)
     def test_a_row_with_no_possible_start_is_left_out_and_counted(self, path, start):
         without = loop(path.with_name("without.sqlite"))
@@ -61,6 +62,7 @@ class TestTimes:
             (f"1 of {sum(row['calls'] for row in rows) + 1} kernels are left out: their times are impossible")
         ]
 
+    @pytest.mark.slow
     def test_every_report_answers_with_what_is_good(self, path):
         change(path, f'UPDATE {KERNEL} SET start = ?, "end" = ? WHERE rowid = 5', LEAST, MOST)
         change(path, f'UPDATE {CALL} SET "end" = ? WHERE rowid = 7', MOST)
@@ -80,6 +82,7 @@ class TestTimes:
                 trace.answer(report)
             assert "1 of" in trace.about()["left_out"]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "scope",
         [{"device": 0}, {"from_ns": 1}, {"nvtx": "step"}, {"steady": True}],
@@ -142,12 +145,14 @@ class TestNumbers:
         assert sum(row["size_bytes"] for row in rows) == 1000
         assert said == ["the size of 1 of 2 copies is impossible and counts as unknown"]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("number", [-1, LEAST, MOST, 1 << 40])
     def test_a_correlation_id_that_cannot_be_joins_nothing(self, path, number):
         change(path, f"UPDATE {KERNEL} SET correlationId = ? WHERE rowid = 5", number)
         change(path, f"UPDATE {CALL} SET correlationId = ? WHERE rowid = 9", number)
         ask_all(path, "idle", "gaps", "launches", "classify", "graph-candidates")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("number", [-1, LEAST, MOST])
     def test_a_shape_that_cannot_be(self, path, number):
         """Each column in a kernel of its own, and no report fails."""
@@ -158,6 +163,7 @@ class TestNumbers:
 
 
 class TestRepeats:
+    @pytest.mark.slow
     def test_a_call_that_is_there_twice_counts_once_and_is_said(self, path):
         reports = ("idle", "launches", "classify", "api")
         earlier = ask_all(path, *reports)
@@ -169,10 +175,12 @@ class TestRepeats:
         assert len(said) == 1
         assert "are in the trace twice and are counted once" in said[0]
 
+    @pytest.mark.slow
     def test_ids_that_several_calls_have(self, path):
         change(path, f"UPDATE {CALL} SET correlationId = 3 WHERE rowid % 3 = 0")
         ask_all(path, "idle", "gaps", "launches", "classify", "graph-candidates", "host", "syncs", "steps")
 
+    @pytest.mark.slow
     def test_also_where_nobody_looked_for_them(self, path, monkeypatch):
         monkeypatch.setattr("nsys_insight.ingest.raw._FIRST_CALLS", 0)
         change(path, f"UPDATE {CALL} SET correlationId = 3 WHERE rowid % 3 = 0")
@@ -185,6 +193,7 @@ class TestRepeats:
 
 
 class TestOverlaps:
+    @pytest.mark.slow
     def test_kernels_that_overlap_on_a_stream_have_steps_all_the_same(self, tmp_path):
         trace = Trace()
         host = trace.thread()
@@ -260,6 +269,7 @@ class TestWhereItIsSaid:
             found = content.gather(trace, AUTO)
             return [html.page(found, html.Drawings()), markdown.text(found), markdown.agent_text(found)]
 
+    @pytest.mark.slow
     def test_the_page_has_it_at_its_head(self, bad, path):
         for text in self.pages(bad):
             assert text.count("kernels are left out: their times are impossible") == 1
@@ -291,6 +301,7 @@ class TestARowThatIsMetLate:
 
     SQL = "SELECT start_ns, end_ns FROM kernels"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("fmt", ["csv", "jsonl", "parquet"])
     def test_a_file_is_begun_again(self, late, tmp_path, fmt):
         done = run("sql", late, self.SQL, "-o", tmp_path / f"out.{fmt}", "--threads", 1)
@@ -299,6 +310,7 @@ class TestARowThatIsMetLate:
         if fmt != "parquet":
             assert len((tmp_path / f"out.{fmt}").read_text().splitlines()) == 127_999 + (fmt == "csv")
 
+    @pytest.mark.slow
     def test_stdout_ends_with_one_sentence(self, late):
         done = run("sql", late, self.SQL, "--format", "csv", "--threads", 1)
         assert done.returncode == 1

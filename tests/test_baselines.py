@@ -49,6 +49,7 @@ def run(repository):
     return command_line.run
 
 
+@pytest.mark.slow
 def test_a_baseline_from_save_to_rm(run, repository, traces):
     kept = repository / ".nsys-insight" / "baselines" / "main.json"
     saved = run("baseline", "save", traces.before, "--name", "main", "--tag", "v1", "--param", "batch=4")
@@ -111,6 +112,7 @@ def test_a_name_is_one_of_a_file(name, run, traces):
     assert "a baseline cannot be called" in refused.stderr
 
 
+@pytest.mark.slow
 def test_files_for_a_pipeline(run, repository, traces):
     budget = Path("budget.toml")
     budget.write_text('[max]\nmallocs_per_step = 0\nlaunches_per_token = 1\n[min]\ngpu_busy_pct = "1"\n')
@@ -171,6 +173,7 @@ def steps_of_action(folder, **inputs):
     return codes, values, summary.read_text()
 
 
+@pytest.mark.slow
 def test_the_steps_of_the_action(run, repository, traces, tmp_path):
     assert run("baseline", "save", traces.before, "--name", "main").returncode == 0
     codes, values, summary = steps_of_action(

@@ -88,6 +88,7 @@ KINDS = ["plain", "drift", "warming", "bimodal", "outlier"]
 
 
 class TestVerdicts:
+    @pytest.mark.slow
     @pytest.mark.parametrize("turns", [True, False])
     @pytest.mark.parametrize("kind", KINDS)
     def test_of_changes_that_change_nothing_less_than_one_in_twenty_is_accepted(self, kind, turns):
@@ -95,12 +96,14 @@ class TestVerdicts:
         assert found.count("accept") < 0.02 * len(found)
         assert found.count("accept") + found.count("small") + found.count("revert") <= 0.05 * len(found)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("kind", KINDS)
     def test_a_gain_of_one_percent_is_not_accepted_as_one_of_three(self, kind):
         found = [word for noise in (0.005, 0.02, 0.04) for word in decisions(kind, noise, 0.01)]
         assert found.count("accept") <= 0.05 * len(found)
         assert found.count("revert") <= 0.02 * len(found)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("kind", "noise"), [("plain", 0.005), ("plain", 0.02), ("drift", 0.02), ("warming", 0.02)])
     def test_a_gain_of_ten_percent_is_accepted_and_a_loss_reverted(self, kind, noise):
         assert set(decisions(kind, noise, 0.10)) == {"accept"}

@@ -57,6 +57,7 @@ def test_an_empty_cache_is_said_to_be_empty_and_is_not_made(folder):
     assert not folder.exists()
 
 
+@pytest.mark.slow
 def test_it_lists_what_is_of_which_trace_what_was_used_last_first(folder, traces):
     found = listed(NSYS_INSIGHT_CACHE_SIZE="5GB")
     one, two = found["rows"]
@@ -69,6 +70,7 @@ def test_it_lists_what_is_of_which_trace_what_was_used_last_first(folder, traces
     assert one["last_used"] > two["last_used"]
 
 
+@pytest.mark.slow
 def test_it_says_which_trace_changed_or_is_gone(traces):
     traces[0].unlink()
     with traces[1].open("ab") as stream:
@@ -83,6 +85,7 @@ def test_an_entry_of_an_earlier_version_is_unknown(folder):
     assert (row["trace"], row["state"], row["holds"], row["size_bytes"]) == (None, None, None, 3)
 
 
+@pytest.mark.slow
 def test_clear_removes_all_and_says_how_much_and_leaves_what_is_not_its_own(folder, traces):
     (folder / "thesis.tex").write_text("")
     result = run("cache", "clear")
@@ -91,6 +94,7 @@ def test_clear_removes_all_and_says_how_much_and_leaves_what_is_not_its_own(fold
     assert [path.name for path in folder.iterdir()] == ["thesis.tex"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["traces/one.sqlite", "traces/one.nsys-rep", "link.sqlite"])
 def test_clear_of_one_trace_leaves_the_others(traces, word):
     Path("link.sqlite").symlink_to(traces[0])
@@ -104,12 +108,14 @@ def test_clear_of_a_folder_is_of_all_traces_in_it(folder, traces):
     assert run("cache", "clear", traces[0].parent).stdout.startswith("removed 2 entries, ")
 
 
+@pytest.mark.slow
 def test_clear_of_what_is_older_leaves_what_is_younger(folder, traces):
     assert run("cache", "clear", "--older-than", "2h").stdout == f"removed nothing from {folder}\n"
     assert run("cache", "clear", "--older-than", "1h").stdout.startswith("removed 1 entry, ")
     assert [row["trace"] for row in listed()["rows"]] == [str(traces[0])]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there an open file cannot be removed")
 def test_clear_keeps_what_an_open_process_uses_and_says_so(traces):
     with subprocess.Popen(

@@ -241,6 +241,7 @@ class TestAnEntryThatSomethingElseChanged:
         target = self.poisoned(cache_folder.touch)
         assert cache_entries.use(target)
 
+    @pytest.mark.slow
     def test_the_trace_is_answered_as_before(self, folder, sample):
         def calls():
             with nsys_insight.open(sample("churn"), use_cache=True) as trace:
@@ -437,6 +438,7 @@ class TestInUse:
         made("new")
         assert there(folder) == ["new", "just now"]
 
+    @pytest.mark.slow
     def test_many_processes_at_once_all_get_an_entry_that_is_whole(self, folder, at_most):
         """Each makes and uses entries, with room for two of six: what one may use is there when it opens it.
 
@@ -476,6 +478,7 @@ class TestTraces:
             assert trace.sql("SELECT count(*) FROM kernels").equals(kernels)
             assert trace.top()["calls"].sum() == 500
 
+    @pytest.mark.slow
     def test_a_folder_that_takes_nothing_is_done_without(self, sample, tmp_path, monkeypatch):
         (tmp_path / "file").write_text("")
         for where in (tmp_path / "file" / "below", Path("/proc")):
@@ -494,6 +497,7 @@ class TestTraces:
         monkeypatch.setattr(cache_folder, "working", read_only)
         assert store.find(sample("churn")) == entry.path
 
+    @pytest.mark.slow
     def test_a_copy_within_a_size_that_is_smaller_is_used(self, folder, sample, at_most):
         at_most("1kB")
         for _ in range(2):

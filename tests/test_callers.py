@@ -105,6 +105,7 @@ def test_a_chain_is_named_by_the_innermost_frame_of_the_users_code(written):
     assert [name for (name,) in rows] == [None if name in UNNAMED else name for name in CALLERS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["2025.3", "2022.2"])
 def test_a_callee_of_two_callers_is_one_caller_and_two_stacks(written, version):
     with opened(written(loop, version)) as trace:
@@ -128,6 +129,7 @@ SUMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [loop, without_chains])
 @pytest.mark.parametrize("version", ["2025.3", "2022.2"])
 def test_sums_over_callers_are_those_without_callers(written, make, version):
@@ -189,6 +191,7 @@ def with_python(path, chains, cut=0):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use_cache", [False, True])
 def test_python_names_the_line_and_frames_of_installed_packages_do_not_count(tmp_path, use_cache):
     path = with_python(loop().write(tmp_path / "python.sqlite"), PYTHON_LINES)
@@ -205,6 +208,7 @@ def test_python_names_the_line_and_frames_of_installed_packages_do_not_count(tmp
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_backtrace_of_python_that_is_cut_off_tells_nothing(tmp_path):
     path = with_python(loop().write(tmp_path / "cut.sqlite"), PYTHON_LINES, cut=5)
     with opened(path) as trace:
@@ -212,6 +216,7 @@ def test_a_backtrace_of_python_that_is_cut_off_tells_nothing(tmp_path):
     assert callers == {"read_back (app)"}
 
 
+@pytest.mark.slow
 def test_without_chains_ranges_and_neighboring_calls_tell_the_place_and_a_note_names_the_flag(written):
     with opened(written(without_chains)) as trace:
         answer = trace.answer("mallocs", group_by="caller")
@@ -225,6 +230,7 @@ def test_without_chains_ranges_and_neighboring_calls_tell_the_place_and_a_note_n
     assert not [note for note in plain.notes if "backtrace" in note]
 
 
+@pytest.mark.slow
 def test_backtraces_change_no_answer_that_does_not_ask_for_them(written):
     for report in SUMS:
         with opened(written(loop)) as one, opened(written(without_chains)) as other:
@@ -314,6 +320,7 @@ def test_chains_that_are_alike_are_kept_once_and_those_of_samples_apart():
     assert len(stacks) <= alike < 50
 
 
+@pytest.mark.slow
 def test_a_tiled_trace_has_as_many_calls_of_each_caller(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(REPOSITORY / "benchmarks")
     tile = import_module("tile").tile
@@ -328,6 +335,7 @@ def test_a_tiled_trace_has_as_many_calls_of_each_caller(tmp_path, monkeypatch):
             assert {name: counts for name, *counts in tiled.query(query).rows()} == known
 
 
+@pytest.mark.slow
 def test_of_a_real_trace_calls_are_named_by_the_operator_of_pytorch():
     """The program reads each of its 8 tokens back with `.item()` (tests/data/chains/README.md)."""
     with opened(REPOSITORY / "tests" / "data" / "chains" / "decode_cpu.sqlite") as trace:
@@ -346,6 +354,7 @@ def by_bottleneck(rows):
     return sums
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "made", [loop, once, without_chains, "tests/data/chains/decode_cpu", "sample_traces/churn"],
     ids=lambda made: getattr(made, "__name__", made),
@@ -401,6 +410,7 @@ CHANGES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_the_callers_of_some_calls_are_those_that_all_call_stacks_name(tmp_path, monkeypatch, change):
     path = tmp_path / "trace.sqlite"

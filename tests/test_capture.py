@@ -129,6 +129,7 @@ def test_a_report_is_named_after_the_program(tmp_path, monkeypatch):
     assert free_name(["python3", "train.py"], Path()) == Path("train-3.nsys-rep")
 
 
+@pytest.mark.slow
 def test_it_profiles_and_diagnoses(tmp_path, environment):
     ran = capture(tmp_path, environment, "-o", "mine", "--", "echo", "hello")
     assert ran.returncode == 0, ran.stderr
@@ -191,6 +192,7 @@ def test_what_would_run_can_be_seen_without_an_nsys(tmp_path, environment):
     assert capture(tmp_path, environment, "--", "true").returncode == 4
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="Ctrl-C goes to a group of processes")
 def test_ctrl_c_ends_the_program_and_not_the_diagnosis(tmp_path, environment):
     # A diagnosis may take longer than what else Ctrl-C gives a command to end.

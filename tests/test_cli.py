@@ -51,6 +51,7 @@ def test_without_arguments_it_shows_what_it_can_do(folder):
     assert all(report in result.stdout for report in REPORTS)
 
 
+@pytest.mark.slow
 def test_without_arguments_it_says_what_bounds_the_only_trace_of_the_folder(folder, demo_trace):
     shutil.copy(demo_trace, folder / "one.sqlite")
     result = run(COLUMNS="80")
@@ -71,6 +72,7 @@ def test_without_arguments_it_says_what_bounds_the_only_trace_of_the_folder(fold
     assert "diagnose" in result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.wheel
 def test_a_diagnosis_is_text_for_people_and_rows_for_machines(folder, demo_trace):
     shutil.copy(demo_trace, folder / "mine.sqlite")  # the path of the trace stands in the text
@@ -142,6 +144,7 @@ def test_json_is_one_object_with_units_and_meanings(answers, demo_trace, report)
     assert all(list(row) == names for row in answer["rows"])
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own_prints_what_one_of_many_prints(folder, demo_trace, answers):
     """Colors, widths and notes are settled anew for each."""
     for report, *flags in (("gaps",), ("per-token", "--format", "json")):
@@ -161,6 +164,7 @@ def test_csv_has_all_rows_raw_numbers_and_full_names(folder, demo_trace):
     assert any(row["name"].startswith("void at::native::") for row in rows)
 
 
+@pytest.mark.slow
 def test_a_cut_table_says_so_in_its_footer_and_names_the_flag(folder, demo_trace):
     result = run("top", demo_trace, "--limit", "3")
     assert result.stdout.rstrip().endswith("3 of 30 rows")
@@ -177,6 +181,7 @@ def test_a_table_fits_the_terminal(demo_trace, width):
     assert all(0 < found <= width for found in widths), widths
 
 
+@pytest.mark.slow
 @pytest.mark.wheel
 def test_output_goes_to_a_file_in_the_format_of_its_suffix(folder, demo_trace):
     for name in ("top.csv", "top.json", "top.md", "top.parquet", "top.jsonl", "top.txt"):
@@ -196,6 +201,7 @@ def test_explain_prints_sql_that_runs_as_it_is(folder, demo_trace):
     assert by_hand.stdout == run("top", demo_trace, "--group-by", "family", "--format", "csv").stdout
 
 
+@pytest.mark.slow
 def test_the_trace_may_be_left_out(folder, demo_trace):
     nothing = run("top")
     assert nothing.returncode == 2
@@ -269,6 +275,7 @@ def test_any_file_name_works(folder, demo_trace, name):
     assert [path.name for path in folder.iterdir()] == [name]
 
 
+@pytest.mark.slow
 def test_nothing_is_written_beside_the_trace_and_its_bytes_stay(folder, demo_trace):
     trace = folder / "trace.sqlite"
     shutil.copy(demo_trace, trace)
@@ -279,6 +286,7 @@ def test_nothing_is_written_beside_the_trace_and_its_bytes_stay(folder, demo_tra
     assert [path.name for path in folder.iterdir()] == ["trace.sqlite"]
 
 
+@pytest.mark.slow
 @pytest.mark.wheel
 def test_two_processes_on_a_cold_cache_both_answer(folder, demo_trace):
     arguments = [*PROCESS, "top", str(demo_trace), "--cache", "--format", "csv"]
@@ -320,6 +328,7 @@ def test_an_empty_answer_is_a_success_that_says_what_it_means(folder, demo_trace
     assert "Nothing in this scope (--device 7)" in result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", ["sql {} 'SELECT * FROM kernels' --format csv", "api {} --limit 0"])
 def test_a_closed_pipe_is_no_drama(demo_trace, asked):
     command = f"{' '.join(PROCESS)} {asked.format(demo_trace)} | (read -r line; echo $line)"
@@ -332,6 +341,7 @@ def test_a_closed_pipe_is_no_drama(demo_trace, asked):
     assert "Traceback" not in line.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.wheel
 def test_the_demo_runs(folder):
     result = run("demo")
@@ -340,6 +350,7 @@ def test_the_demo_runs(folder):
     assert result.stdout.startswith("$ nsys-insight diagnose decode_eager.sqlite")
 
 
+@pytest.mark.slow
 @pytest.mark.wheel
 def test_a_report_is_a_page_with_all_that_it_needs(folder, demo_trace):
     result = run("report", demo_trace, "-o", "report.html")
@@ -382,6 +393,7 @@ def complains(result, code):
     assert len(lines) == 2
 
 
+@pytest.mark.slow
 def test_classify_is_about_the_steady_state_or_about_kernels(folder, demo_trace):
     whole = run("classify", demo_trace, "--format", "json")
     assert whole.returncode == 0

@@ -23,6 +23,7 @@ def run(monkeypatch):
     return command_line.run
 
 
+@pytest.mark.slow
 def test_diff_decides_in_its_first_line(run):
     result = run("diff", EAGER, GRAPH)
     assert result.returncode == 0, result.stderr
@@ -31,6 +32,7 @@ def test_diff_decides_in_its_first_line(run):
     assert max(map(len, result.stdout.splitlines())) <= 120
 
 
+@pytest.mark.slow
 def test_diff_takes_several_runs_of_each_side_and_flags_after_them(run):
     result = run("diff", "--before", EAGER, EAGER, "--after", EAGER, EAGER, "-f", "json")
     found = json.loads(result.stdout)
@@ -39,6 +41,7 @@ def test_diff_takes_several_runs_of_each_side_and_flags_after_them(run):
     assert all(column["description"] for column in found["columns"])
 
 
+@pytest.mark.slow
 def test_markdown_holds_its_notes(run, tmp_path):
     page = tmp_path / "page.md"
     assert run("diff", EAGER, GRAPH, "-o", page).returncode == 0
@@ -48,6 +51,7 @@ def test_markdown_holds_its_notes(run, tmp_path):
     assert max(map(len, text.splitlines())) < 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
@@ -74,6 +78,7 @@ def test_every_error_has_its_exit_code_and_a_hint(run, arguments, code):
 
 
 class TestCheck:
+    @pytest.mark.slow
     def test_a_broken_budget_exits_1_and_says_where_to_look(self, run):
         limits = ["--max", "launches_per_token=15", "--max", "syncs_per_token=2", "--max", "mallocs_per_token=0"]
         result = run("check", EAGER, *limits, "--min", "gpu_busy_pct=90", "-f", "json")
@@ -85,6 +90,7 @@ class TestCheck:
         assert (rows["launch_calls"]["asked"], rows["launch_calls"]["found"]) == (15, 196)
         assert rows["launch_calls"]["where"] == "nsys-insight launches"
 
+    @pytest.mark.slow
     def test_a_budget_may_be_a_file(self, run, tmp_path):
         budget = tmp_path / "budget.toml"
         budget.write_text('[max]\nlaunches_per_token = 200\nwall = "3ms"\n[min]\ntokens_per_s = 300\n')
@@ -94,17 +100,20 @@ class TestCheck:
         budget.write_text("[most]\nwall = 1\n")
         assert run("check", EAGER, "--budget", budget).returncode == 2
 
+    @pytest.mark.slow
     def test_what_is_not_known_is_not_kept(self, run):
         result = run("check", "decode_graph_whole.sqlite", "--max", "kernels=1000", "-f", "json")
         assert result.returncode == 1
         assert json.loads(result.stdout)["rows"][0]["verdict"] == "unknown"
 
+    @pytest.mark.slow
     def test_a_budget_per_step_counts_all_tokens_of_it(self, run):
         flags = ["--tokens-per-step", 4, "-f", "json"]
         result = run("check", EAGER, *flags, "--max", "launches_per_step=196", "--max", "launches_per_token=49")
         assert [row["found"] for row in json.loads(result.stdout)["rows"]] == [196, 49]
         assert result.returncode == 0
 
+    @pytest.mark.slow
     def test_a_baseline_is_saved_and_held_to(self, run, tmp_path):
         saved = tmp_path / "baseline.json"
         assert run("baseline", "save", GRAPH, "-o", saved).returncode == 0
@@ -115,6 +124,7 @@ class TestCheck:
         assert broken == {"wall_ns", "launch_calls", "sync_points", "h2d_bytes", "decode_wall_ns"}
         assert run("diff", saved, EAGER).stdout.startswith("revert: ")
 
+    @pytest.mark.slow
     def test_a_saved_run_of_another_version_is_refused(self, run, tmp_path):
         saved = tmp_path / "baseline.json"
         saved.write_text('{"schema": "nsys-insight-run/99"}')

@@ -63,6 +63,7 @@ def plain(tmp_path_factory):
     return decode(tmp_path_factory.mktemp("plain") / "before.sqlite", seed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [20, 45])
 @pytest.mark.parametrize("warm_up", [0, 3])
 def test_other_lengths_and_other_warm_ups_are_noise(plain, tmp_path, steps, warm_up):
@@ -72,6 +73,7 @@ def test_other_lengths_and_other_warm_ups_are_noise(plain, tmp_path, steps, warm
     assert "would have been detected" in needed_to_decide(found)
 
 
+@pytest.mark.slow
 def test_a_kernel_that_got_5_percent_slower_is_found_and_no_other(plain, tmp_path):
     found = compare([plain], [decode(tmp_path / "after.sqlite", seed=2, slow=1.05)])
     slower = {row.name: row for row in found.rows if row.part == "kernel" and row.verdict in MOVED}
@@ -82,6 +84,7 @@ def test_a_kernel_that_got_5_percent_slower_is_found_and_no_other(plain, tmp_pat
     assert any("gemm_64x64" in note for note in notes(found))
 
 
+@pytest.mark.slow
 def test_a_faster_kernel_is_accepted_and_its_registers_are_named(plain, tmp_path):
     found = compare([plain], [decode(tmp_path / "after.sqlite", seed=2, slow=0.8, registers=96)])
     assert found.decision == "accept"
@@ -89,6 +92,7 @@ def test_a_faster_kernel_is_accepted_and_its_registers_are_named(plain, tmp_path
     assert any("gemm_64x64 32 → 96" in note for note in notes(found))
 
 
+@pytest.mark.slow
 def test_one_more_sync_a_step_is_found(plain, tmp_path):
     found = compare([plain], [decode(tmp_path / "after.sqlite", seed=2, syncs=2)])
     verdicts = moved(found)
@@ -98,6 +102,7 @@ def test_one_more_sync_a_step_is_found(plain, tmp_path):
     assert (row.before, row.after) == (1, 2)
 
 
+@pytest.mark.slow
 def test_a_fused_chain_is_paired_with_what_replaced_it(plain, tmp_path):
     found = compare([plain], [decode(tmp_path / "after.sqlite", seed=2, fused=True)])
     (row,) = [row for row in found.rows if row.match == "guess"]
@@ -123,6 +128,7 @@ def little(folder, *, seed, attention, others):
     return measured(folder / f"{seed}.sqlite")
 
 
+@pytest.mark.slow
 def test_an_improvement_is_not_surrounded_by_what_is_below_a_percent_of_the_step(tmp_path):
     # Each small kernel got 10 % slower: 300 ns of a step of a millisecond.
     before = little(tmp_path, seed=1, attention=1_000_000, others=3_000)
@@ -134,12 +140,14 @@ def test_an_improvement_is_not_surrounded_by_what_is_below_a_percent_of_the_step
     assert not any("slower" in note for note in notes(found))
 
 
+@pytest.mark.slow
 def test_small_kernels_that_hold_the_step_still_regress(tmp_path):
     before = little(tmp_path, seed=1, attention=20_000, others=30_000)
     found = compare([before], [little(tmp_path, seed=2, attention=20_000, others=36_000)])
     assert {row.verdict for row in found.rows if (row.name or "").startswith("small")} == {"regressed"}
 
 
+@pytest.mark.slow
 def test_a_kernel_that_replaced_another_is_no_regression_of_it(tmp_path):
     # What was two kernels and a pass over memory elsewhere is one that takes longer than the one in whose place it is.
     sides = []
@@ -163,6 +171,7 @@ def test_a_kernel_that_replaced_another_is_no_regression_of_it(tmp_path):
     assert not any(row.verdict == "regressed" for row in found.rows if row.part == "kernel")
 
 
+@pytest.mark.slow
 def test_more_noise_hides_what_less_shows(tmp_path):
     before, after = (
         decode(tmp_path / f"{slow}.sqlite", seed=seed, slow=slow, jitter=0.3) for seed, slow in ((1, 1.0), (2, 1.05))
@@ -170,6 +179,7 @@ def test_more_noise_hides_what_less_shows(tmp_path):
     assert compare([before], [after]).decision == "indistinguishable"
 
 
+@pytest.mark.slow
 def test_the_same_run_written_by_two_versions_of_nsys_does_not_differ(tmp_path):
     truth = planted.sync_bound(nvtx="token #")
     old, new = (
@@ -180,6 +190,7 @@ def test_the_same_run_written_by_two_versions_of_nsys_does_not_differ(tmp_path):
     assert moved(found) == {}
 
 
+@pytest.mark.slow
 def test_several_runs_are_measured_by_their_own_spread(tmp_path):
     sides = [
         [decode(tmp_path / f"{slow}{seed}.sqlite", seed=seed, steps=8, slow=slow) for seed in seeds]
@@ -192,6 +203,7 @@ def test_several_runs_are_measured_by_their_own_spread(tmp_path):
     assert any("3 runs against 3 runs" in note for note in notes(found))
 
 
+@pytest.mark.slow
 def test_of_random_pairs_of_noise_one_in_twenty_at_most_raises_an_alarm():
     # Steps that are slow together and like the one before, kernels that follow the clock, counts that never vary.
     def run(draw):
@@ -232,6 +244,7 @@ class TestSamples:
         assert {row.verdict for row in found.rows if row.name == "prefill"} == {None}
         assert found.decision == "indistinguishable"
 
+    @pytest.mark.slow
     def test_a_cuda_graph_takes_the_launches_away_and_leaves_the_kernels(self, sample):
         found = compare([measured(sample("decode_eager"))], [measured(sample("decode_graph_node"))])
         rows = {row.metric: row for row in found.rows if row.part == "run"}
@@ -247,6 +260,7 @@ class TestSamples:
         assert "CUDAFunctorOnSelf_add<long>" in new.name
         assert all(row.match == "name" for row in kernels if row is not new)
 
+    @pytest.mark.slow
     def test_the_phase_that_the_steps_are_of_has_their_figure(self, sample):
         found = compare([measured(sample("decode_eager"))], [measured(sample("decode_graph_node"))])
         whole, phase = (
@@ -255,6 +269,7 @@ class TestSamples:
         )
         assert (phase.before, phase.after) == (whole.before, whole.after)
 
+    @pytest.mark.slow
     def test_kernels_that_a_graph_hides_are_not_gone(self, sample):
         found = compare([measured(sample("decode_eager"))], [measured(sample("decode_graph_whole"))])
         assert not any(row.part in ("kernel", "family") for row in found.rows)
@@ -267,6 +282,7 @@ class TestSamples:
         found = compare(*([measured(path)] for path in paths))
         assert moved(found) == {}
 
+    @pytest.mark.slow
     def test_the_kernels_of_steps_add_up_to_their_budget(self, sample):
         for name in ("decode_eager", "decode_graph_node", "churn"):
             run = measured(sample(name), tokens_per_step=2)
@@ -314,10 +330,12 @@ def test_a_step_of_other_kernels_altogether_is_not_compared(plain):
         compare([plain], [replace(plain, kernels={"solve": Kernel("other", 2.0)}, kernel_ns={})])
 
 
+@pytest.mark.slow
 def test_a_kernel_more_or_less_is_the_same_work(plain, tmp_path):
     assert different_work([plain], [decode(tmp_path / "after.sqlite", seed=2, fused=True)]) is None
 
 
+@pytest.mark.slow
 def test_the_command_compares_totals_where_steps_are_other_work(tmp_path, capsys):
     from nsys_insight.cli.main import app
 
@@ -335,6 +353,7 @@ def test_the_command_compares_totals_where_steps_are_other_work(tmp_path, capsys
     assert "per trace" in said.out
 
 
+@pytest.mark.slow
 def test_the_answer_is_one_table_that_begins_with_the_decision(plain):
     found = answer(compare([plain], [plain]))
     rows = found.frame().to_dicts()

@@ -24,6 +24,7 @@ PACKS = ("info", "top", "api", "launches", "mallocs", "copies", "syncs", "gaps",
 KINDS = {1: "begin", 2: "end", 4: "counter"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["copy.duckdb", "folder"])
 def test_read_back_it_gives_the_same_answers(tmp_path, name):
     original = everything().write(tmp_path / "trace.sqlite")
@@ -40,6 +41,7 @@ def test_read_back_it_gives_the_same_answers(tmp_path, name):
     assert (tmp_path / "trace.sqlite").exists()
 
 
+@pytest.mark.slow
 def test_any_duckdb_has_the_views_with_their_meaning(tmp_path):
     with nsys_insight.open(SAMPLES / "churn.sqlite") as trace:
         convert(trace, tmp_path / "churn.duckdb", "duckdb")
@@ -60,6 +62,7 @@ def test_any_duckdb_has_the_views_with_their_meaning(tmp_path):
     assert (len(idle) > 3, len(steps) > 3, left_over) == (True, True, [])
 
 
+@pytest.mark.slow
 def test_any_engine_reads_the_folder(tmp_path):
     with nsys_insight.open(SAMPLES / "churn.sqlite") as trace:
         convert(trace, tmp_path / "churn", "parquet")
@@ -136,6 +139,7 @@ def test_a_timeline_has_every_event_where_it_was(tmp_path, name):
             assert Counter(each[2:5] for each in slices if each[1] == category) == expected
 
 
+@pytest.mark.slow
 def test_arrows_lead_from_a_launch_to_its_kernel(tmp_path):
     with nsys_insight.open(SAMPLES / "decode_eager.sqlite") as trace:
         slices, _, _ = timeline(trace, tmp_path / "t.pftrace")

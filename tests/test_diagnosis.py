@@ -377,6 +377,7 @@ def row(found, report, **where):
     return one
 
 
+@pytest.mark.slow
 def test_a_connection_that_duckdb_gives_up_on_the_way_is_asked_anew(tmp_path, monkeypatch):
     path = planted.launch_bound().write(tmp_path / "trace.sqlite")
     with nsys_insight.open(path) as trace:
@@ -437,6 +438,7 @@ def test_a_finding_reads_views_and_reports_and_shows_one_that_it_reads(name):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", ["churn", *sweep(name for name in SAMPLES if name != "churn")])
 def test_a_finding_that_is_not_asked_would_find_nothing(sample, diagnosed, monkeypatch):
     found = diagnosed(sample).findings
@@ -602,6 +604,7 @@ def test_a_run_that_something_holds_up_is_not_healthy(diagnosed):
     assert all(diagnosed(what).status == "findings" for what in (planted.sync_bound, *SAMPLES))
 
 
+@pytest.mark.slow
 def test_whatever_a_trace_lacks_there_is_a_diagnosis(tmp_path):
     files = many_traces.write(tmp_path)
     for name in ("nothing", "kernels only", "missing columns"):
@@ -615,6 +618,7 @@ def test_whatever_a_trace_lacks_there_is_a_diagnosis(tmp_path):
             assert sum(share.wall_pct for share in found.shares) == pytest.approx(100)
 
 
+@pytest.mark.slow
 @given(random_traces())
 @settings(max_examples=2, suppress_health_check=list(HealthCheck))
 def test_the_parts_are_the_whole_and_no_more_is_won_than_there_is(tmp_path_factory, trace):
@@ -683,6 +687,7 @@ def test_there_are_at_most_seven_findings():
 # Scope, steps, and what comes after ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_scope_and_options_about_steps_are_kept_in_the_commands(sample):
     with open_trace(sample("decode_eager"), nvtx="decode_step") as trace:
         found = trace.diagnose(tokens_per_step=4)
@@ -694,6 +699,7 @@ def test_a_scope_and_options_about_steps_are_kept_in_the_commands(sample):
     assert "idle-at-start" not in every(found)
 
 
+@pytest.mark.slow
 def test_a_diagnosis_leaves_the_trace_as_it_was(sample):
     with nsys_insight.open(sample("churn")) as trace:
         trace.diagnose()

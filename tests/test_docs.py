@@ -22,6 +22,7 @@ def test_a_command_of_the_readme_prints_what_the_readme_says(command):
     assert f"$ {command}\n{GENERATE['console'](command, GENERATE['README_COLUMNS'])}" in README
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GENERATE["PAGES"])
 def test_the_commands_of_a_page_print_what_it_says(name):
     page = (REPOSITORY / "docs" / f"{name}.md").read_text(encoding="utf-8")
@@ -101,6 +102,7 @@ def test_the_page_about_rules_is_what_their_headers_say():
     assert page == GENERATE["rules_page"]()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GENERATE["NCU_REPORTS"])
 def test_an_ncu_report_in_the_documents_is_what_the_command_writes(name):
     page = (REPOSITORY / "docs" / "ncu" / f"{name}.md").read_text(encoding="utf-8")
@@ -111,6 +113,7 @@ def test_the_page_about_findings_is_what_their_headers_say():
     assert (REPOSITORY / "docs" / "findings.md").read_text(encoding="utf-8") == GENERATE["findings_page"]()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GENERATE["DIAGNOSES"])
 def test_a_diagnosis_in_the_documents_is_what_the_command_says(name):
     page = (REPOSITORY / "docs" / "examples" / f"diagnose_{name}.txt").read_text(encoding="utf-8")

@@ -177,6 +177,7 @@ def test_the_answer_is_right_by_a_second_way(name):
     assert SCORE["is_right"](QUESTIONS[name], found), found
 
 
+@pytest.mark.slow
 def test_the_command_line_alone_answers_all(monkeypatch):
     monkeypatch.chdir(REPOSITORY / "sample_traces")
     wrong = {}

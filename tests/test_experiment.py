@@ -146,6 +146,7 @@ def test_what_was_interrupted_is_as_if_it_had_not_begun(run, tmp_path, monkeypat
     assert "are missing" in run("log").stderr
 
 
+@pytest.mark.slow
 def test_traces_say_why_and_what_moved(run, tmp_path):
     run(*START, "--trace", SAMPLES / "decode_eager.sqlite")
     result = run("try", "Graph", "--bench", "lean 1.2", "--trace", SAMPLES / "decode_graph_node.sqlite")
@@ -189,6 +190,7 @@ def test_any_words_may_name_a_change(run, tmp_path, change):
     assert all("\x1b" not in text for text in (tmp_path / "experiment" / "log.md").read_text().splitlines())
 
 
+@pytest.mark.slow
 def test_what_ncu_measured_is_compared_too(run, tmp_path):
     measured = Path(__file__).parent / "data" / "ncu" / "zoo_a.ncu.raw.csv"
     run(*START, "--ncu", measured)

@@ -73,6 +73,7 @@ def test_it_is_checked_once(copy, monkeypatch):
     assert not checks(monkeypatch, copy)
 
 
+@pytest.mark.slow
 def test_again_where_it_was_changed_since(copy, monkeypatch):
     assert checks(monkeypatch, copy)
     change(copy)

@@ -22,6 +22,7 @@ STATEMENTS = [producer.name for producer in producers().values() if producer.is_
 MODULES = [name for name in producers() if name not in STATEMENTS]
 
 
+@pytest.mark.slow
 def test_a_fact_is_found_once_after_those_that_it_is_found_in(sample, found):
     with nsys_insight.open(sample("decode_eager")) as trace:
         trace.answer("classify")
@@ -35,6 +36,7 @@ def test_a_fact_is_found_once_after_those_that_it_is_found_in(sample, found):
     assert found.count("steps") == 1
 
 
+@pytest.mark.slow
 def test_what_follows_from_steps_is_found_again_where_they_are_others(sample, found):
     with nsys_insight.open(sample("decode_eager")) as trace:
         one = trace.answer("classify").rows()
@@ -153,6 +155,7 @@ class TestBigExports:
         monkeypatch.setattr(open_strategies, "_BIG", 0)
         monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(tmp_path / "cache"))
 
+    @pytest.mark.slow
     def test_a_diagnosis_is_of_a_copy_and_is_the_same(self, sample):
         with open_trace(sample("decode_eager")) as other:
             expected = other.diagnose().text()
@@ -161,6 +164,7 @@ class TestBigExports:
             assert trace._connection._files._strategies.cached
         assert store.find(sample("decode_eager"))
 
+    @pytest.mark.slow
     def test_a_report_without_steps_reads_in_place(self, sample):
         with nsys_insight.open(sample("decode_eager")) as trace:
             for report in ("top", "gaps", "idle"):
@@ -169,6 +173,7 @@ class TestBigExports:
             trace.answer("classify")
         assert store.find(sample("decode_eager"))
 
+    @pytest.mark.slow
     def test_without_the_cache_nothing_is_left(self, sample, tmp_path):
         with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:
             trace.load()
@@ -176,6 +181,7 @@ class TestBigExports:
             assert trace.answer("syncs").rows()
         assert not list(tmp_path.glob("cache/*.duckdb"))
 
+    @pytest.mark.slow
     def test_where_it_cannot_be_copied_it_is_read_in_place(self, sample, monkeypatch):
         def full(*_, **__):
             raise OSError(28, "No space left on device")
@@ -186,6 +192,7 @@ class TestBigExports:
             assert trace.answer("syncs").rows()
             assert not trace._connection._files._strategies.cached
 
+    @pytest.mark.slow
     def test_definitions_and_earlier_answers_stay(self, sample):
         with nsys_insight.open(sample("decode_eager")) as trace:
             for statement in split("CREATE TEMP VIEW mine AS SELECT count(*) AS n FROM kernels"):

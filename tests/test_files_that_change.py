@@ -83,6 +83,7 @@ def test_use_is_no_change(path):
         assert trace.answer("top").row_count
 
 
+@pytest.mark.slow
 def test_a_folder_of_parquet_files_is_watched_file_by_file(path, other, tmp_path):
     from nsys_insight.convert.convert import convert
 
@@ -106,11 +107,13 @@ class TestFacts:
         found = cache_folder.folder().glob("*.duckdb")
         return [path for path in found if not path.name.startswith("model-")]
 
+    @pytest.mark.slow
     def test_are_kept_of_a_trace_that_stayed(self, path):
         with nsys_insight.open(path) as trace:
             trace.answer("idle")
         assert len(self.kept()) == 1
 
+    @pytest.mark.slow
     def test_are_not_kept_of_one_that_changed(self, path, other):
         with nsys_insight.open(path) as trace:
             trace.answer("idle")
@@ -119,6 +122,7 @@ class TestFacts:
         with nsys_insight.open(path) as trace, nsys_insight.open(other, use_cache=False) as right:
             assert trace.answer("idle").rows() == right.answer("idle").rows()
 
+    @pytest.mark.slow
     def test_are_found_in_memory_where_their_file_goes_while_it_is_open(self, path):
         with nsys_insight.open(path, use_cache=False) as right:
             expected = right.answer("idle").rows(), right.answer("gaps").rows()

@@ -82,6 +82,7 @@ def said(paths, reports=(*OF_RUN, *OF_EACH)):
 # The same answers ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_facts_answer_as_the_traces_do(traces, facts, monkeypatch):
     expected = said(traces[:2])
     assert expected["ranks"][0][0]["late_steps"] == 2
@@ -202,6 +203,7 @@ def kill_the_first_worker(folder, killed):
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not pool.has_dask(), reason="Dask is not installed")
 def test_a_worker_that_is_killed_is_replaced(traces, tmp_path):
     paths, folder, killed = [everything().write(tmp_path / "all.sqlite"), *traces[1:]], tmp_path / "facts", []
@@ -236,6 +238,7 @@ with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not pool.has_dask(), reason="Dask is not installed")
 def test_a_cluster_that_somebody_else_started_and_its_end(traces, tmp_path):
     folder, command = tmp_path / "facts", [sys.executable, "-c", CLUSTER]

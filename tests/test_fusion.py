@@ -61,6 +61,7 @@ def wall(truth):
     return truth.steps[4].wall_ns
 
 
+@pytest.mark.slow
 def test_a_planted_chain_comes_first_and_its_launches_are_exact(tmp_path):
     _, path = trace_of(tmp_path)
     rows, notes = ask(path)
@@ -75,6 +76,7 @@ def test_a_planted_chain_comes_first_and_its_launches_are_exact(tmp_path):
 
 # The fused kernel takes as long as one of the chain; or each of the three read a tensor of its own, so that 5 of 9
 # passes over memory are left beside the 2 µs that every kernel takes. Its call takes as long as one, or as two.
+@pytest.mark.slow
 @pytest.mark.parametrize(("runs", "think", "work"), [
     (2_000, 5_000, "host"),  # launch-bound: 7 of 9 µs idle
     (40_000, 0, "gpu"),  # a deep queue until the token is read back
@@ -109,6 +111,7 @@ def test_the_bounds_contain_the_step_made_anew_with_the_chain_fused(tmp_path, ru
         assert first["saved_high_ns"] < 4 * first["saved_low_ns"]
 
 
+@pytest.mark.slow
 def test_what_is_chosen_saves_no_more_than_the_wall_and_shares_no_kernel(tmp_path, sample):
     for path in (trace_of(tmp_path)[1], sample("decode_eager"), sample("decode_graph_node")):
         with open_trace(path) as trace:
@@ -124,6 +127,7 @@ def test_what_is_chosen_saves_no_more_than_the_wall_and_shares_no_kernel(tmp_pat
         assert len({row["chain"] for row in chosen}) > 0
 
 
+@pytest.mark.slow
 def test_a_wait_in_between_is_refused(tmp_path):
     _, path = trace_of(tmp_path, between=lambda loop: loop.sync())
     rows, _ = ask(path)
@@ -132,24 +136,28 @@ def test_a_wait_in_between_is_refused(tmp_path):
     assert row["reason"] == "the host waits between them (cudaStreamSynchronize)"
 
 
+@pytest.mark.slow
 def test_a_copy_in_between_is_refused(tmp_path):
     _, path = trace_of(tmp_path, between=lambda loop: loop.copy("D2D", 1 << 20, 1_000))
     (row,) = [row for row in ask(path)[0] if row["chain"] == "mul → add → relu"]
     assert (row["verdict"], row["reason"]) == ("NO", "a D2D copy is between them")
 
 
+@pytest.mark.slow
 def test_communication_in_between_is_refused(tmp_path):
     _, path = trace_of(tmp_path, chain=(CHAIN[0], "ncclDevKernel_AllReduce_Sum_f32", *CHAIN[1:]))
     (row,) = [row for row in ask(path)[0] if row["chain"] == "mul → add → relu"]
     assert (row["verdict"], row["reason"]) == ("NO", "communication is between them")
 
 
+@pytest.mark.slow
 def test_the_same_kernels_on_two_streams_are_refused(tmp_path):
     _, path = trace_of(tmp_path, streams=(7, 13))
     (row,) = [row for row in ask(path)[0] if row["chain"] == "mul → add → relu"]
     assert (row["verdict"], row["reason"]) == ("NO", "they run on different streams (7, 13)")
 
 
+@pytest.mark.slow
 def test_another_order_in_other_steps_is_refused(tmp_path):
     trace = Trace()
     loop = planted.Loop(trace)
@@ -162,6 +170,7 @@ def test_another_order_in_other_steps_is_refused(tmp_path):
     assert all("of the steps have the kernels in this order" in row["reason"] for row in rows)
 
 
+@pytest.mark.slow
 def test_another_order_in_other_layers_is_refused(tmp_path):
     trace = Trace()
     loop = planted.Loop(trace)
@@ -179,6 +188,7 @@ def test_another_order_in_other_layers_is_refused(tmp_path):
     assert {row["reason"] for row in rows} == {"the kernels also occur in another order, 3 times a step"}
 
 
+@pytest.mark.slow
 def test_what_is_below_one_percent_is_refused(tmp_path):
     trace = Trace()
     loop = planted.Loop(trace)
@@ -195,6 +205,7 @@ def test_what_is_below_one_percent_is_refused(tmp_path):
     assert (row["verdict"], row["reason"]) == ("NO", "saves less than 1 % of the step")
 
 
+@pytest.mark.slow
 def test_what_a_name_does_not_tell_is_unknown(tmp_path):
     _, path = trace_of(tmp_path, chain=("advance(float *)", "relax(float *)"))
     row = next(row for row in ask(path)[0] if row["kernel_count"] == 2 and row["per_step"] == 4)
@@ -332,6 +343,7 @@ TRIED = {
 
 
 # Eager, the profiled walls differ by 12 % from capture to capture: what was measured without it counts there.
+@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "run"), [("eager", "alone"), ("graph", "profiled")])
 def test_the_bounds_contain_what_was_measured_on_a_gpu(tried, mode, run):
     folder, measured = tried
@@ -359,6 +371,7 @@ def programs(tmp_path_factory):
 
 
 # At those that are held nobody looked while the bounds were tuned. The one that is outside is so by 1 %.
+@pytest.mark.slow
 @pytest.mark.parametrize(("held", "outside"), [(False, []), (True, ["gelu_fast_middle"])])
 def test_the_bounds_contain_what_other_programs_saved_on_a_gpu(programs, held, outside):
     folder, cases = programs

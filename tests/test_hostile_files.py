@@ -65,6 +65,7 @@ def hostile(sample, tmp_path, secret):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [
@@ -201,6 +202,7 @@ def with_sqlite(path):
     return connection
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "source"),
     [
@@ -221,6 +223,7 @@ def test_a_view_in_a_duckdb_trace_reads_no_other_file(converted, private, source
     assert name != "info" or "500" in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["sqlite", *sweep(["csv", "text"])])
 def test_a_view_in_ncus_data_reads_no_other_file(sample, private, source):
     """They are found beside the trace without being named, and read with the SQLite extension loaded."""
@@ -255,6 +258,7 @@ def test_a_column_that_an_expression_gives_makes_no_table(converted):
         assert trace.rows("SELECT count(*) AS n FROM os_calls")[0].n == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["trace.main.spy", *sweep(["trace.spy", '"TRACE"."spy"', "(FROM trace.main.spy)"])])
 def test_what_else_a_duckdb_trace_holds_cannot_be_asked(converted, private, sample, name):
     """With a SQLite trace beside it, a view in it would reach any SQLite file."""
@@ -279,6 +283,7 @@ def test_what_else_a_duckdb_trace_holds_cannot_be_asked(converted, private, samp
             trace.define(split(f"CREATE TEMP VIEW mine AS FROM {name}")[0])
 
 
+@pytest.mark.slow
 def test_of_a_folder_only_the_tables_are_in_reach(sample, private):
     folder = private / "folder"
     assert ran("convert", sample("churn"), "-o", folder)[0] == 0
@@ -291,6 +296,7 @@ def test_of_a_folder_only_the_tables_are_in_reach(sample, private):
                 trace.query(f"FROM '{folder}/{name}'")
 
 
+@pytest.mark.slow
 def test_a_folder_may_be_called_like_a_pattern(sample, tmp_path):
     folder = tmp_path / "run[1]*"
     assert ran("convert", sample("churn"), "-o", folder)[0] == 0
@@ -316,6 +322,7 @@ def commanding(sample, tmp_path):
     return path, ncu
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [[], ["--trust-trace"]])
 def test_the_program_that_a_trace_names_is_not_run(commanding, flags, monkeypatch):
     path, ncu = commanding
@@ -329,6 +336,7 @@ def test_the_program_that_a_trace_names_is_not_run(commanding, flags, monkeypatc
     assert (path.parent / "pwned").exists(), "what is given is run"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", ["trace.duckdb", "folder"])
 def test_a_conversion_hands_over_no_environment(sample, tmp_path, to):
     trace = changed(
@@ -354,6 +362,7 @@ SPILLING = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="rights of files")
 def test_what_spills_is_the_users_alone_and_goes_with_the_next_run(sample, tmp_path):
     """Also where the process is killed, and where somebody has planted a link of the name that it would take."""

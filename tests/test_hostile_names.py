@@ -79,6 +79,7 @@ def markup(text):
     return [token for token in (*tokens, *inline) if token.type in ("html_block", "html_inline", "image", "link_open")]
 
 
+@pytest.mark.slow
 def test_the_names_are_in_the_reports(answers):
     """Else the rest would say nothing."""
     names = {row["name"] for row in answers["top"].dicts()}
@@ -139,6 +140,7 @@ def test_a_text_that_is_safe_stays_and_numbers_stay_numbers():
     assert "'" not in as_text(of_rows(columns, rows, report="r", title=""), "csv")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", [markdown.text, markdown.agent_text], ids=["markdown", "agent"])
 def test_the_report_in_markdown_has_no_markup_of_a_stranger(gathered, write):
     text = write(gathered)
@@ -183,6 +185,7 @@ class Page(HTMLParser):
         self._in = ""
 
 
+@pytest.mark.slow
 def test_a_page_has_the_elements_of_any_other_page(trace, gathered, sample):
     page = Page(html_page(trace, gathered))
     with nsys_insight.open(sample("decode_graph_node"), use_cache=False) as other:

@@ -37,6 +37,7 @@ def test_of_planted_loops_too(name):
     assert costs(planted_path(name)) == plain_costs(planted_path(name))
 
 
+@pytest.mark.slow
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trace=traces())
 def test_of_any_trace_too(trace, tmp_path):

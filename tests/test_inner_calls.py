@@ -63,11 +63,13 @@ def calls(draw: st.DrawFn) -> list[Call]:
     return sorted(found, key=lambda call: call[1]) if draw(st.booleans()) else found
 
 
+@pytest.mark.slow
 @given(calls())
 def test_they_are_those_that_a_look_at_each_call_finds(made):
     assert found(made)[0] == inner(made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [1, -1])
 def test_calls_one_after_the_other_need_no_full_look(step):
     made = [(thread, at, at + 10) for thread in (1, 2) for at in range(0, 500, 10)][::step]
@@ -89,6 +91,7 @@ def test_nor_do_runs_with_parts_of_others_in_their_holes(step):
     assert found([*stored, within]) == ([within], True)
 
 
+@pytest.mark.slow
 def test_a_call_inside_one_that_is_stored_far_from_it_is_found():
     made = [(1, at, at + 10) for at in range(0, 500, 10)]
     assert found([*made, (1, 252, 255)])[0] == [(1, 252, 255)]

@@ -50,6 +50,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_every_schema_is_one_and_the_schema_of_all_has_each():
     every = json_schema.schema_of(None)
     jsonschema.Draft202012Validator.check_schema(every)
@@ -58,6 +59,7 @@ def test_every_schema_is_one_and_the_schema_of_all_has_each():
         jsonschema.Draft202012Validator.check_schema(schema)
 
 
+@pytest.mark.slow
 def test_the_answer_of_every_report_is_what_its_schema_says(churn):
     for name in built_in():
         found = as_json(churn.answer(name))
@@ -76,6 +78,7 @@ def test_parameters_are_what_the_schema_says(churn):
     valid(as_json(churn.answer("per-token", tokens=20)), "per-token")
 
 
+@pytest.mark.slow
 def test_answers_about_several_traces_and_of_other_commands_are_what_their_schemas_say(churn, tmp_path):
     valid(as_json(churn.diagnose().answer()), "diagnose", "answer")
     run = measure(churn, AUTO)
@@ -112,6 +115,7 @@ def test_an_error_is_text_where_it_is_not(tmp_path):
     assert run("top", tmp_path / "none.sqlite", "-f", "csv").stderr.startswith("error: ")
 
 
+@pytest.mark.slow
 def test_notes_are_in_the_answer_or_on_stderr_and_not_in_both(here):
     words = ("per-token", "sample_traces/decode_eager.sqlite", "-f")
     whole = run(*words, "json")
@@ -143,6 +147,7 @@ def test_what_reads_kernels_is_what_its_schema_says(churn):
     valid(as_json(replace(made.answer, params=params)), "ncu plan", "answer")
 
 
+@pytest.mark.slow
 def test_what_ncu_measured_is_what_its_schema_says(churn):
     pages = Path(__file__).parent / "data" / "ncu"
     stored = store.cached([pages / "churn.ncu.raw.csv", pages / "churn.ncu.details.csv"], None)

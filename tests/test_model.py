@@ -72,6 +72,7 @@ class TestLaunches:
         assert ask(path, "SELECT DISTINCT call_group FROM launches") == [("graph launch",)]
         assert ask(path, "SELECT count(*) FROM graph_launches") == [(0,)]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("use_cache", [False, True])
     @pytest.mark.parametrize("driver_first", [False, True])
     def test_of_calls_that_share_an_id_the_outer_one_launched_the_kernel(self, driver_first, use_cache, tmp_path):
@@ -223,6 +224,7 @@ def stacks_of_domains(draw):
 
 
 class TestNvtxDomains:
+    @pytest.mark.slow
     @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(trace=stacks_of_domains())
     def test_nesting_and_places_equal_plain_loops(self, trace, tmp_path):
@@ -263,6 +265,7 @@ class TestNvtxDomains:
 
 
 class TestOddTimes:
+    @pytest.mark.slow
     @settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(trace=traces())
     def test_busy_and_gaps_equal_plain_loops(self, trace, tmp_path):
@@ -272,6 +275,7 @@ class TestOddTimes:
             spans = [(gpu, *span) for gpu, spans in sorted(expected.items()) for span in spans]
             assert ask(path, f"SELECT gpu_id, start_ns, end_ns FROM {view} ORDER BY ALL", use_cache=False) == spans
 
+    @pytest.mark.slow
     def test_before_zero_backwards_at_once_and_inside_each_other(self, tmp_path):
         trace = Trace()
         host = trace.thread()
@@ -284,6 +288,7 @@ class TestOddTimes:
         assert ask(path, "SELECT sum(duration_ns)::INT FROM gpu_busy") == [(1_510,)]
         assert ask(path, "SELECT start_ns, end_ns FROM wall") == [(-1_000, 1_010)]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("whole", [None, 500])
     def test_what_ends_before_it_starts_took_no_time_and_is_shown_as_recorded(self, whole, tmp_path):
         trace = Trace()
@@ -320,6 +325,7 @@ class TestOddTimes:
 
 
 class TestOddText:
+    @pytest.mark.slow
     @pytest.mark.parametrize("use_cache", [False, True])
     def test_text_that_is_not_utf8_is_shown_and_nothing_is_dropped(self, tmp_path, use_cache):
         trace = Trace().gpu(0, name=b"GPU \xe9").diagnostic(b"lost \x80\x81 events")
@@ -369,6 +375,7 @@ class TestOneLineOfTime:
         assert sorted(ask(path, "SELECT gpu_id FROM _gpu_reach"), key=str) == [(0,), (None,)]
 
 
+@pytest.mark.slow
 def test_a_view_about_what_a_trace_lacks_has_the_columns_that_it_has_and_no_rows(monkeypatch):
     """Such a view is created without what it is made of, which takes long to plan."""
 

@@ -22,6 +22,7 @@ def relations_of_model(names):
     return {(schema, name) for schema, name in names.relations if schema in prepared or name in definitions()}
 
 
+@pytest.mark.slow
 def test_the_pattern_reads_of_our_sql_what_the_parser_does():
     for name, sql in our_sql.texts():
         parsed, read = mentioned(sql), mentioned_by_ours(sql)

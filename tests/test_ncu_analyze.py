@@ -53,6 +53,7 @@ def asked(tmp_path, monkeypatch, capsys):
     return ask
 
 
+@pytest.mark.slow
 def test_one_step_from_the_program_to_the_files(asked, tmp_path):
     code, out, err, calls = asked("--export", "mine", "--top", 2, "--", "./tune", "profile", "--fast")
     assert not code
@@ -74,6 +75,7 @@ def test_one_step_from_the_program_to_the_files(asked, tmp_path):
     assert "written: mine.ncu-rep, mine.csv, mine_analysis.md, mine_summary.txt" in err
 
 
+@pytest.mark.slow
 def test_collectives_are_left_out_unless_asked_for_and_then_the_program_is_replayed(asked):
     _, _, err, calls = asked("--", "./tune")
     pattern = calls[0][calls[0].index("--kernel-name") + 1].removeprefix("regex:")
@@ -88,6 +90,7 @@ def test_collectives_are_left_out_unless_asked_for_and_then_the_program_is_repla
     assert "must do the same each time" in err
 
 
+@pytest.mark.slow
 def test_a_kernel_that_is_not_there_is_named_with_those_that_are(asked):
     code, _, err, _ = asked("--kernel", "nowhere", "--", "./tune")
     assert code == Exit.USAGE

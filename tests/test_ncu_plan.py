@@ -142,11 +142,13 @@ def test_kernels_of_graphs_are_profiled_by_node():
         assert options(plan.make(opened).command())["--graph-profiling"] == "node"
 
 
+@pytest.mark.slow
 def test_graphs_that_hide_kernels_are_told():
     with open_trace(SAMPLES / "decode_graph_whole.sqlite") as opened:
         assert any("32 CUDA graphs ran as a whole" in note for note in plan.make(opened).notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "sections"), [(1, "full"), (11, "detailed"), (60, "basic")])
 def test_the_section_set_is_what_the_number_of_launches_allows(tmp_path, count, sections):
     trace = synthetic.Trace()
@@ -161,6 +163,7 @@ def test_the_section_set_is_what_the_number_of_launches_allows(tmp_path, count, 
     assert (made.count, made.sections) == (count, sections)
 
 
+@pytest.mark.slow
 def test_names_are_escaped_for_the_regular_expression_and_for_the_shell(tmp_path):
     trace = synthetic.Trace()
     trace.thread().launch("odd$(rm -rf ~)'kernel", runs=1000)
@@ -186,6 +189,7 @@ def test_each_process_is_counted_by_itself(tmp_path):
     assert any("2 processes" in note and "process 2" in note for note in made.notes)
 
 
+@pytest.mark.slow
 def test_kernels_are_chosen_by_their_class():
     with open_trace(SAMPLES / "decode_eager.sqlite") as opened:
         of = {row["name"]: row["bound"] for row in opened.scope(nvtx="decode_step").run("classify-kernels").to_dicts()}
@@ -225,6 +229,7 @@ def reducing(*names):
     return trace
 
 
+@pytest.mark.slow
 def test_kernels_that_communicate_are_not_planned_unless_asked_for_and_then_with_a_warning(tmp_path):
     path = reducing("gemm", "ncclDevKernel_AllReduce_Sum_f16_RING_LL", "norm").write(tmp_path / "t.sqlite")
     with open_trace(path) as trace:

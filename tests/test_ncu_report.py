@@ -52,6 +52,7 @@ def targets(zoo):
 class TestTargets:
     """A target holds of kernels of which it is one, where its metric was collected."""
 
+    @pytest.mark.slow
     def test_values_are_those_of_the_metrics(self, targets):
         for row, found in targets.values():
             reached = {one.target: one.value_pct for one in found}
@@ -105,6 +106,7 @@ class TestKernels:
             (row,) = measured.rows(f"FROM ncu_kernels WHERE launch = {launch}")
         assert (row["bound"], row["memory_level"]) == bound
 
+    @pytest.mark.slow
     def test_the_columns_are_the_metrics_and_their_ratios(self, zoo):
         launches = read(ZOO_FILES[0])
         with NcuData(zoo) as measured:
@@ -133,6 +135,7 @@ class TestKernels:
             expected = [word for word, limit in limits.items() if limit == row["blocks_per_sm"]]
             assert row["occupancy_limit"] == ("warps" if "warps" in expected else " and ".join(expected))
 
+    @pytest.mark.slow
     def test_stalls_are_shares_of_all_reasons(self, zoo):
         prefix, suffix = "smsp__average_warps_issue_stalled_", "_per_issue_active.ratio"
         with NcuData(zoo) as measured:
@@ -147,6 +150,7 @@ class TestKernels:
             assert shares == pytest.approx({reason: 100 * one / sum(cycles.values()) for reason, one in cycles.items()})
             assert sum(shares.values()) == pytest.approx(100)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("name", "implementation", "facts"),
         [
@@ -184,6 +188,7 @@ class TestKernels:
 
 
 class TestReport:
+    @pytest.mark.slow
     def test_it_groups_launches_and_shares_sum_to_all(self, churn):
         with NcuData(churn) as measured:
             built = report.build(measured, "churn")
@@ -192,6 +197,7 @@ class TestReport:
         ]  # fmt: skip
         assert sum(one.share_pct for one in built.kernels) == pytest.approx(100)
 
+    @pytest.mark.slow
     def test_findings_are_sorted_and_priorities_by_time(self, zoo):
         with NcuData(zoo) as measured:
             built = report.build(measured, "zoo")
@@ -203,6 +209,7 @@ class TestReport:
         assert transpose.saving_pct == 79.21
         assert transpose.saving_ns == pytest.approx(0.7921 * 119_616)
 
+    @pytest.mark.slow
     def test_the_eight_diagnostics_have_figures(self, zoo):
         with NcuData(zoo) as measured:
             built = report.build(measured, "zoo")
@@ -216,6 +223,7 @@ class TestReport:
             "shared memory",
         }  # fmt: skip
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("fmt", ["table", "markdown", "json"])
     def test_every_format(self, run, fmt):
         done = run("ncu", "report", *ZOO_FILES, "--format", fmt, "-n", 0)
@@ -231,6 +239,7 @@ class TestReport:
         if fmt == "table":
             assert max(map(len, done.stdout.splitlines())) <= 100
 
+    @pytest.mark.slow
     def test_one_kernel_of_many(self, run):
         done = run("ncu", "report", ZOO_FILES[0], "--kernel", "SoftMax", "--format", "json")
         assert [kernel["family"] for kernel in json.loads(done.stdout)["kernels"]] == ["softmax"]
@@ -316,6 +325,7 @@ class TestWithTheTrace:
                 assert trace.sql(f"FROM {view}").height == 0, view
             assert "ncu plan" in trace.answer("headroom").empty
 
+    @pytest.mark.slow
     def test_a_file_beside_the_trace_is_found(self, tmp_path, churn):
         (tmp_path / "churn.sqlite").write_bytes(CHURN.read_bytes())
         (tmp_path / "churn.ncu.duckdb").write_bytes(churn.read_bytes())
@@ -365,6 +375,7 @@ def before_it(tmp_path_factory):
 
 
 class TestDiff:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("factor", "metrics", "verdict", "decision"),
         [
@@ -383,6 +394,7 @@ class TestDiff:
         assert diff.decision(compared) == decision
         assert compared[0].delta_pct == pytest.approx(100 * (factor - 1))
 
+    @pytest.mark.slow
     def test_less_than_the_spread_is_noise(self, tmp_path):
         one = read(CHURN_FILES[0])[2]
         before = [Launch(**{**vars(run), "ncu_id": number}) for number, run in enumerate(scaled([one] * 2, 1))]
@@ -396,6 +408,7 @@ class TestDiff:
         ):
             assert [pair.verdict for pair in diff.compare(old, new)] == ["plateau"]
 
+    @pytest.mark.slow
     def test_findings_that_came_and_went(self, tmp_path):
         before = read(ZOO_FILES[0])[12:13]
         sectors = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
@@ -411,6 +424,7 @@ class TestDiff:
         assert (pair.new_findings, pair.gone_findings) == ((), ("uncoalesced-loads",))
         assert (back.new_findings, back.gone_findings) == (("uncoalesced-loads",), ())
 
+    @pytest.mark.slow
     def test_what_was_not_collected_neither_came_nor_went(self, tmp_path):
         before = read(ZOO_FILES[0])[12:13]
         few = {name: one for name, one in before[0].metrics.items() if "global_op_ld" not in name}
@@ -421,6 +435,7 @@ class TestDiff:
             (pair,) = diff.compare(old, new)
         assert pair.gone_findings == ()
 
+    @pytest.mark.slow
     def test_the_log_grows_by_an_iteration(self, run, tmp_path):
         words = ("ncu", "diff", CHURN_FILES[0], CHURN_FILES[0], "--log", "iterations.md", "--change")
         assert run(*words, "first | try").returncode == 0
@@ -434,6 +449,7 @@ class TestDiff:
 
 
 class TestCommands:
+    @pytest.mark.slow
     def test_import_then_ask(self, run, tmp_path):
         done = run("ncu", "import", *CHURN_FILES)
         assert (done.returncode, done.stdout) == (0, "churn.ncu.duckdb\n")
@@ -446,6 +462,7 @@ class TestCommands:
         assert run("ncu", "report", "churn.ncu.duckdb").returncode == 0
         assert [path.name for path in tmp_path.iterdir()] == ["churn.ncu.duckdb"]
 
+    @pytest.mark.slow
     def test_plan_in_a_machine_format(self, run):
         done = run("ncu", "plan", CHURN, "--format", "json", "--", "./other", "--flag")
         assert done.returncode == 0

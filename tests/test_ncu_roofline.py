@@ -211,6 +211,7 @@ def cached(tmp_path_factory):
     return store.write(launches, path)
 
 
+@pytest.mark.slow
 def test_a_kernel_is_nearest_to_the_ceiling_of_which_it_uses_most(cached):
     with NcuData(cached) as measured:
         found = {row["name"]: row for row in roofline.answer(measured).dicts()}
@@ -249,6 +250,7 @@ def without(tmp_path, *words):
         return made.dicts(), made.notes
 
 
+@pytest.mark.slow
 def test_where_tensor_cores_were_busy_and_not_counted_operations_are_unknown(tmp_path):
     rows, notes = without(tmp_path, "sm__ops_path_tensor")
     for word in ("320x128", "sdpa", "64x8_64x16_1x4"):
@@ -257,12 +259,14 @@ def test_where_tensor_cores_were_busy_and_not_counted_operations_are_unknown(tmp
     assert "import the raw page of ncu --set full" in notes[0]
 
 
+@pytest.mark.slow
 def test_without_any_counts_of_operations_all_are_unknown(tmp_path):
     rows, _ = without(tmp_path, "sm__ops_path_tensor", "smsp__sass_thread", "sm__pipe_tensor")
     assert {row["flop_count"] for row in rows} == {None}
     assert all(row["bytes_per_s"] for row in rows)
 
 
+@pytest.mark.slow
 def test_of_a_count_and_its_parts_the_whole_is_taken(tmp_path):
     with DATA.open(newline="", encoding="utf-8") as file:
         lines = list(csv.reader(file))
@@ -309,6 +313,7 @@ def run():
     return ask
 
 
+@pytest.mark.slow
 def test_the_command_takes_a_baseline_from_another_file(run):
     code, out, err = run("ncu", "roofline", DATA, "--against", DATA, "-k", "tf32f32")
     assert not code
@@ -316,6 +321,7 @@ def test_the_command_takes_a_baseline_from_another_file(run):
     assert "the baseline is nvjet_sm90_hsh_320x128" in err
 
 
+@pytest.mark.slow
 def test_the_command_draws(run, tmp_path):
     _, out, _ = run("ncu", "roofline", DATA, "--plot")
     assert "flop/byte" in out
@@ -339,6 +345,7 @@ def traced(tmp_path):
     return trace.write(tmp_path / "trace.sqlite")
 
 
+@pytest.mark.slow
 def test_what_ncu_counted_goes_before_a_size_by_hand(traced):
     with nsys_insight.open(traced, ncu=DATA) as opened:
         found = {row["name"][:4]: row for row in opened.roofline(gemm="4096,4096,2048").to_dicts()}

@@ -126,6 +126,7 @@ def test_no_requests_is_not_a_missing_metric(tmp_path):
     assert "uncoalesced-loads" not in {one.rule for one in unjudged}
 
 
+@pytest.mark.slow
 def test_an_estimate_of_ncu_belongs_to_the_rule_about_the_same_thing(tmp_path):
     files = [DATA / "zoo_a.ncu.raw.csv", DATA / "zoo_a.ncu.details.csv"]
     with NcuData(store.write(store.read_all(files), tmp_path / "zoo.ncu.duckdb")) as measured:

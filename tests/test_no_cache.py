@@ -109,6 +109,7 @@ def commands(trace, out, *, every):
     return [*typed, ["baseline", "save", str(trace), "--no-cache", "-o", f"{out}/baseline.json"]]
 
 
+@pytest.mark.slow
 def test_nothing_is_left(trace, tmp_path, request):
     places = {name: tmp_path / name for name in ("tmp", "home", "out", "work")}
     for place in places.values():

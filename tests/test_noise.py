@@ -22,6 +22,7 @@ def related(draw, count, neighbour, spread=0.01):
     return tuple(values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("steps", "neighbour", "rows"),
     [(8, 0.0, 20), *sweep([(32, 0.0, 10), (200, 0.7, 5)]), (32, 0.5, 10), (3, 0.0, 20)],

@@ -65,6 +65,7 @@ def bars(picture):
 
 
 class TestHtml:
+    @pytest.mark.slow
     def test_it_needs_nothing_else_and_styles_nothing_else(self, shown):
         for html in shown:
             assert not re.search(r"<script|<link|<iframe|@import|url\(|https?:|\bon\w+=|<button", html)
@@ -85,6 +86,7 @@ class TestHtml:
             missing = {name for name in used if re.search(rf"(?m)^\.{name} \{{", whole) and f".{name}" not in css}
             assert missing == set()
 
+    @pytest.mark.slow
     def test_it_says_what_the_answers_say(self, eager, shown):
         trace, top, diagnosis = shown
         assert "6,469" in trace
@@ -97,6 +99,7 @@ class TestHtml:
         assert "No calls that allocate" in eager.answer("mallocs")._repr_html_()
         assert "<td" in eager.query("SELECT 1 AS one")._repr_html_()
 
+    @pytest.mark.slow
     def test_names_of_the_trace_are_text(self, evil):
         found = [*html_of(evil), evil.timeline()._repr_svg_(), evil.query("FROM kernels")._repr_html_()]
         for html in found:
@@ -105,6 +108,7 @@ class TestHtml:
         assert any("&lt;script&gt;" in html for html in found)
         assert drawn(evil.timeline()) is not None
 
+    @pytest.mark.slow
     def test_several_traces_are_named(self, eager):
         with nsys_insight.open([eager.path, eager.path.with_name("churn.sqlite")], use_cache=False) as both:
             assert "churn.sqlite" in both._repr_html_()
@@ -130,6 +134,7 @@ class TestPictures:
         assert by_kind["decode_step"] == pytest.approx(1, abs=0.001)
         assert by_kind["idle"] == pytest.approx(row["gpu_idle_ns"] / row["duration_ns"], abs=0.01)
 
+    @pytest.mark.slow
     def test_a_typical_step_is_drawn_without_a_number_and_none_that_is_not_there(self, eager, evil):
         assert re.search(r"decode_eager.sqlite: step \d+<", eager.timeline().svg)
         assert "step" not in evil.timeline().svg.split("</text>")[0]
@@ -148,6 +153,7 @@ class TestPictures:
         with pytest.raises(UsageError, match="nothing to draw"):
             eager.roofline_plot()
 
+    @pytest.mark.slow
     def test_nothing_is_drawn_where_nothing_ran(self, tmp_path):
         with nsys_insight.open(Synthetic().write(tmp_path / "nothing.sqlite"), use_cache=False) as trace:
             for draw in (trace.timeline, trace.idle_plot):
@@ -204,6 +210,7 @@ class TestMethods:
         assert {"top", "timeline", "per_token"} <= set(dir(eager))
 
 
+@pytest.mark.slow
 def test_the_example_runs(monkeypatch):
     monkeypatch.chdir(REPOSITORY / "docs")
     notebook = json.loads(Path("notebook.ipynb").read_text(encoding="utf-8"))
@@ -223,6 +230,7 @@ def test_the_example_runs(monkeypatch):
     names["trace"].close()
 
 
+@pytest.mark.slow
 def test_a_notebook_needs_no_widgets():
     """DuckDB asks for ipywidgets where it runs in a kernel of Jupyter, which it tells as here."""
     code = f"""

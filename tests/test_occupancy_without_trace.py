@@ -32,6 +32,7 @@ def computed():
     return [(ours[number, row["compute_capability"]], row) for number, row in enumerate(theirs)]
 
 
+@pytest.mark.slow
 def test_blocks_are_those_of_nvidias_calculator(computed):
     assert [ours["blocks_per_sm"] for ours, _ in computed] == [int(theirs["blocks_per_sm"]) for _, theirs in computed]
 

@@ -53,6 +53,7 @@ def disagreeing(said):
     return {key: by for key, by in said.items() if len(set(by.values())) > 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ncu", "path"), TRACES, ids=lambda value: getattr(value, "stem", value))
 def test_one_kernel_has_one_class_whoever_is_asked(ncu, path, tmp_path):
     file = store.write(

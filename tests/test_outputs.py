@@ -78,6 +78,7 @@ def test_nor_does_a_conversion(trace, suffix):
     assert (done.returncode, content(trace.parent)) == (2, before), done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [
@@ -103,6 +104,7 @@ def test_nor_over_what_is_no_trace(trace, tmp_path, command):
     assert (done.returncode, content(tmp_path)) == (2, before), done.stderr
 
 
+@pytest.mark.slow
 def test_nothing_is_written_into_a_trace_that_is_a_folder(sample, tmp_path):
     folder = tmp_path / "folder"
     ran("convert", sample("churn"), "-o", folder)
@@ -111,6 +113,7 @@ def test_nothing_is_written_into_a_trace_that_is_a_folder(sample, tmp_path):
     assert (done.returncode, content(folder)) == (2, before)
 
 
+@pytest.mark.slow
 def test_what_something_else_made_is_not_replaced(trace, tmp_path):
     """A file of another kind than what is written: another trace, a program, a picture."""
     for name, there in (
@@ -162,6 +165,7 @@ def test_a_pipe_stays_a_pipe_and_gets_all(trace, tmp_path, command):
     assert len(got[0]) > 100
 
 
+@pytest.mark.slow
 def test_a_device_stays_a_device(trace):
     for command in (["top", trace, "--format", "json"], ["ncu", "import", NCU], ["top", trace, "--format", "parquet"]):
         assert ran(*command, "-o", "/dev/null").returncode == 0
@@ -171,6 +175,7 @@ def test_a_device_stays_a_device(trace):
     assert (done.returncode, said["message"]) == (2, "cannot write /dev/full: No space left on device")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sql", "top parquet", "diagnose", "baseline"])
 def test_where_the_disk_is_full_nothing_is_left_and_one_sentence_says_so(trace, tmp_path, name):
     def small():

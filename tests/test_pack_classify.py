@@ -40,6 +40,7 @@ def test_planted_loops_are_bound_by_what_was_planted(name):
     assert planted.VERDICTS[name] in steps
 
 
+@pytest.mark.slow
 def test_graphs_that_ran_as_a_whole_are_the_gpus_own_work(tmp_path):
     path = planted.graphs(whole=True).write(tmp_path / "trace.sqlite")
     assert parts(path)["wall"]["verdict"] == "sync-bound"
@@ -61,6 +62,7 @@ def test_churn_is_allocation_and_sync_bound_before_all_else(sample):
     assert parts(sample("churn"))["wall"]["verdict"].startswith("mixed: allocation-bound, sync-bound")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("least_pct", "main_pct", "verdict"),
     [
@@ -76,6 +78,7 @@ def test_limits_are_parameters(least_pct, main_pct, verdict, tmp_path):
     assert parts(path, busy_pct=13)["wall"]["verdict"] == "GPU-bound"  # the GPU works 20 µs of 149
 
 
+@pytest.mark.slow
 def test_without_steps_the_whole_is_judged_and_the_answer_says_so(tmp_path):
     trace = Trace()
     host = trace.thread()
@@ -117,12 +120,14 @@ def test_where_the_wall_of_a_planted_step_goes(name, expected):
     assert wall["recoverable_ns"] == pytest.approx(sum(row["recoverable_ns"] or 0 for row in found.values()))
 
 
+@pytest.mark.slow
 def test_a_launch_that_goes_leaves_the_way_from_kernel_to_kernel(tmp_path):
     path = planted.launch_bound().write(tmp_path / "trace.sqlite")
     assert parts(path)["launch"]["recoverable_ns"] == pytest.approx(9 * 7_000 - 9 * 300)
     assert parts(path, kernel_gap_ns="1us")["launch"]["recoverable_ns"] == pytest.approx(9 * 7_000 - 9 * 1_000)
 
 
+@pytest.mark.slow
 def test_tokens_share_the_time_of_a_step(tmp_path):
     path = planted.sync_bound().write(tmp_path / "trace.sqlite")
     one, four = parts(path), parts(path, tokens_per_step=4)
@@ -131,6 +136,7 @@ def test_tokens_share_the_time_of_a_step(tmp_path):
         assert four[part]["wall_pct"] == pytest.approx(row["wall_pct"])
 
 
+@pytest.mark.slow
 @settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trace=traces())
 def test_the_parts_of_any_trace_add_up_to_the_wall_of_each_gpu(tmp_path, trace):
@@ -148,6 +154,7 @@ def test_the_parts_of_any_trace_add_up_to_the_wall_of_each_gpu(tmp_path, trace):
         assert dict(rows) == dict.fromkeys(oracle.busy_ns(tables), last - first)
 
 
+@pytest.mark.slow
 @settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     operations=st.lists(
@@ -223,6 +230,7 @@ def test_it_places_the_step_between_cpu_and_gpu(name, place):
 # The host ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_bottlenecks_are_ranked_by_what_they_cost(tmp_path):
     path = planted.allocating().write(tmp_path / "trace.sqlite")
     with open_trace(path) as trace:
@@ -236,6 +244,7 @@ def test_bottlenecks_are_ranked_by_what_they_cost(tmp_path):
     assert host == {"allocations and frees": 60_000, "launch calls": 40_000, "CPU work": 9 * 5_000 + 4_000}
 
 
+@pytest.mark.slow
 def test_waits_are_told_apart_by_what_is_waited_for(tmp_path):
     found = bottlenecks(planted.copy_bound().write(tmp_path / "trace.sqlite"))
     assert {name: (row["count"], row["recoverable_ns"]) for name, row in found.items()} == {
@@ -262,6 +271,7 @@ def test_pageable_copies_and_blocking_memsets_cost_the_idle_time_of_their_calls(
     assert (found["blocking memsets"]["count"], found["blocking memsets"]["recoverable_ns"]) == (1, 15_000 - 11_000)
 
 
+@pytest.mark.slow
 def test_host_time_that_the_gpu_hides_is_not_to_be_won(tmp_path):
     for row in bottlenecks(planted.deep_queue().write(tmp_path / "trace.sqlite")).values():
         assert (row["recoverable_ns"], row["wall_pct"]) == (0, 0)

@@ -109,6 +109,7 @@ class TestSamples:
         answer = {row["name"]: (row["bound"], row["confidence"]) for row in ask(trace.write(path))}
         assert answer == {"add_kernel": ("memory", "inferred"), "mul_kernel": ("unknown", None)}
 
+    @pytest.mark.slow
     def test_launches_are_pooled_and_a_few_samples_are_not_enough(self, trace, path):
         host = trace.thread()
         for _ in range(3):
@@ -133,6 +134,7 @@ class TestSamples:
             sample(trace, at, issue_pct=80, **BUSY)
         assert one(trace, path)["samples"] == 5  # the last one's interval has no end
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("beside", ["kernel", "copy"])
     @pytest.mark.parametrize("scope", [{}, {"stream": 7}, {"nvtx": "mine"}])
     def test_what_ran_beside_it_spoils_a_sample_also_out_of_scope(self, trace, path, beside, scope):
@@ -284,6 +286,7 @@ class TestNcu:
             "h": "launch shape",
         }
 
+    @pytest.mark.slow
     def test_two_instances_of_a_template_are_told_apart_and_neither_stands_for_a_third(self, trace, path):
         host = trace.thread()
         for instance in "ABC":
@@ -296,11 +299,13 @@ class TestNcu:
             "C": ("latency", "launch shape"),
         }
 
+    @pytest.mark.slow
     def test_the_only_instance_that_was_profiled_stands_for_the_others(self, trace, path):
         trace.thread().launch("void f<C>(int)", grid=(4, 1, 1))
         answer = self.ask(trace.write(path), {"void f<A>(int)": {SM: 90, MEMORY: 30}})
         assert answer["void f<C>(int)"]["evidence"] == "ncu"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("sm", "memory", "bound"),
         [
@@ -325,6 +330,7 @@ class TestNcu:
         with NcuData(path.with_suffix(".ncu.duckdb")) as measured:
             assert measured.rows("SELECT bound FROM ncu_kernels") == [{"bound": bound}]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("metrics", "level"),
         [

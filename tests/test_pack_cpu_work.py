@@ -76,6 +76,7 @@ def by_what(rows, path="step/IO"):
     return {row["what"]: row for row in rows if row["nvtx_path"] == path}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own_every", [1, 4])
 def test_each_planted_activity_is_found(tmp_path, own_every):
     rows, notes, _ = asked(planted(own_every=own_every), tmp_path)
@@ -90,6 +91,7 @@ def test_each_planted_activity_is_found(tmp_path, own_every):
     assert any("a sample stands for 100 µs" in note for note in notes)
 
 
+@pytest.mark.slow
 def test_functions_are_counted_alone_and_with_what_they_call(tmp_path):
     own, _, _ = asked(planted(), tmp_path, group_by="function")
     inclusive, _, _ = asked(planted(), tmp_path, group_by="inclusive")
@@ -100,6 +102,7 @@ def test_functions_are_counted_alone_and_with_what_they_call(tmp_path):
     assert inclusive["main (app)"]["time_ns"] == pytest.approx(4_500_000, abs=300)  # and the ends of the range
 
 
+@pytest.mark.slow
 def test_rows_add_up_to_the_cpu_work_of_idle(tmp_path):
     for how in ({}, {"off": False}, {"osrt": False}, {"period": None}, {"blind": {1, 2, 3, 4}}, {"own_every": 4}):
         rows, _, idle = asked(planted(**how), tmp_path)
@@ -131,6 +134,7 @@ def test_pieces_of_each_gap_add_up_to_it(tmp_path):
     assert dict(pieces) == {gap: ns for gap, ns in expected.items() if ns}
 
 
+@pytest.mark.slow
 def test_too_few_samples_are_counted_and_not_told(tmp_path):
     rows, _, _ = asked(planted(period=6_000_000), tmp_path)
     found = by_what(rows)
@@ -139,6 +143,7 @@ def test_too_few_samples_are_counted_and_not_told(tmp_path):
     assert found["OS call: nanosleep"]["time_ns"] == pytest.approx(1_000_000, abs=1)
 
 
+@pytest.mark.slow
 def test_samples_missing_in_some_gaps_leave_their_time_untold(tmp_path):
     rows, _, _ = asked(planted(blind={2, 3, 4, 5, 6}), tmp_path)
     found = by_what(rows)
@@ -146,6 +151,7 @@ def test_samples_missing_in_some_gaps_leave_their_time_untold(tmp_path):
     assert found["formatting text and numbers"]["time_ns"] == pytest.approx(0.5 * 2_600_000, rel=0.2)
 
 
+@pytest.mark.slow
 def test_what_the_thread_that_holds_a_lock_does_is_not_taken_for_the_waiting_ones(tmp_path):
     alone, _, _ = asked(planted(), tmp_path)
     trace = planted()
@@ -157,6 +163,7 @@ def test_what_the_thread_that_holds_a_lock_does_is_not_taken_for_the_waiting_one
     assert by_what(rows)["OS call: pthread_mutex_lock"]["off_cpu_ns"] == pytest.approx(500_000, abs=1)
 
 
+@pytest.mark.slow
 def test_without_samples_no_function_is_named(tmp_path):
     rows, notes, _ = asked(planted(period=None), tmp_path)
     found = by_what(rows)
@@ -165,6 +172,7 @@ def test_without_samples_no_function_is_named(tmp_path):
     assert any("--sample=process-tree" in note for note in notes)
 
 
+@pytest.mark.slow
 def test_without_switches_waiting_is_not_taken_for_computing(tmp_path):
     rows, _, _ = asked(planted(off=False, osrt=False), tmp_path)
     found = by_what(rows)
@@ -179,6 +187,7 @@ def test_nothing_recorded_is_no_row(tmp_path):
     assert rows == []
 
 
+@pytest.mark.slow
 def test_diagnose_says_what_the_host_is_at_and_where(tmp_path):
     def evidence(trace):
         with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:

@@ -72,6 +72,7 @@ def period(path):
     return (starts[-1] - starts[0]) / (len(starts) - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("program", "times"), PROGRAMS, ids=lambda value: getattr(value, "__name__", ""))
 def test_what_is_saved_is_what_the_program_saves_when_it_is_faster(tmp_path, program, times):
     rows, run = answered(program(**times).write(tmp_path / "trace.sqlite"))
@@ -89,6 +90,7 @@ def test_what_is_saved_is_what_the_program_saves_when_it_is_faster(tmp_path, pro
         assert (row["saved_ns"] or 0) <= row["path_ns"] * 1.000001
 
 
+@pytest.mark.slow
 def test_a_stream_that_is_hidden_takes_over_where_the_other_is_gone(tmp_path):
     rows, _ = answered(two_streams(**TWO_STREAMS).write(tmp_path / "trace.sqlite"))
     k = rows["kernel", "k"]
@@ -105,6 +107,7 @@ def test_a_gpu_that_is_never_waited_for_leaves_all_to_the_host(tmp_path):
     assert rows["CPU work", None]["path_ns"] == pytest.approx(900_000, rel=0.01)
 
 
+@pytest.mark.slow
 def test_threads_that_call_at_the_same_time_say_nothing(tmp_path):
     trace = Trace()
     first, second = trace.thread(), trace.thread(tid=101)

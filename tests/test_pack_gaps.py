@@ -61,6 +61,7 @@ def test_without_a_threshold_the_thousand_longest_are_listed_and_the_rest_is_tol
     assert f"hold another {sum(row['duration_ns'] for row in every[1000:]) / 1e6:.1f} ms" in note
 
 
+@pytest.mark.slow
 def test_a_threshold_is_a_duration_and_what_is_below_it_is_told(sample):
     every, _ = ask(sample("decode_eager"), min_gap_ns=1)
     rows, (note,) = ask(sample("decode_eager"), min_gap_ns="20us")
@@ -108,6 +109,7 @@ def explanations(tables, row):
     return times
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["decode_eager", "decode_graph_node", "churn"])
 def test_the_host_did_what_took_most_of_the_gap(name, sample):
     tables = oracle.read(sample(name))
@@ -276,6 +278,7 @@ def test_under_nvtx_gaps_are_cut_to_the_ranges(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_what_a_scope_leaves_out_keeps_the_gpu_busy_all_the_same(tmp_path):
     trace = Trace()
     host, other = trace.thread(), trace.thread(tid=7)
@@ -328,6 +331,7 @@ class TestLookingUp:
         with nsys_insight.open(path, use_cache=True).scope(**scope or {}) as trace:
             return trace.answer("gaps", **params).rows()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "path",
         [*SAMPLES[1:4:2], *FOREIGN[:1], *sweep([*SAMPLES[0:5:2], *FOREIGN[1:]]), *MORE],
@@ -339,6 +343,7 @@ class TestLookingUp:
         big = extents.known(path, sqlite_file.sqlite_columns(path))
         assert ("near_CUPTI_ACTIVITY_KIND_RUNTIME" in tables) == ("CUPTI_ACTIVITY_KIND_RUNTIME" in big)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("scope", "params"),
         [
@@ -354,6 +359,7 @@ class TestLookingUp:
         assert len(rows) > 10
         assert {"near_CUPTI_ACTIVITY_KIND_KERNEL", "near_CUPTI_ACTIVITY_KIND_RUNTIME"} <= set(tables)
 
+    @pytest.mark.slow
     def test_of_several_traces_each_is_looked_up_in_its_own_file(self, sample):
         paths = [sample("decode_eager"), sample("churn")]
         expected = {path.stem: self.read(path) for path in paths}
@@ -363,12 +369,14 @@ class TestLookingUp:
         assert {name: [row[1:] for row in rows if row[0] == name] for name in expected} == expected
         assert "near_CUPTI_ACTIVITY_KIND_RUNTIME" in tables
 
+    @pytest.mark.slow
     def test_what_is_not_near_is_looked_for_among_all_rows(self, sample, monkeypatch):
         monkeypatch.setattr(gaps, "BEFORE", 0)
         monkeypatch.setattr(gaps, "ABOUT", -1)
         for name in ("decode_eager", "churn"):
             assert self.looked_up(sample(name))[0] == self.read(sample(name))
 
+    @pytest.mark.slow
     def test_what_other_gpus_did_meanwhile_is_passed_over(self, tmp_path, monkeypatch):
         trace = Trace()
         here, there = trace.thread(pid=1, tid=1), trace.thread(pid=1, tid=2)
@@ -385,6 +393,7 @@ class TestLookingUp:
         assert found == [True]
         assert rows[0][7:9] == ("before", "after")
 
+    @pytest.mark.slow
     def test_a_call_that_began_long_before_the_gap_is_found(self, tmp_path):
         trace = Trace()
         waiting, busy = trace.thread(pid=1, tid=1), trace.thread(pid=1, tid=2)

@@ -34,6 +34,7 @@ def test_what_is_a_graph_already_needs_none(graphed, sample):
     assert "already" in found["reason"]
 
 
+@pytest.mark.slow
 def test_the_arithmetic_is_the_one_that_is_described(tmp_path):
     # 10 kernels of 2 µs a step; before 9 of them the GPU waits 7 µs: 2 µs Python, 4 µs launch call, 1 µs on the way.
     truth = planted.launch_bound(8)
@@ -54,12 +55,14 @@ def test_a_gpu_with_a_deep_queue_gains_nothing(tmp_path):
     assert (found["verdict"], found["saving_high_ns"]) == ("no", 0)
 
 
+@pytest.mark.slow
 def test_allocations_and_waits_in_the_step_are_named(tmp_path):
     found = ask(planted.allocating(8).write(tmp_path / "trace.sqlite"))
     assert "2 allocations and frees a step cannot be captured" in found["obstacles"]
     assert ask(planted.launch_bound(8).write(tmp_path / "other.sqlite"))["obstacles"] is None
 
 
+@pytest.mark.slow
 def test_tokens_share_the_saving_of_a_step(tmp_path):
     path = planted.launch_bound(8).write(tmp_path / "trace.sqlite")
     assert ask(path, tokens_per_step=4)["saving_low_ns"] == pytest.approx(ask(path)["saving_low_ns"] / 4)
@@ -71,6 +74,7 @@ def test_without_steps_there_is_nothing_to_capture(tmp_path):
     assert ask(Trace().write(tmp_path / "trace.sqlite")) is None
 
 
+@pytest.mark.slow
 def test_a_few_long_times_of_cpu_work_stay_and_many_are_launching(tmp_path):
     def looped(think, after):
         loop = planted.Loop(planted.Trace())

@@ -145,6 +145,7 @@ def test_busy_and_idle_add_up_to_the_wall_of_each_gpu(real):
         assert sum(ns for (other, _, _), ns in found.items() if other == gpu) == last - first
 
 
+@pytest.mark.slow
 @given(trace=traces(), most=st.sampled_from([2, 10, idle.MOST]), long_ns=st.sampled_from([1, 20, idle.LONG_NS]))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_trace_is_split_as_a_plain_loop_splits_it(tmp_path, monkeypatch, trace, most, long_ns):

@@ -70,6 +70,7 @@ def test_the_sample_is_described_as_a_person_would(sample):
     )
 
 
+@pytest.mark.slow
 def test_how_graphs_were_traced_and_what_that_hides(sample, tmp_path):
     node, whole = ask(sample("decode_graph_node")), ask(sample("decode_graph_whole"))
     assert values(node["graphs"]) == {"graph_launch_calls": 32, "node_kernels": 6_272}
@@ -95,6 +96,7 @@ def test_how_graphs_were_traced_and_what_that_hides(sample, tmp_path):
     assert "partly" in details(mixed)["graph_launch_calls"]
 
 
+@pytest.mark.slow
 def test_what_was_not_captured_stands_there_with_its_flag(sample, tmp_path):
     assert details(ask(sample("decode_eager"))["missing"]) == {
         "memory_events": "--cuda-memory-usage=true",
@@ -111,6 +113,7 @@ def test_what_was_not_captured_stands_there_with_its_flag(sample, tmp_path):
     assert "missing" not in ask(trace.write(tmp_path / "trace.sqlite"))
 
 
+@pytest.mark.slow
 def test_in_a_part_of_the_trace_nothing_is_called_missing(sample):
     answer = ask(sample("decode_fresh"), nvtx="decode_step")
     assert "missing" not in answer
@@ -194,6 +197,7 @@ def test_foreign_traces_of_four_versions_are_described(shared):
         assert values(ask(path)["events"])["kernels"] == len(tables[oracle.KERNEL])
 
 
+@pytest.mark.slow
 def test_what_a_scope_leaves_out_is_not_called_unused(sample, tmp_path):
     trace = Trace().gpu(0).gpu(1)
     trace.thread(pid=1).launch("a", device=0)

@@ -32,6 +32,7 @@ def census(trace, path, **how):
     return rows, budget
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("graphs", [False, True])
 def test_launches_are_those_of_a_token_whatever_they_are_grouped_by(tmp_path, graphs):
     for how in ("family", "kernel", "caller", "stack"):
@@ -42,6 +43,7 @@ def test_launches_are_those_of_a_token_whatever_they_are_grouped_by(tmp_path, gr
         assert sum(row["launch_pct"] for row in rows.values()) == pytest.approx(100)
 
 
+@pytest.mark.slow
 def test_a_row_has_the_calls_the_hosts_time_and_the_gpus(tmp_path):
     rows, _ = census(loop(), tmp_path)
     assert {name: (row["launch_calls"], row["host_ns"], row["gpu_ns"]) for name, row in rows.items()} == {
@@ -49,6 +51,7 @@ def test_a_row_has_the_calls_the_hosts_time_and_the_gpus(tmp_path):
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_callers_and_the_frames_around_them(tmp_path):
     callers, _ = census(loop(), tmp_path, group_by="caller")
     assert {name: row["launch_calls"] for name, row in callers.items()} == {

@@ -92,6 +92,7 @@ def test_equals_plain_loops(name):
     assert_equal(ask(path)[0], expected_of(oracle.read(path)))
 
 
+@pytest.mark.slow
 @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trace=traces())
 def test_any_trace_equals_plain_loops(trace, tmp_path):

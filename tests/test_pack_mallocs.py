@@ -57,6 +57,7 @@ def test_equals_plain_loops(name):
     assert_equal(ask(SAMPLES / f"{name}.sqlite")[0], oracle.read(SAMPLES / f"{name}.sqlite"))
 
 
+@pytest.mark.slow
 @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trace=traces())
 def test_any_trace_equals_plain_loops(trace, tmp_path):
@@ -75,6 +76,7 @@ def test_the_churning_sample_allocates_and_frees_the_same_bytes(sample):
     assert only(answer["cudaMalloc"], "startup_count", "steady_count") == (6, 54)
 
 
+@pytest.mark.slow
 def test_a_steady_call_began_in_a_steady_step_and_a_start_up_call_before_the_first(path):
     answer, _ = ask(planted.allocating(12, warm_up=3).write(path))
     assert only(answer["cudaMalloc"], "calls", "startup_count", "steady_count", "steady_idle_ns") == (3, 3, 0, 0)
@@ -83,6 +85,7 @@ def test_a_steady_call_began_in_a_steady_step_and_a_start_up_call_before_the_fir
     assert only(answer["cudaMalloc"], "calls", "startup_count", "steady_idle_ns") == (8, 0, 30_000 * steady)
 
 
+@pytest.mark.slow
 def test_without_steps_it_says_that_it_does_not_know(trace, path):
     trace.thread().malloc(1).launch("k").free()
     answer, notes = ask(trace.write(path))
@@ -90,6 +93,7 @@ def test_without_steps_it_says_that_it_does_not_know(trace, path):
     assert any("no steady steps were found" in note for note in notes)
 
 
+@pytest.mark.slow
 def test_in_ranges_calls_are_counted_per_range(trace, path):
     host = trace.thread()
     host.malloc(1_000)
@@ -105,6 +109,7 @@ def test_in_ranges_calls_are_counted_per_range(trace, path):
     assert ask(path)[0]["cudaMalloc"]["calls_per_range"] is None
 
 
+@pytest.mark.slow
 def test_after_from_the_start_is_out_of_sight(trace, path):
     host = trace.thread()
     host.malloc(1, at=0).launch("k", at=5_000).malloc(1, at=10_000)
@@ -202,6 +207,7 @@ def test_shares_are_of_the_wall_and_the_longest_comes_first(sample):
     assert list(answer) == sorted(answer, key=lambda name: -answer[name]["total_ns"])
 
 
+@pytest.mark.slow
 def test_a_device_does_not_narrow_calls_and_a_note_says_so(sample):
     answer, notes = ask(sample("churn"), device=0)
     assert answer["cudaMalloc"]["calls"] == 60

@@ -117,6 +117,7 @@ class TestAgainstLoops:
         path = SAMPLES / f"{name}.sqlite"
         assert_equal(ask(path), expected_of(oracle.read(path)))
 
+    @pytest.mark.slow
     @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(trace=traces())
     def test_any_trace(self, trace, tmp_path):
@@ -153,6 +154,7 @@ def test_work_counts_for_the_launching_thread_however_late_it_runs(tmp_path):
     assert (answer["late"]["kernels"], answer["late"]["gpu_ns"], answer["late"]["projected_ns"]) == (0, 0, 0)
 
 
+@pytest.mark.slow
 def test_a_kernel_in_two_ranges_of_one_name_counts_once(tmp_path):
     trace = Trace()
     host = trace.thread().range("recurse", 0, 100_000).range("recurse", 10_000, 60_000)
@@ -166,6 +168,7 @@ def test_a_kernel_in_two_ranges_of_one_name_counts_once(tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_ranges_that_all_overlap_are_not_looked_at_pair_by_pair(tmp_path):
     """In pairs, these would be 200 million."""
     trace, count = Trace(), 20_000
@@ -179,6 +182,7 @@ def test_ranges_that_all_overlap_are_not_looked_at_pair_by_pair(tmp_path):
     assert row["projected_ns"] == sum(100 * (count - 1 - number) + 20 for number in range(count))
 
 
+@pytest.mark.slow
 def test_ranges_of_domains_that_overlap_have_their_own_work(tmp_path):
     trace = Trace()
     host = trace.thread().range("step", 0, 10_000).range("request", 5_000, 15_000, domain="server")
@@ -251,6 +255,7 @@ def test_work_outside_all_ranges_is_told(tmp_path):
         assert any(note.startswith("70.0 % of GPU time") for note in opened.answer("nvtx").notes)
 
 
+@pytest.mark.slow
 def test_whole_graphs_are_gpu_time_but_no_kernels(tmp_path):
     trace = Trace()
     trace.thread().range("step", 0, 30_000).graph_launch(whole=9_000, at=1_000).graph_launch(

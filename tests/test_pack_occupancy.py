@@ -146,6 +146,7 @@ def placed(capability, threads, registers, shared):
     return blocks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("capability", SMS)
 @settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
@@ -162,6 +163,7 @@ def test_as_many_blocks_as_can_be_placed_one_by_one(capability, shapes, tmp_path
         assert answer[number]["blocks_per_sm"] == placed(capability, *shape), shape
 
 
+@pytest.mark.slow
 @settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     shapes=st.lists(

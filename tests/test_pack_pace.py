@@ -66,6 +66,7 @@ def test_the_kernels_of_all_steady_steps_are_there(sample, method):
     assert set(rows["pace"].str.len_chars()) == {32 if method == "nvtx" else 31}
 
 
+@pytest.mark.slow
 def test_many_steps_are_drawn_as_40(tmp_path):
     trace = Trace()
     host = trace.thread()

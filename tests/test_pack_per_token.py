@@ -57,6 +57,7 @@ def test_a_planted_step_costs_what_was_planted(name):
         assert rows[metric]["total"] == sum(step.counts.get(metric, 0) for step in steady)
 
 
+@pytest.mark.slow
 def test_a_decode_step_of_the_sample_is_counted_right(sample):
     # 196 kernels, one copy of its token in and one out: 198 operations, as nsys_stats says.
     tables = oracle.read(sample("decode_eager"))
@@ -75,6 +76,7 @@ def test_a_decode_step_of_the_sample_is_counted_right(sample):
         assert rows["kernel_avg_ns"]["mean"] == pytest.approx(rows["kernel_ns"]["total"] / rows["kernels"]["total"])
 
 
+@pytest.mark.slow
 def test_the_kernels_of_whole_graphs_are_unknown_and_not_0(sample):
     node, _, _ = ask(sample("decode_graph_node"))
     whole, notes, _ = ask(sample("decode_graph_whole"))
@@ -94,6 +96,7 @@ class TestTokens:
         assert rows["kernels"]["per_token"] == 98
         assert "a step makes 2.0 tokens" in notes
 
+    @pytest.mark.slow
     def test_a_step_may_make_several_tokens_of_several_sequences(self, tmp_path):
         truth = planted.tokens_in_batches()
         path = truth.write(tmp_path / "trace.sqlite")
@@ -102,6 +105,7 @@ class TestTokens:
         assert rows["kernels"]["per_token"] == truth.steps[0].counts["kernels"] / 8
         assert rows["tokens_per_s"]["mean"] == pytest.approx(8e9 / truth.steps[0].wall_ns)
 
+    @pytest.mark.slow
     def test_where_nothing_repeats_the_whole_scope_is_divided(self, tmp_path):
         trace = Trace()
         host = trace.thread()
@@ -123,6 +127,7 @@ class TestTokens:
 
 
 class TestBandwidth:
+    @pytest.mark.slow
     def test_the_floor_is_what_the_memory_of_the_traces_gpu_takes(self, tmp_path):
         truth = planted.launch_bound()
         truth.trace.gpu(0, memoryBandwidth=2_000_000_000_000)
@@ -138,6 +143,7 @@ class TestBandwidth:
         rows, _, _ = ask(path, model_bytes="1MB", bandwidth_bytes_per_s="1TB/s")
         assert rows["memory_floor_ns"]["per_token"] == 1_000
 
+    @pytest.mark.slow
     def test_a_trace_that_does_not_know_its_gpu_says_so(self, tmp_path):
         path = planted.launch_bound().write(tmp_path / "trace.sqlite", without_tables=["TARGET_INFO_GPU"])
         rows, notes, _ = ask(path, model_bytes=1_000)
@@ -145,6 +151,7 @@ class TestBandwidth:
         assert any("--bandwidth" in note for note in notes)
 
 
+@pytest.mark.slow
 def test_busy_is_the_mean_over_the_gpus_that_worked(tmp_path):
     trace = Trace().gpu(0).gpu(1).gpu(2)
     host = trace.thread(pid=1)
@@ -156,6 +163,7 @@ def test_busy_is_the_mean_over_the_gpus_that_worked(tmp_path):
     assert any("2 GPUs" in note for note in notes)
 
 
+@pytest.mark.slow
 def test_of_several_processes_it_says_that_there_are_others(tmp_path):
     truth = planted.two_processes()
     _, notes, _ = ask(truth.write(tmp_path / "trace.sqlite"))

@@ -92,6 +92,7 @@ class TestRoofline:
         assert row["bandwidth_pct"] == pytest.approx(100 * size / 1e-3 / 4_814_304_000_000)
         assert (row["roof"], row["roof_pct"]) == ("compute", row["compute_pct"])
 
+    @pytest.mark.slow
     def test_attention_and_its_causal_half(self, trace, path):
         trace.thread().launch("flash_fwd_kernel_f16", runs=1_000_000)
         (row,) = ask(trace.write(path), attention="2,8,1024,64")
@@ -106,6 +107,7 @@ class TestRoofline:
         assert (row["precision"], row["bytes"], row["roof"]) == ("fp32", 3_200_000_000, "memory")
         assert row["roof_pct"] == row["bandwidth_pct"] == pytest.approx(100 * 3.2 / 4.814304)
 
+    @pytest.mark.slow
     def test_sampled_bytes_go_before_those_of_the_size(self, trace, path):
         runs(trace, trace.thread(), "add_kernel", grid=(1000, 1, 1), sms_active_pct=99, issue_pct=10, dram_pct=50)
         (row,) = ask(trace.write(path))
@@ -116,6 +118,7 @@ class TestRoofline:
         assert (row["bytes_from"], row["flop_count"]) == ("gpu_metrics", 1_000)
         assert row["traffic_ratio"] == pytest.approx(row["bytes"] / 8_000)
 
+    @pytest.mark.slow
     def test_a_size_is_not_of_a_kernel_that_had_to_beat_the_peaks(self, trace, path):
         host = trace.thread()
         host.launch("hgemm_large", runs=2_000_000).launch("hgemm_small", runs=2_000)
@@ -125,6 +128,7 @@ class TestRoofline:
             assert [row["name"] for row in answer.frame().to_dicts()] == ["hgemm_small"]
         assert any("above the peak" in note for note in answer.notes)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("name", "precision"),
         [
@@ -192,6 +196,7 @@ class TestSizesFromNvtx:
         assert (row["bytes"], row["bytes_from"]) == (2 * elements, "nvtx")
         assert row["tflop_per_s"] == pytest.approx(flop / 1e-3 / 1e12)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("op", ["scaled_dot_product_attention", "_scaled_dot_product_flash_attention"])
     def test_attention_whose_keys_are_longer_than_its_queries(self, trace, path, op):
         host = trace.thread()
@@ -203,6 +208,7 @@ class TestSizesFromNvtx:
         (half,) = ask(path, causal=True)
         assert half["flop_count"] == row["flop_count"] / 2
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "text",
         [
@@ -226,6 +232,7 @@ class TestSizesFromNvtx:
             host.launch("hgemm_nn", runs=1_000_000).launch("flash_fwd_kernel_f16", runs=1_000_000)
         assert ask(trace.write(path)) == []
 
+    @pytest.mark.slow
     def test_the_innermost_operation_counts_and_only_its_one_kernel_of_the_family(self, trace, path):
         host = trace.thread()
         with host.nvtx("aten::matmul, sizes = [[1, 8, 64], [64, 32]]"):
@@ -239,6 +246,7 @@ class TestSizesFromNvtx:
         trace.thread(tid=9).launch("hgemm_of_another_thread", at=host.now - 2_000_000, runs=1_000_000)
         assert {row["name"]: row["flop_count"] for row in ask(trace.write(path))} == {"hgemm_split": 2 * 8 * 64 * 32}
 
+    @pytest.mark.slow
     def test_calls_of_one_shape_and_several_sizes_have_their_mean(self, trace, path):
         host = trace.thread()
         for depth in (64, 192):
@@ -247,6 +255,7 @@ class TestSizesFromNvtx:
         (row,) = ask(trace.write(path))
         assert row["flop_count"] == 2 * 8 * 128 * 32
 
+    @pytest.mark.slow
     def test_a_size_that_is_given_goes_first_where_it_can_be_true(self, trace, path):
         host = trace.thread()
         for name, runs_ns in (("hgemm_large", 2_000_000), ("hgemm_small", 2_000)):

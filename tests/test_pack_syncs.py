@@ -109,6 +109,7 @@ def test_a_copy_into_pageable_memory_and_its_wait_are_one_place(sample):
 # Any trace -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trace=traces())
 def test_any_trace_s_sync_points_are_those_of_plain_loops_and_no_idle_time_is_charged_twice(trace, tmp_path):
@@ -142,6 +143,7 @@ def recorded(host, event):
     return host.copy("D2H", 4).record(event)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("does", "kinds"),
     [
@@ -176,6 +178,7 @@ def test_kinds_of_waits(does, kinds, tmp_path):
     assert waits(tmp_path, does) == kinds
 
 
+@pytest.mark.slow
 def test_a_driver_call_inside_a_runtime_call_is_no_wait_of_its_own(tmp_path):
     def nested(host):
         start = host.now
@@ -184,6 +187,7 @@ def test_a_driver_call_inside_a_runtime_call_is_no_wait_of_its_own(tmp_path):
     assert waits(tmp_path, nested) == {"wait": 1}
 
 
+@pytest.mark.slow
 def test_a_row_is_a_place_in_the_nvtx_nesting_of_the_waiting_thread(tmp_path):
     trace = Trace()
     trace.thread(tid=101).range("elsewhere", 0, 10**6)
@@ -211,6 +215,7 @@ def busy_until_10_000(**place):
     return trace, trace.thread().launch("first", at=0, api=500, queue=500, runs=9_000, **place)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("next_at", "idle"),
     [
@@ -225,12 +230,14 @@ def test_a_wait_in_which_the_gpu_ran_dry_costs_the_gap_but_no_more_than_it_laste
     assert charged(tmp_path, trace) == {"Stream": idle}
 
 
+@pytest.mark.slow
 def test_a_wait_that_began_after_the_gpu_ran_dry_is_charged_with_its_own_time(tmp_path):
     trace, host = busy_until_10_000()
     host.sync("stream", at=15_000, waits=2_000).launch("next", at=30_000, api=500, queue=500)
     assert charged(tmp_path, trace) == {"Stream": 2_000}
 
 
+@pytest.mark.slow
 def test_two_waits_share_a_gap_without_charging_anything_twice(tmp_path):
     trace, host = busy_until_10_000()
     host.sync("stream", at=2_000, waits=9_000).sync("device", at=12_000, waits=3_000)
@@ -238,6 +245,7 @@ def test_two_waits_share_a_gap_without_charging_anything_twice(tmp_path):
     assert charged(tmp_path, trace) == {"Stream": 9_000, "Device": 3_000}
 
 
+@pytest.mark.slow
 def test_a_wait_that_ends_while_the_gpu_is_busy_costs_nothing(tmp_path):
     trace, host = busy_until_10_000()
     host.launch("queued", at=600, api=500, queue=20_000 - 1_100, runs=50_000, stream=13)  # idle from 10,000 to 20,000
@@ -245,12 +253,14 @@ def test_a_wait_that_ends_while_the_gpu_is_busy_costs_nothing(tmp_path):
     assert charged(tmp_path, trace) == {"Stream": 0}
 
 
+@pytest.mark.slow
 def test_after_the_last_operation_no_idle_time_is_charged(tmp_path):
     trace, host = busy_until_10_000()
     host.sync("device", at=2_000, waits=9_000).call("cudaGetDevice_v3020", at=50_000)
     assert charged(tmp_path, trace) == {"Device": 0}
 
 
+@pytest.mark.slow
 def test_of_two_threads_blocked_when_the_gpu_ran_dry_the_one_that_launched_on_is_charged(tmp_path):
     trace, host = busy_until_10_000()
     trace.thread(tid=101).sync("device", at=1_500, waits=9_500)
@@ -258,6 +268,7 @@ def test_of_two_threads_blocked_when_the_gpu_ran_dry_the_one_that_launched_on_is
     assert charged(tmp_path, trace) == {"Stream": 9_000, "Device": 0}
 
 
+@pytest.mark.slow
 def test_a_wait_concerns_the_gpus_of_its_own_process_only(tmp_path):
     trace = Trace()
     for pid, gpu in ((1, 0), (2, 1)):
@@ -268,6 +279,7 @@ def test_a_wait_concerns_the_gpus_of_its_own_process_only(tmp_path):
     assert charged(tmp_path, trace) == {"Device": 9_000}
 
 
+@pytest.mark.slow
 def test_a_wait_for_no_gpu_in_particular_concerns_all_of_its_process(tmp_path):
     trace = Trace()
     host = trace.thread()
@@ -278,6 +290,7 @@ def test_a_wait_for_no_gpu_in_particular_concerns_all_of_its_process(tmp_path):
     assert charged(tmp_path, trace) == {"Device": 9_000 + 9_000}
 
 
+@pytest.mark.slow
 def test_a_wait_for_one_gpu_costs_every_gpu_that_its_thread_launches_on(tmp_path):
     trace = Trace()
     host = trace.thread()
@@ -288,6 +301,7 @@ def test_a_wait_for_one_gpu_costs_every_gpu_that_its_thread_launches_on(tmp_path
     assert charged(tmp_path, trace) == {"Device": 9_000 + 9_000}
 
 
+@pytest.mark.slow
 def test_nobody_waited(tmp_path):
     trace = Trace()
     trace.thread().launch("work")
@@ -302,6 +316,7 @@ def also_copying(trace, **changes):
     return trace
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blocking", [True, False])
 @pytest.mark.parametrize("changes", [{"copyKind": "Host-to-Device", "bytes": 9}, {"deviceId": 1}, {"streamId": 99}])
 def test_a_call_that_copies_twice_waits_once(changes, blocking, tmp_path):
@@ -316,6 +331,7 @@ def test_a_call_that_copies_twice_waits_once(changes, blocking, tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_a_wait_for_a_call_that_copied_twice_is_one_wait(tmp_path):
     trace = Trace()
     host = trace.thread().copy("D2H", 4, target="pageable")

@@ -58,6 +58,7 @@ def stated(values):
     return (len(values), min(values), median, *(rank(values, percent) for percent in (90, 95, 99)), max(values))
 
 
+@pytest.mark.slow
 def test_a_serving_loop_that_is_planted(served, path):
     with open_trace(path) as trace:
         rows = trace.run("phases").to_dicts()
@@ -90,6 +91,7 @@ def test_a_serving_loop_that_is_planted(served, path):
             assert idle == pytest.approx(budget["gpu_idle_ns"][phase])
 
 
+@pytest.mark.slow
 def test_latencies_equal_brute_force(served, path):
     tokens, arrivals = served.tokens, served.arrivals
     values = defaultdict(list)
@@ -107,6 +109,7 @@ def test_latencies_equal_brute_force(served, path):
         )
 
 
+@pytest.mark.slow
 def test_without_arrivals_the_time_in_the_queue_is_not_known(tmp_path):
     served = serve(marked=False)
     with open_trace(served.trace.write(tmp_path / "trace.sqlite")) as trace:
@@ -123,6 +126,7 @@ def test_without_arrivals_the_time_in_the_queue_is_not_known(tmp_path):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", ["vllm", "trt", "sglang"])
 def test_steps_as_engines_write_them(names, tmp_path):
     served = serve(names=names)
@@ -137,6 +141,7 @@ def test_steps_as_engines_write_them(names, tmp_path):
         assert "Name them in the ranges" in answer.empty
 
 
+@pytest.mark.slow
 def test_a_phase_is_a_scope_of_every_report(served, path):
     decodes = [step for step in served.steps if step.phase == "decode"]
     with open_trace(path, phase="decode") as trace:
@@ -194,6 +199,7 @@ NAMED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", NAMED)
 def test_what_names_a_phase(case, tmp_path):
     names, expected = NAMED[case]
@@ -201,6 +207,7 @@ def test_what_names_a_phase(case, tmp_path):
         assert {row["phase"]: row["steps"] for row in trace.run("phases", group_by="phase").to_dicts()} == expected
 
 
+@pytest.mark.slow
 def test_one_sequence_at_a_time_is_a_request_without_a_name(tmp_path):
     cases = {
         # One prefill, and decodes: the batch that it began.
@@ -276,6 +283,7 @@ def real(request):
     )
 
 
+@pytest.mark.slow
 def test_a_real_serving_loop_says_what_the_program_measured_itself(real):
     path, requests = real
     with open_trace(path) as trace:
@@ -317,6 +325,7 @@ def compared(before, after):
     return verdicts, list(notes(found)), found
 
 
+@pytest.mark.slow
 def test_one_phase_gains_at_the_cost_of_another(path, tmp_path):
     changed = serve(prefill_ns=60_000, decode_ns=3_000).trace.write(tmp_path / "after.sqlite")
     verdicts, said, found = compared(path, changed)
@@ -338,12 +347,14 @@ def test_one_phase_gains_at_the_cost_of_another(path, tmp_path):
     assert rate.difference.low == pytest.approx(1e9 / (wall.before + wall.difference.high) - rate.before)
 
 
+@pytest.mark.slow
 def test_of_phases_that_did_not_change_nothing_is_said(path, tmp_path):
     verdicts, said, _ = compared(path, serve().trace.shifted(5_000).write(tmp_path / "same.sqlite"))
     assert set(verdicts.values()) <= {"noise", None}
     assert not any("faster" in note or "slower" in note for note in said)
 
 
+@pytest.mark.slow
 def test_a_prefill_of_other_prompts_is_other_work(tmp_path):
     paths = []
     for tokens in (64, 640):
@@ -354,6 +365,7 @@ def test_a_prefill_of_other_prompts_is_other_work(tmp_path):
     assert any("other prompts: prefill, batch 1" in note for note in said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["served", "decode_eager", "decode_graph_node", "decode_graph_whole"])
 def test_what_steps_hold_that_are_known_is_not_counted_again(name, path, sample, monkeypatch):
     """Phases are the same whether or not the steps of the trace were found before, as they are left behind."""
@@ -385,6 +397,7 @@ def test_what_steps_hold_that_are_known_is_not_counted_again(name, path, sample,
     assert known[1] > (3,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("big", [10**12, 0], ids=["in memory", "in a file"])
 def test_phases_of_chosen_steps_hold_what_is_in_the_scope(tmp_path, monkeypatch, big):
     """The steps are found in the whole trace: the operations of these are not those of the phases."""

@@ -41,6 +41,7 @@ def of(run, folder, *, merged=True, diagnose=False):
     return Asked(run.merged().write(folder / "run.sqlite") if merged else run.write(folder), diagnose=diagnose)
 
 
+@pytest.mark.slow
 def test_stages_that_wait_for_each_other_are_late_for_nobody(tmp_path):
     found = of(PipelineRun(8, microbatches=8, steps=5), tmp_path, diagnose=True)
     assert (found.late, found.run["verdict"]) == ({}, "even")
@@ -78,6 +79,7 @@ def test_messages_have_their_ends_and_who_waited(tmp_path):
     assert row["bus_bytes_per_s"] == row["algorithm_bytes_per_s"] == pytest.approx(1e9 * (1 << 20) / 20_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", [0, 3])
 def test_a_stage_that_is_late_in_some_steps(tmp_path, rank):
     run = PipelineRun(8 if rank else 2)
@@ -99,6 +101,7 @@ def test_a_stage_that_is_late_in_some_steps(tmp_path, rank):
         assert any("late in 2 of 7 steps (4, 7) by 6" in finding.evidence for finding in found.diagnosis.findings)
 
 
+@pytest.mark.slow
 def test_a_straggler_that_moves_from_stage_to_stage(tmp_path):
     run, chance = PipelineRun(8, steps=14), random.Random(2)  # noqa: S311 - not for secrets
     run.microbatches = 4
@@ -110,6 +113,7 @@ def test_a_straggler_that_moves_from_stage_to_stage(tmp_path):
     assert {"moving-straggler", "pipeline-bubble"} <= found.findings
 
 
+@pytest.mark.slow
 def test_a_stage_with_more_to_compute_sets_the_pace_and_is_not_late(tmp_path):
     run = PipelineRun(4)
     run.slower[2] = 1.5
@@ -122,6 +126,7 @@ def test_a_stage_with_more_to_compute_sets_the_pace_and_is_not_late(tmp_path):
     assert found.run["bubble_pct"] > 100 * 3 / 11 + 10
 
 
+@pytest.mark.slow
 def test_a_delay_that_the_bubble_takes_up_makes_nobody_late(tmp_path):
     # The last stage has 1.2 ms to itself in each step: it computes for 0.2 ms where the first one takes twice as long.
     run = PipelineRun(3)
@@ -129,6 +134,7 @@ def test_a_delay_that_the_bubble_takes_up_makes_nobody_late(tmp_path):
     assert of(run, tmp_path).late == {}
 
 
+@pytest.mark.slow
 def test_two_pipelines_side_by_side(tmp_path):
     run = PipelineRun(4)
     run.replicas = 2
@@ -137,6 +143,7 @@ def test_two_pipelines_side_by_side(tmp_path):
     assert (found.run["stages"], found.run["ranks"], found.late) == (4, 8, {6: 2})
 
 
+@pytest.mark.slow
 def test_a_capture_that_begins_a_step_later(tmp_path):
     run = PipelineRun(3, microbatches=6)
     run.begins, run.python[2] = {1: 1}, {5: 5 * MS}
@@ -145,6 +152,7 @@ def test_a_capture_that_begins_a_step_later(tmp_path):
     assert found.run["bubble_pct"] == pytest.approx(100 * 2 / 8, abs=1)
 
 
+@pytest.mark.slow
 def test_interleaved_stages_wait_for_each_other_and_are_late_for_nobody(tmp_path):
     run = InterleavedRun(4, steps=5)
     found = of(run, tmp_path)
@@ -156,6 +164,7 @@ def test_interleaved_stages_wait_for_each_other_and_are_late_for_nobody(tmp_path
     assert note.endswith("; with 8 equal microbatches and stages that take equally long, it would be 16%")
 
 
+@pytest.mark.slow
 def test_an_interleaved_stage_that_is_late_in_some_steps(tmp_path):
     run = InterleavedRun(3, microbatches=6, steps=6)
     run.python[1], run.slower[2] = {4: 5 * MS}, 1.3
@@ -166,6 +175,7 @@ def test_an_interleaved_stage_that_is_late_in_some_steps(tmp_path):
     assert any("rank 2 works 1.3 times as long as the median of the others" in note for note in found.notes)
 
 
+@pytest.mark.slow
 def test_a_rank_of_a_ring_that_is_late_is_told_from_the_others(tmp_path):
     run = RingRun(4, microbatches=4, steps=6)
     assert of(run, tmp_path).late == {}
@@ -185,6 +195,7 @@ def test_one_that_sends_to_all_others_is_not_compared_with_them():
     assert is_even(*ring)
 
 
+@pytest.mark.slow
 def test_without_payloads_messages_are_not_matched_and_nobody_is_called_late(tmp_path):
     run = PipelineRun(4)
     run.is_told = False

@@ -40,7 +40,7 @@ def worked_out(monkeypatch):
 
         return noted
 
-    for name in ("_answered", "_read"):
+    for name in ("store_answer", "read_rows"):
         monkeypatch.setattr(connection, name, noting(getattr(connection, name)))
     return threads
 
@@ -65,6 +65,7 @@ def test_answers_are_those_to_questions_asked_one_by_one(name, sample, worked_ou
     assert len(found) == len(once), "each fact was found once"
 
 
+@pytest.mark.slow
 def test_queries_are_answered_ahead_as_well(sample, worked_out):
     queries = ["SELECT count(*) AS n FROM kernels", "SELECT count(*) AS n FROM steps"]
     with nsys_insight.open(sample("churn")) as trace:
@@ -99,6 +100,7 @@ def test_rows_are_those_of_an_answer_as_a_table(is_ahead, sample):
         assert isinstance(trace.rows(query)[0].at, str)
 
 
+@pytest.mark.slow
 def test_what_fails_is_worked_out_again_when_it_is_asked_for(sample, monkeypatch):
     store_answer = connection.store
 
@@ -117,6 +119,7 @@ def test_what_fails_is_worked_out_again_when_it_is_asked_for(sample, monkeypatch
         assert trace.answer("classify").rows()
 
 
+@pytest.mark.slow
 def test_facts_that_would_be_found_otherwise_are_left_until_they_are_asked_for(sample, worked_out):
     asked = [("per-token", {"tokens": 64}), ("steps", {}), ("top", {}), ("classify", {"tokens": 64})]
     with nsys_insight.open(sample("decode_eager")) as trace:
@@ -151,6 +154,7 @@ def test_some_questions_are_answered_one_by_one(why, sample, worked_out, monkeyp
         assert trace.answer("top").rows()
 
 
+@pytest.mark.slow
 def test_the_rows_of_a_small_trace_are_held_where_much_is_asked(sample):
     def held(trace):
         of_raw = "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'held'"
@@ -171,6 +175,7 @@ def test_the_rows_of_a_small_trace_are_held_where_much_is_asked(sample):
         assert not held(trace), "a scope has relations of its own"
 
 
+@pytest.mark.slow
 def test_who_interrupts_them_waits_for_none_that_have_not_begun():
     main, begun = duckdb.connect(), []
 

@@ -120,6 +120,7 @@ def long_trace(sample, tmp_path):
 
 
 class TestProgress:
+    @pytest.mark.slow
     def test_a_long_command_says_what_it_is_at_and_leaves_no_trace(self, sample, tmp_path):
         shown = Terminal(tmp_path, "sql", sample("churn"), ENDLESS, "--threads", "1", "--timeout", "3")
         assert shown.end() == 1
@@ -129,6 +130,7 @@ class TestProgress:
             "hint: allow more time with --timeout 600s",
         ]
 
+    @pytest.mark.slow
     def test_stdout_need_be_no_terminal(self, sample, tmp_path):
         shown = Terminal(
             tmp_path, "sql", sample("churn"), ENDLESS, "--threads", "1", "--timeout", "3", stdout_too=False
@@ -143,6 +145,7 @@ class TestProgress:
         assert "\x1b" not in ran.stderr + ran.stdout
         assert "running" not in ran.stderr + ran.stdout
 
+    @pytest.mark.slow
     def test_a_terminal_that_cannot_erase_shows_nothing(self, sample, tmp_path):
         shown = Terminal(tmp_path, "sql", sample("churn"), ENDLESS, "--threads", "1", "--timeout", "3", TERM="dumb")
         shown.end()
@@ -194,6 +197,7 @@ class TestProgress:
 
 
 class TestInterrupt:
+    @pytest.mark.slow
     @pytest.mark.parametrize("times", [1, 3])
     def test_a_query_ends_at_once(self, sample, tmp_path, times):
         """Also if Ctrl-C is typed again while it cleans up."""
@@ -205,6 +209,7 @@ class TestInterrupt:
         assert shown.screen == ["interrupted"]
         assert shown.left == []
 
+    @pytest.mark.slow
     def test_a_copy_into_the_cache_ends_at_once(self, long_trace, tmp_path):
         shown = Terminal(tmp_path, "top", "--cache", "--threads", "1", long_trace)
         shown.read_until("reading operating system calls")
@@ -215,6 +220,7 @@ class TestInterrupt:
         assert shown.screen == ["interrupted"]
         assert shown.left == []
 
+    @pytest.mark.slow
     def test_what_spills_is_removed(self, sample, tmp_path):
         query = (
             "SELECT a.name, hash(a.start_ns, b.start_ns, c.start_ns) AS h FROM kernels AS a, kernels AS b, kernels AS c"
@@ -228,6 +234,7 @@ class TestInterrupt:
         code, _ = shown.interrupt()
         assert (code, shown.left) == (130, [])
 
+    @pytest.mark.slow
     def test_half_an_answer_is_no_answer(self, sample, tmp_path):
         query = "SELECT a.name FROM kernels AS a, kernels AS b, kernels AS c, kernels AS d"
         shown = Terminal(tmp_path, "sql", sample("churn"), query, "-o", "answer.csv")
@@ -237,6 +244,7 @@ class TestInterrupt:
         assert code == 130
         assert not list(tmp_path.glob("*answer*"))
 
+    @pytest.mark.slow
     def test_it_is_said_in_a_pipe_too(self, sample):
         command = [sys.executable, "-m", "nsys_insight", "sql", sample("churn"), ENDLESS]
         running = subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True)

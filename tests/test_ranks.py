@@ -50,6 +50,7 @@ def data_late():
 # Who is late, and why ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("merged", [True, False])
 def test_a_rank_whose_host_is_late(tmp_path, merged):
     rows, notes = of(data_late(), tmp_path, merged=merged)
@@ -62,6 +63,7 @@ def test_a_rank_whose_host_is_late(tmp_path, merged):
     assert any(note.startswith("rank 1 is late; the others wait") for note in notes)
 
 
+@pytest.mark.slow
 def test_one_file_of_all_ranks_and_a_file_for_each_are_the_same_run(tmp_path):
     together, _ = of(data_late(), tmp_path)
     apart, _ = of(data_late(), tmp_path, merged=False)
@@ -70,6 +72,7 @@ def test_one_file_of_all_ranks_and_a_file_for_each_are_the_same_run(tmp_path):
             assert apart[rank][name] == (row[name] and pytest.approx(row[name], abs=2_000))
 
 
+@pytest.mark.slow
 def test_the_parts_of_a_step_add_up_to_it(tmp_path):
     path = data_late().merged().write(tmp_path / "run.sqlite")
     with open_trace(path) as trace:
@@ -77,6 +80,7 @@ def test_the_parts_of_a_step_add_up_to_it(tmp_path):
         assert set(apart["left_over"]) == {0}
 
 
+@pytest.mark.slow
 def test_a_rank_whose_kernels_are_slower(tmp_path):
     run = Run(8, steps=10)
     run.slower[3] = 1.4
@@ -87,6 +91,7 @@ def test_a_rank_whose_kernels_are_slower(tmp_path):
     assert rows[3]["late_ns"] == pytest.approx(1.6 * MS, rel=0.02)
 
 
+@pytest.mark.slow
 def test_a_rank_that_waits_in_a_call(tmp_path):
     run = data_late()
     trace = run.merged()
@@ -102,6 +107,7 @@ def test_a_rank_that_waits_in_a_call(tmp_path):
     assert rows[1]["because"] == "cudaMalloc in data"
 
 
+@pytest.mark.slow
 def test_two_ranks_that_are_late_together(tmp_path):
     run = Run(6, steps=10)
     run.slower = {4: 1.5, 5: 1.5}
@@ -119,6 +125,7 @@ def test_a_slow_link_is_nobody_s_fault(tmp_path):
     assert "no rank is later than the others by enough to report" in notes
 
 
+@pytest.mark.slow
 def test_a_straggler_that_moves(tmp_path):
     run, chance = Run(8, steps=24), random.Random(3)  # noqa: S311 - not for secrets
     for step in range(24):
@@ -128,6 +135,7 @@ def test_a_straggler_that_moves(tmp_path):
     assert sum(row["late_steps"] for row in rows.values()) == 23
 
 
+@pytest.mark.slow
 def test_even_ranks(tmp_path):
     run = Run(4, steps=8)
     run.jitter = 30_000
@@ -136,6 +144,7 @@ def test_even_ranks(tmp_path):
     assert "no rank is later than the others by enough to report" in notes
 
 
+@pytest.mark.slow
 def test_what_is_less_than_the_clocks_error_is_not_said(tmp_path):
     run = Run(4, steps=10)
     run.slower[2] = 1.05  # 200 µs a step, and clocks that agree within half of that
@@ -146,6 +155,7 @@ def test_what_is_less_than_the_clocks_error_is_not_said(tmp_path):
     assert any("agree within" in note and "the order of arrivals closer than that is unknown" in note for note in notes)
 
 
+@pytest.mark.slow
 def test_sixty_four_ranks(tmp_path):
     run = Run(64, steps=6, buckets=1)
     run.python[40] = {3: 9 * MS}
@@ -157,6 +167,7 @@ def test_sixty_four_ranks(tmp_path):
 # What is known -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_two_hosts_whose_clocks_differ_and_drift(tmp_path):
     run = Run(4, steps=30)
     run.clock = {2: (3 * MS, 400e-6), 3: (3 * MS, 400e-6)}
@@ -175,6 +186,7 @@ def test_two_hosts_whose_clocks_differ_and_drift(tmp_path):
         assert offset == pytest.approx(expected, abs=0.02 * MS)
 
 
+@pytest.mark.slow
 def test_a_rank_that_is_missing_is_said(tmp_path):
     run = Run(4, steps=8)
     run.missing, run.slower = {1}, {2: 1.4}
@@ -183,6 +195,7 @@ def test_a_rank_that_is_missing_is_said(tmp_path):
     assert "rank 1 is not in these traces" in notes
 
 
+@pytest.mark.slow
 def test_a_capture_that_begins_a_step_later(tmp_path):
     run = Run(3, steps=8)
     run.begins, run.slower = {1: 1}, {2: 1.4}
@@ -192,6 +205,7 @@ def test_a_capture_that_begins_a_step_later(tmp_path):
     assert any(note.startswith("2 of 16 collectives are not in the capture of every rank") for note in notes)
 
 
+@pytest.mark.slow
 def test_captures_with_different_steps(tmp_path):
     run = Run(3, steps=9, buckets=1)
     run.begins, run.ends = {0: 2, 1: 1}, {1: 6, 2: 8}
@@ -223,6 +237,7 @@ def test_captures_at_any_time_are_not_matched_where_nothing_tells_how(tmp_path):
     assert any("cannot be matched with each other" in note for note in notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("communicators", [[1, 2, 3], [None] * 3])
 @pytest.mark.parametrize("merged", [True, False])
 def test_programs_that_do_not_communicate_with_each_other(tmp_path, communicators, merged):
@@ -239,6 +254,7 @@ def test_programs_that_do_not_communicate_with_each_other(tmp_path, communicator
                 trace.diagnose()
 
 
+@pytest.mark.slow
 def test_ranks_are_matched_without_the_payloads(tmp_path):
     run = Run(4, steps=10)
     run.communicators, run.slower = [None] * 4, {3: 1.4}
@@ -260,6 +276,7 @@ def test_one_rank_of_a_run(tmp_path):
     assert (row["operation"], row["calls"], row["ranks"], row["waiting_ns"]) == ("AllReduce", 30, None, None)
 
 
+@pytest.mark.slow
 def test_gpus_of_one_process_are_ranks(tmp_path):
     trace = Trace()
     hosts = [trace.thread(pid=100, tid=100 + device, gpus=(0, 1)) for device in range(2)]
@@ -305,6 +322,7 @@ def test_collectives_have_size_transfer_waiting_and_bandwidth(tmp_path):
     assert row["bus_bytes_per_s"] == pytest.approx(row["algorithm_bytes_per_s"])  # 2 (n - 1) / n of two ranks
 
 
+@pytest.mark.slow
 def test_the_bus_of_an_all_gather_carries_what_all_ranks_give(tmp_path):
     run = Run(4, steps=6)
     run.operation = ALL_REDUCE.replace("AllReduce_Sum_f32", "AllGather")
@@ -313,6 +331,7 @@ def test_the_bus_of_an_all_gather_carries_what_all_ranks_give(tmp_path):
     assert row["bus_bytes_per_s"] == pytest.approx(3 * (25 << 20) * 1e9 / row["transfer_ns"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["bytes", "digits", "blob"])
 def test_payloads_are_read_however_they_are_written(tmp_path, form):
     run = Run(2, steps=4)
@@ -456,6 +475,7 @@ def test_processes_of_one_trace_are_numbered_by_their_gpus():
     assert (told.numbers, told.by, told.missing) == ([1, 0], "order", [])
 
 
+@pytest.mark.slow
 def test_the_environment_is_asked_for_the_rank_and_nothing_else(tmp_path):
     run = Run(2, steps=5)
     traces = run.traces()
@@ -469,6 +489,7 @@ def test_the_environment_is_asked_for_the_rank_and_nothing_else(tmp_path):
     assert Trace.SECRET not in str((rows, notes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["text", "blob"])
 def test_a_scrubbed_rank_says_the_same(tmp_path, form, monkeypatch):
     from nsys_insight.packs.library import built_in

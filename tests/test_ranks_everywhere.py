@@ -41,6 +41,7 @@ def together(run):
         yield trace
 
 
+@pytest.mark.slow
 def test_every_view_has_the_rank_beside_the_trace(apart):
     for view in ("kernels", "nvtx_ranges", "wall", "steps"):
         found = apart.sql(f"SELECT DISTINCT trace, rank FROM {view} ORDER BY rank").rows()
@@ -48,6 +49,7 @@ def test_every_view_has_the_rank_beside_the_trace(apart):
         assert apart.sql(f"FROM {view}").columns[:2] == ["trace", "rank"]
 
 
+@pytest.mark.slow
 def test_rows_of_several_processes_have_the_rank_of_theirs(run):
     one_of_each = [run[1], run[0][0]]
     with nsys_insight.open(one_of_each, use_cache=False) as trace:
@@ -103,6 +105,7 @@ def test_the_slow_rank_is_the_one_with_most(apart):
     assert rows["gemm(float *)"]["calls"] == 10 * COUNT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("report", ["top", "api", "steps", "gap-sizes"])
 def test_ranks_of_one_file_are_answered_as_those_of_several(apart, together, report):
     def cells(rows):
@@ -136,6 +139,7 @@ def test_a_trace_without_ranks_has_none(sample):
         trace.answer("top", ranks="each")
 
 
+@pytest.mark.slow
 def test_traces_that_are_no_run_are_not_added_up_unasked(sample):
     with nsys_insight.open([sample("churn"), sample("decode_eager")], use_cache=False) as trace:
         assert list(trace.answer("top").dicts()[0])[:2] == ["trace", "name"]
@@ -151,6 +155,7 @@ def idle_rank(number):
     return trace
 
 
+@pytest.mark.slow
 def test_a_rank_without_gpu_work_is_there(run, tmp_path):
     idle = idle_rank(3).write(tmp_path / "r_rank3.sqlite")
     with nsys_insight.open([*run[0], idle], use_cache=False) as trace:
@@ -163,6 +168,7 @@ def test_a_rank_without_gpu_work_is_there(run, tmp_path):
         assert trace.sql("SELECT DISTINCT rank FROM api_calls ORDER BY 1").rows() == [(0,), (1,), (2,), (3,)]
 
 
+@pytest.mark.slow
 def test_a_file_that_is_given_twice_counts_once(run, tmp_path):
     again = tmp_path / "again_rank7.sqlite"
     again.write_bytes(run[0][1].read_bytes())
@@ -172,6 +178,7 @@ def test_a_file_that_is_given_twice_counts_once(run, tmp_path):
     assert "again_rank7 has the same kernels at the same times as r_rank1, and is left out" in answer.notes
 
 
+@pytest.mark.slow
 def test_files_of_two_runs_are_not_taken_for_one(run, tmp_path):
     other = Run(COUNT, steps=5)
     other.communicators, other.slower = [0xDEF] * COUNT, {2: 1.4}

@@ -58,6 +58,7 @@ def test_of_real_traces(path):
     check(path)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trace=traces())
 def test_of_any_trace(trace, tmp_path):

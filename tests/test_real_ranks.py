@@ -20,6 +20,7 @@ def run():
     )
 
 
+@pytest.mark.slow
 def test_the_late_rank_is_named_with_its_steps_and_its_place(run):
     with run("ddp_a") as trace:
         said = trace.diagnose().run.sentence
@@ -31,6 +32,7 @@ def test_the_late_rank_is_named_with_its_steps_and_its_place(run):
     assert all(waited[step] < 2 for step in waited.keys() - MEASURED_MS.keys())
 
 
+@pytest.mark.slow
 def test_a_rank_with_more_to_compute_is_no_late_host(run):
     with run("ddp_b") as trace:
         said = trace.diagnose().run.sentence
@@ -61,6 +63,7 @@ def test_sizes_and_bandwidths_are_those_that_the_program_measured(run):
         assert row["nvlink_pct"] == pytest.approx(100 * bus / 450e9, rel=0.012)
 
 
+@pytest.mark.slow
 def test_a_pipeline_waits_as_long_as_the_program_measured(run):
     with run("pipe") as trace:
         said = trace.diagnose().run

@@ -323,6 +323,7 @@ def sql(value):
     return f"'{value}'::DOUBLE" if isinstance(value, float) else literal(value)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(rows=rows, width=st.integers(60, 200))
 def test_no_line_is_wider_than_asked_and_none_ends_in_spaces(connection, rows, width):

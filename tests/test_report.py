@@ -167,11 +167,13 @@ class TestContent:
         assert len(named) == len(set(named))
         assert set(named) | ELSEWHERE == set(library.built_in())
 
+    @pytest.mark.slow
     def test_the_numbers_are_those_of_the_reports(self, opened, gathered):
         for name, entry in gathered("churn").reports.items():
             for row, other in zip(entry.answer.rows(), opened("churn").answer(name).rows(), strict=True):
                 assert all(map(same_cell, row, other)), (name, row, other)
 
+    @pytest.mark.slow
     def test_steps_are_told_as_asked(self, sample):
         with open_trace(sample("decode_eager")) as trace:
             asked = content.gather(trace, StepOptions(tokens=64))
@@ -210,6 +212,7 @@ class TestContent:
 
 
 class TestStill:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "name", ["launch bound", "sync bound", "allocating", "profiled", "dependent", "two streams"]
     )
@@ -226,6 +229,7 @@ class TestStill:
                 truth[gap.cause] = truth.get(gap.cause, 0) + inside
         assert drawn.view.idle_ns == truth
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", SAMPLES)
     def test_its_idle_time_is_that_of_step_idle_and_its_step_is_nearest_to_the_median(self, name, opened):
         trace = opened(name)
@@ -278,6 +282,7 @@ class TestStill:
         assert cut.window.start_ns == whole.window.start_ns < cut.window.end_ns < whole.window.end_ns
         assert cut.view.cut[0].endswith("50 operations")
 
+    @pytest.mark.slow
     def test_without_steps_it_is_the_whole(self, tmp_path):
         trace = Trace()
         trace.thread().launch("a", runs=1_000).idle(10_000).launch("b", runs=3_000)
@@ -295,6 +300,7 @@ class TestStill:
 
 
 class TestTimeline:
+    @pytest.mark.slow
     def test_all_of_a_small_run_is_in_it(self, opened):
         trace = opened("decode_eager")
         drawn = timelines.timeline(trace, AUTO)
@@ -331,6 +337,7 @@ class TestTimeline:
             assert found.get(place, 0) == sum(event.start_ns < end and event.end_ns > start for event in events)
         assert len(found) < len(pairs)
 
+    @pytest.mark.slow
     def test_of_a_long_run_what_is_odd_is_in_it(self, tmp_path, monkeypatch):
         monkeypatch.setattr(windows, "EVENTS", 60)
         with open_trace(plans.straggling().write(tmp_path / "trace.sqlite")) as trace:
@@ -358,6 +365,7 @@ class TestTimeline:
 
 
 class TestCards:
+    @pytest.mark.slow
     def test_a_card_says_of_a_kernel_what_its_launches_say(self, opened):
         trace = opened("decode_eager")
         line = timelines.timeline(trace, AUTO)
@@ -384,6 +392,7 @@ class TestCards:
         assert [place[:2] for place in card["places"]] == [["decode_step/layer_#", len(inside)]]
         assert card["bound"][0][2] == "latency"
 
+    @pytest.mark.slow
     def test_many_steps_share_columns_and_a_kernel_of_one_duration_has_one_bin(self, tmp_path, monkeypatch):
         monkeypatch.setattr(cards, "COLUMNS", 4)
         trace = Trace()
@@ -471,6 +480,7 @@ class TestPictures:
         )
         assert [number for number, column in enumerate(pace.columns) if column.odd] == [7]
 
+    @pytest.mark.slow
     def test_many_steps_share_columns(self, tmp_path, monkeypatch):
         monkeypatch.setattr(pictures, "BARS", 5)
         with open_trace(plans.straggling().write(tmp_path / "trace.sqlite")) as trace:
@@ -520,6 +530,7 @@ EVERY = ["decode_eager", "churn", "hostile", "nothing", "kernels only", "everyth
 
 
 class TestHtml:
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", EVERY)
     def test_it_is_well_formed_and_needs_nothing(self, name, pages):
         page = Page(pages(name))
@@ -588,6 +599,7 @@ class TestHtml:
         assert gaps.count("<tr>") == 1 + 7
         assert "7 of 1,000 rows are here" in gaps
 
+    @pytest.mark.slow
     def test_a_trace_of_the_longest_names_stays_small(self, tmp_path):
         trace = Trace()
         host = trace.thread()
@@ -600,6 +612,7 @@ class TestHtml:
         with open_trace(trace.write(tmp_path / "trace.sqlite")) as one:
             assert len(page_text(one, "html").encode()) < 3_000_000
 
+    @pytest.mark.slow
     def test_what_ncu_measured_is_in_it(self, sample, tmp_path):
         data = sorted((REPOSITORY / "tests" / "data" / "ncu").glob("churn.ncu.*.csv"))
         with nsys_insight.open(sample("churn"), ncu=_imported(data, tmp_path)) as trace:
@@ -611,6 +624,7 @@ class TestHtml:
             assert 'id="headroom"' in page
             assert "### What the Nsight Compute metrics show" in markdown.text(found)
 
+    @pytest.mark.slow
     def test_the_roofline_is_drawn_where_sizes_are_given(self, tmp_path):
         trace = Trace()
         trace.thread().launch("hgemm_nn", runs=1_000_000)
@@ -713,6 +727,7 @@ def run(*arguments, cwd, **environment):
 
 
 class TestCommand:
+    @pytest.mark.slow
     def test_a_page_in_a_scope(self, sample, tmp_path):
         code, out, err = run(sample("decode_eager"), "--nvtx", "layer_0", "-o", "r.html", cwd=tmp_path)
         assert (code, out) == (0, ""), err
@@ -721,6 +736,7 @@ class TestCommand:
         assert "Narrowed: --nvtx layer_0" in page.text
         assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
 
+    @pytest.mark.slow
     def test_as_the_guide_says(self, sample, tmp_path):
         guide = (REPOSITORY / "docs" / "guide.md").read_text(encoding="utf-8")
         commands = [line.split()[2:] for line in re.findall(r"^    nsys-insight report .*", guide, re.MULTILINE)]
@@ -742,6 +758,7 @@ class TestCommand:
             assert "is the trace itself" in err
         assert trace.read_bytes() == sample("churn").read_bytes()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "arguments",
         [

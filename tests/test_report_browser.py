@@ -78,6 +78,7 @@ def numbers(page, report, column):
     )
 
 
+@pytest.mark.slow
 def test_the_script_writes_times_as_the_rest_of_the_page_does(page):
     times = [0, *(int(edge * factor) for edge in (1, 1e3, 1e6, 1e9) for factor in (1, 1.234, 12.34, 123.4, 999.4))]
     assert page.evaluate("times => times.map(time)", times) == [value("a_ns", ns) for ns in times]
@@ -407,6 +408,7 @@ def test_on_paper_everything_is_unfolded(page):
     assert page.pdf(format="A4").startswith(b"%PDF")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
 def test_a_run_of_ranks_is_drawn(browser, run_of_ranks, width, scheme):
     with opened(browser, run_of_ranks, color_scheme=scheme) as one:
@@ -437,6 +439,7 @@ def run_of_ranks(tmp_path_factory):
     return folder / "report.html"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "dark"), (400, "light")])
 def test_two_runs_are_compared_on_one_scale(browser, compared, width, scheme):
     path, said = compared

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from sweeps import sweep
 
 import nsys_insight
 from nsys_insight.errors import InsightError, QueryError
@@ -185,7 +186,10 @@ def ask(trace, text):
 
 @pytest.mark.parametrize(
     ("opened", "query"),
-    [(way, query) for way in WAYS for query in (HOSTILE if way in WAYS[:2] else FEW)],
+    [
+        *[(WAYS[0], query) for query in HOSTILE],
+        *sweep((way, query) for way in WAYS[1:] for query in (HOSTILE if way == WAYS[1] else FEW)),
+    ],
     indirect=["opened"],
 )
 def test_a_hostile_query_is_refused_and_leaves_everything_as_it_is(opened, query):
@@ -237,6 +241,7 @@ def test_ctrl_c_stops_a_query_and_the_next_one_answers(sample):
 
 
 # Ctrl-C: tests/test_progress.py.
+@pytest.mark.slow
 def test_the_command_ends_when_told_to(sample):
     command = [sys.executable, "-m", "nsys_insight", "sql", str(sample("churn")), ENDLESS[1]]
     running = subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True)

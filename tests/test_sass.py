@@ -348,6 +348,7 @@ def test_a_conditional_jump_on_the_warp_goes_on_too():
     assert [loop.positions for loop in found] == [[0, 1]]
 
 
+@pytest.mark.slow
 def test_a_text_that_nests_without_end_is_read():
     depth = 3000
     lines = [line for at in range(depth) for line in (f"L{at}:", "FADD R0, R0, R1")]

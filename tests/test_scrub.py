@@ -212,6 +212,7 @@ def test_stand_ins_are_the_same_everywhere(planted, shared_one):
         assert other.execute("SELECT number, real FROM UNKNOWN WHERE id = 2").fetchone() == (7, 0.5)
 
 
+@pytest.mark.slow
 def test_every_report_says_the_same_by_another_comparison(planted, shared_one):
     """Column by column, in order: sums of numbers, which no sorting hides."""
     with nsys_insight.open(planted, use_cache=False) as one, nsys_insight.open(shared_one[0], use_cache=False) as other:
@@ -243,6 +244,7 @@ def test_nothing_is_written_where_a_report_differs(planted, tmp_path, monkeypatc
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_what_still_looks_like_a_secret_is_listed(tmp_path, planted):
     trace = Path(shutil.copy(planted, tmp_path / "trace.sqlite"))
     random = "aGVsbG8gd29ybGQgMTIzNDU2Nzg5"
@@ -254,11 +256,13 @@ def test_what_still_looks_like_a_secret_is_listed(tmp_path, planted):
     assert "reports give the same numbers" in err
 
 
+@pytest.mark.slow
 def test_reports_that_tell_kernels_by_what_they_are_called_may_differ_where_names_are_hashed(planted, tmp_path):
     made = scrub(planted, tmp_path / "shared.sqlite", names=True)
     assert set(made.differing) <= {"classify-kernels", "fusion", "fusion-candidate", "launch-census", "top", "roofline"}
 
 
+@pytest.mark.slow
 def test_names_of_kernels_are_hashed(planted, tmp_path, uncompared):
     for number, key in enumerate(("a", "a", None)):
         scrub(planted, tmp_path / f"{number}.sqlite", names=True, key=key)
@@ -273,6 +277,7 @@ def test_names_of_kernels_are_hashed(planted, tmp_path, uncompared):
     assert names[2] != names[0], "without a key they match nothing"
 
 
+@pytest.mark.slow
 def test_times_are_shifted_and_dates_are_none(planted, tmp_path, monkeypatch):
     later = everything().shifted(10**15).write(tmp_path / "later.sqlite")
     for path in (later, planted):
@@ -286,6 +291,7 @@ def test_times_are_shifted_and_dates_are_none(planted, tmp_path, monkeypatch):
         monkeypatch.setattr(scrubbing, "differing_reports", lambda *_: [])  # once is enough
 
 
+@pytest.mark.slow
 def test_an_odd_file_is_scrubbed_too(planted, tmp_path, uncompared):
     """With a view, in WAL mode, with a table without row numbers."""
     for number, change in enumerate(["CREATE VIEW odd AS SELECT value FROM StringIds", "PRAGMA journal_mode = WAL",
@@ -319,6 +325,7 @@ def test_of_a_damaged_file_nothing_is_written(planted, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["damaged.sqlite"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift_times", [*sweep([False]), True])
 def test_rows_that_cannot_be_are_scrubbed_too(sample, tmp_path, shift_times):
     path = Path(shutil.copy(sample("churn"), tmp_path / "trace.sqlite"))
@@ -330,6 +337,7 @@ def test_rows_that_cannot_be_are_scrubbed_too(sample, tmp_path, shift_times):
     assert b"jane" not in (tmp_path / "shared.sqlite").read_bytes()
 
 
+@pytest.mark.slow
 def test_hostile_names_are_names(tmp_path):
     path = hostile_names.written(tmp_path / "hostile.sqlite")
     assert scrub(path, tmp_path / "shared.sqlite").differing == []
@@ -367,6 +375,7 @@ def test_a_text_is_rewritten_where_it_is_private(text, becomes):
     assert Rewriter(Sensitive(users={"max"}, hosts={"node-a7"})).text(text) == (text if becomes is None else becomes)
 
 
+@pytest.mark.slow
 def test_a_text_of_any_length_takes_bounded_time():
     rewriter = Rewriter(Sensitive(users={"jdoe42"}, values={"project-xanadu-7"}))
     for text in (

@@ -80,6 +80,7 @@ def test_a_mask_is_where_the_secret_is_and_nowhere_else():
     assert masked("token=a banana") == f"token={MASK} banana"
 
 
+@pytest.mark.slow
 def test_the_words_of_ten_megabytes_are_looked_at_in_bounded_time():
     for text in (
         "-" * 10**6,
@@ -151,6 +152,7 @@ def test_keys_in_the_command_line_are_not_shown(secretive, command):
     assert code == (2 if "--run" in command else 0), err
 
 
+@pytest.mark.slow
 def test_the_page_shows_none(secretive, tmp_path):
     assert ran("report", secretive, "-o", tmp_path / "page.html")[0] == 0
     page = (tmp_path / "page.html").read_text()
@@ -158,6 +160,7 @@ def test_the_page_shows_none(secretive, tmp_path):
     assert f"--api-key {MASK}" in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", ["trace.duckdb", "folder", "timeline.pftrace"])
 def test_a_conversion_hands_none_over(secretive, tmp_path, to):
     target = tmp_path / to

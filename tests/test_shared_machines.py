@@ -41,6 +41,7 @@ class TestTheCacheFolder:
         for text in said:
             assert text in done.stderr
 
+    @pytest.mark.slow
     @as_root
     def test_of_another_user_is_refused_in_one_sentence_and_done_without(self, trace, tmp_path):
         theirs = tmp_path / "theirs"
@@ -82,6 +83,7 @@ class TestTheCacheFolder:
     def test_that_is_named_after_a_user_who_is_not_there(self, trace, tmp_path):
         self.answers(run("top", trace, cwd=tmp_path, HOME=tmp_path, NSYS_INSIGHT_CACHE_DIR="~nobody-of-that-name/x"))
 
+    @pytest.mark.slow
     def test_where_it_and_locks_fail_the_answer_is_the_same(self, trace, monkeypatch):
         with nsys_insight.open(trace, use_cache=False) as opened:
             expected = opened.answer("idle").rows()
@@ -96,6 +98,7 @@ class TestTemporaryFiles:
         done = run("top", trace, cwd=tmp_path, HOME=tmp_path, TMPDIR=tmp_path / "none")
         assert done.returncode == 0, done.stderr
 
+    @pytest.mark.slow
     def test_where_there_is_none_at_all_it_is_said(self, trace, tmp_path):
         code = (
             "import sys, tempfile; tempfile._candidate_tempdir_list = lambda: ['/proc/none']\n"
@@ -135,6 +138,7 @@ class TestTemporaryFiles:
             asked(spilling, statement, tmp_path / "x.parquet")
         assert told.value.hint == "name a folder that nothing cleans up: TMPDIR=/path"
 
+    @pytest.mark.slow
     def test_for_which_there_is_no_room(self, trace, tmp_path):
         """A file may not be larger than 2 MB, which says the same as a full disk and needs none."""
         code = (

@@ -82,6 +82,7 @@ def test_a_report_is_run_explained_and_saved(shell, capsys, tmp_path):
     assert "kernel_events" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_run_takes_what_the_command_takes(shell, capsys, tmp_path):
     shell.execute(".run top --step 3 --limit 1 --columns calls --format csv")
     assert capsys.readouterr().out == "calls\n20\n"
@@ -116,6 +117,7 @@ def test_what_makes_no_sense_is_a_usage_error(shell, entry):
         shell.execute(entry)
 
 
+@pytest.mark.slow
 def test_tab_suggests_views_columns_functions_names_and_commands(suggestions):
     assert "kernels" in suggested(suggestions, "SELECT * FROM ker")
     assert suggested(suggestions, "SELECT duration_n") == ["duration_ns"]

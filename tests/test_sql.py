@@ -83,6 +83,7 @@ class TestErrors:
         assert result.returncode == 1
         assert result.stderr.splitlines()[:3] == ["error: there is no column 'dur'", "line 4:   dur", " " * 10 + "^"]
 
+    @pytest.mark.slow
     def test_a_file_is_left_alone_by_a_query_that_fails(self, tmp_path):
         for name in ("kept.csv", "kept.parquet"):
             (tmp_path / name).write_text("kept")
@@ -93,6 +94,7 @@ class TestErrors:
 
 
 class TestCommand:
+    @pytest.mark.slow
     def test_from_the_argument_a_file_or_a_pipe(self, tmp_path):
         query = "SELECT count(*) AS n FROM kernels"
         (tmp_path / "q.sql").write_text(query)
@@ -123,6 +125,7 @@ class TestCommand:
         assert result.returncode == 2
         assert result.stderr.splitlines()[-1].startswith("hint: ")
 
+    @pytest.mark.slow
     def test_all_formats_hold_the_same(self, tmp_path):
         query = "SELECT name, duration_ns, graph_id, duration_ns > 1000 AS long FROM kernels ORDER BY start_ns"
         for suffix in ("csv", "parquet", "jsonl", "json"):
@@ -133,6 +136,7 @@ class TestCommand:
         assert pl.read_csv(tmp_path / "a.csv").to_dicts() == rows
         assert [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()] == rows
 
+    @pytest.mark.slow
     def test_a_result_larger_than_memory_streams(self, tmp_path):
         query = "SELECT range AS n, repeat('x', 100) AS text FROM range(1_000_000)"
         words = ["sql", CHURN, query, "-o", tmp_path / "a.csv", "--profile", "--memory", "60MB"]
@@ -145,6 +149,7 @@ class TestCommand:
 
 
 class TestSteps:
+    @pytest.mark.slow
     def test_they_are_found_for_any_way_to_ask(self):
         table = run("sql", EAGER, "SELECT count(*) AS steps FROM steps WHERE phase = 'steady'", "--format", "csv")
         assert table.stdout == "steps\n32\n", table.stderr
@@ -158,6 +163,7 @@ class TestSteps:
             trace.sql("FROM raw.StringIds LIMIT 1")  # opens the file anew
             assert trace.sql(asked).rows() == [("nvtx", 32)]
 
+    @pytest.mark.slow
     def test_a_column_that_is_called_steps_finds_none(self):
         query = "SELECT count(*) AS steps FROM kernels -- not FROM steps"
         with nsys_insight.open(CHURN) as trace:
@@ -167,6 +173,7 @@ class TestSteps:
         with nsys_insight.open([CHURN, EAGER]) as both:
             assert both.sql(query).rows() == [(500 + 6469,)]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["step_totals", "answer_1", "found_steps", "listed_gaps"])
     def test_a_table_of_the_user_s_own_may_be_called_as_one_of_ours(self, name):
         with nsys_insight.open(CHURN) as trace, open_trace(CHURN) as other:
@@ -186,6 +193,7 @@ class TestRaw:
         assert found == by_sqlite(CHURN, "SELECT cacheConfig, start FROM CUPTI_ACTIVITY_KIND_KERNEL ORDER BY start")
         assert [(streams,)] == by_sqlite(CHURN, "SELECT count(*) FROM TARGET_INFO_SYSTEM_ENV")
 
+    @pytest.mark.slow
     def test_a_scope_narrows_them_too(self):
         with nsys_insight.open(EAGER).scope(nvtx="prefill") as trace:
             assert trace.sql("SELECT count(*) FROM raw.CUPTI_ACTIVITY_KIND_KERNEL").item() == 196
@@ -198,6 +206,7 @@ def both():
 
 
 class TestSeveral:
+    @pytest.mark.slow
     def test_every_view_says_which_trace_a_row_is_of(self):
         query = "SELECT trace, count(*) AS n, sum(duration_ns)::BIGINT AS ns FROM {} GROUP BY ALL ORDER BY trace"
         for use_cache in (None, True):
@@ -210,6 +219,7 @@ class TestSeveral:
                         expected += [(Path(path).stem, *row)] if row[0] else []
                     assert both.sql(query.format(view)).rows() == expected, view
 
+    @pytest.mark.slow
     def test_ids_that_repeat_do_not_mix(self, tmp_path):
         paths = []
         for number in range(12):
@@ -229,6 +239,7 @@ class TestSeveral:
         assert rows == [(f"rank{number:02}", f"kernel of rank {number}", number + 1) for number in range(12)]
         assert launches == [(f"rank{number:02}", number + 1) for number in range(12)]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("scope", [{}, {"device": 0}, {"nvtx": "decode_step"}, {"from_ns": 0, "to_ns": 80_000_000}])
     def test_idle_time_of_each_is_put_down_to_causes(self, scope):
         query = "SELECT gpu_id, cause, host, idle_ns FROM gpu_idle WHERE {} ORDER BY ALL"
@@ -254,6 +265,7 @@ class TestSeveral:
         assert labels_of([Path("x/rank0/t.sqlite"), Path("x/rank1/t.sqlite")]) == ["rank0/t", "rank1/t"]
         assert labels_of([Path("a.sqlite"), Path("b.sqlite")]) == ["a", "b"]
 
+    @pytest.mark.slow
     def test_steps_are_those_of_each(self):
         query = "SELECT {} count(*) AS steps, sum(duration_ns)::BIGINT AS ns FROM steps GROUP BY ALL ORDER BY ALL"
         alone = []
@@ -263,6 +275,7 @@ class TestSeveral:
         with nsys_insight.open([CHURN, EAGER]) as both:
             assert both.sql(query.format("trace,")).rows() == alone
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("report", ["top", "gaps", "classify", "fusion", "info"])
     def test_a_report_has_the_rows_of_each_by_their_place(self, report, both):
         alone, notes = [], []

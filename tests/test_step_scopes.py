@@ -43,6 +43,7 @@ def steps_of(trace):
 
 
 # The GPU far behind the host, in ranges; steps by kernels, with a warm-up.
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [lambda: deep_queue(nvtx="step"), lambda: allocating(warm_up=2)])
 def test_a_step_holds_what_the_steps_say(made, tmp_path):
     path = made().write(tmp_path / "trace.sqlite")
@@ -61,6 +62,7 @@ def test_a_step_holds_what_the_steps_say(made, tmp_path):
         assert 0 < len(steady) <= len(steps)
 
 
+@pytest.mark.slow
 def test_a_real_step_too():
     with open_trace(REPOSITORY / "sample_traces" / "decode_graph_whole.sqlite") as whole:
         step = steps_of(whole)[3]
@@ -71,6 +73,7 @@ def test_a_real_step_too():
             assert one.answer("info").dicts()[3]["detail"] == "the wall time of step 3"
 
 
+@pytest.mark.slow
 def test_steps_are_those_of_the_process_and_the_rest_of_the_scope_narrows_them(tmp_path):
     path = two_processes().write(tmp_path / "trace.sqlite")
     with open_trace(path) as whole:
@@ -83,6 +86,7 @@ def test_steps_are_those_of_the_process_and_the_rest_of_the_scope_narrows_them(t
                 assert held(begun)["kernels"] == 3 * 7
 
 
+@pytest.mark.slow
 def test_ranges_and_steps_together(tmp_path):
     trace = Trace()
     loop = Loop(trace)
@@ -119,6 +123,7 @@ def test_what_is_not_there_is_said_with_what_is(tmp_path):
     assert refused(steady=True, step=1) == ("--steady and --step both choose steps", "give one of them")
 
 
+@pytest.mark.slow
 def test_steps_are_found_as_the_options_say(tmp_path):
     import nsys_insight
 
@@ -131,6 +136,7 @@ def test_steps_are_found_as_the_options_say(tmp_path):
             one.run("per-token", step_range="step")
 
 
+@pytest.mark.slow
 def test_every_answer_says_its_scope(tmp_path, capsys):
     import io
 

@@ -48,6 +48,7 @@ def both(request):
 class TestPlanted:
     """Every planted loop is found as it was planted, to the nanosecond."""
 
+    @pytest.mark.slow
     def test_walls_and_busy_time(self, both):
         for loop, rows in both:
             found = [row for row in rows if row["step"] is not None or row["phase"] == "prefill"]
@@ -74,6 +75,7 @@ class TestPlanted:
             assert outliers <= {number for number, step in enumerate(loop.steps) if step.wall_ns > 1.1 * usual}
 
 
+@pytest.mark.slow
 def test_a_straggling_step_is_named_with_what_differed(tmp_path):
     path = planted.straggling(12, which=7).write(tmp_path / "trace.sqlite")
     rows, method = ask(path)
@@ -85,6 +87,7 @@ def test_a_straggling_step_is_named_with_what_differed(tmp_path):
         assert any("500 µs more idle" in note for note in trace.answer("steps").notes)
 
 
+@pytest.mark.slow
 def test_steps_that_allocate_at_first_are_warm_up(tmp_path):
     rows, method = ask(planted.allocating(12, warm_up=2).write(tmp_path / "trace.sqlite"))
     assert [row["phase"] for row in rows] == ["warm-up"] * 2 + ["steady"] * 9 + ["tail"]
@@ -92,12 +95,14 @@ def test_steps_that_allocate_at_first_are_warm_up(tmp_path):
     assert (method["warm_up_count"], method["steady_count"], method["tail_count"]) == (2, 9, 1)
 
 
+@pytest.mark.slow
 def test_prefill_is_told_from_decode_and_is_no_step(tmp_path):
     rows, method = ask(planted.prefill_and_decode(8).write(tmp_path / "trace.sqlite"))
     assert [(row["step"], row["phase"]) for row in rows[:2]] == [(None, "prefill"), (0, "steady")]
     assert (method["step_count"], method["prefill_count"]) == (8, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [planted.launch_bound, planted.deep_queue, planted.sync_bound])
 def test_ranges_and_the_sequence_tell_the_same_steps(make, tmp_path):
     truth = make(nvtx="iteration #")
@@ -108,6 +113,7 @@ def test_ranges_and_the_sequence_tell_the_same_steps(make, tmp_path):
     assert [row["kernels"] for row in by_range] == [row["kernels"] for row in by_sequence] == [9] * len(truth.steps)
 
 
+@pytest.mark.slow
 def test_with_a_deep_queue_the_wall_is_the_gpus_and_not_the_hosts(tmp_path):
     # The host is through with all steps while the GPU works on the first.
     truth = planted.deep_queue(nvtx="step")
@@ -130,16 +136,19 @@ class TestRanges:
             host.range(outer["name"], 0, host.now)
         return trace
 
+    @pytest.mark.slow
     def test_numbers_in_names_count_steps(self, tmp_path):
         path = self.trace([f"iteration {number}" for number in range(6)], name="training").write(tmp_path / "t.sqlite")
         rows, method = ask(path)
         assert (method["method"], method["pattern"], method["step_count"]) == ("nvtx", "iteration #", 6)
         assert [row["duration_ns"] for row in rows] == [row["host_end_ns"] - row["host_start_ns"] for row in rows]
 
+    @pytest.mark.slow
     def test_numbers_that_come_again_are_parts_of_a_step(self, tmp_path):
         path = self.trace([f"layer_{number % 3}" for number in range(12)]).write(tmp_path / "t.sqlite")
         assert ask(path)[1]["method"] != "nvtx"
 
+    @pytest.mark.slow
     def test_the_outermost_of_two_is_the_step(self, tmp_path):
         trace = Trace()
         host = trace.thread()
@@ -167,6 +176,7 @@ class TestRanges:
         assert "decode_stop" in caught.value.message
         assert "nsys-insight nvtx" in caught.value.hint
 
+    @pytest.mark.slow
     def test_the_ranges_of_the_scope_are_the_steps_however_few(self, sample):
         steps, method = ask(sample("decode_eager"), {"nvtx": "prefill"})
         assert (method["method"], method["step_count"]) == ("nvtx", 1)
@@ -215,6 +225,7 @@ class TestReal:
         kernels = {tuple(row["kernels"] for row in rows) for rows in found.values()}
         assert kernels == {({"decode_graph_whole": None, "decode_graph_node": 197}.get(name, 196),) * steps}
 
+    @pytest.mark.slow
     def test_without_ranges_graphs_are_found_before_the_sequence(self, sample, tmp_path):
         import shutil
         import sqlite3
@@ -268,6 +279,7 @@ class TestReal:
                 assert row["gpu_busy_ns"] + row["gpu_idle_ns"] == row["duration_ns"] > 0
 
 
+@pytest.mark.slow
 @settings(max_examples=6)
 @given(
     steps=st.integers(3, 12), layers=st.integers(0, 6), reads=st.booleans(),
@@ -318,6 +330,7 @@ class TestOptions:
             assert trace.sql("SELECT count(step) FROM steps").item() == 32
             assert trace.sql("SELECT bool_and(busy_ns + idle_ns = end_ns - start_ns) FROM step_gpus").item()
 
+    @pytest.mark.slow
     def test_each_question_has_its_own_options(self, sample):
         with open_trace(sample("decode_eager")) as trace:
             first = trace.run("steps", step_method="sequence")

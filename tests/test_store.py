@@ -76,6 +76,7 @@ def kept(cache, schema):
 # Facts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("report", ["idle", "classify", "host", "gaps", "fusion"])
 def test_the_next_question_finds_the_facts_of_the_last_one(report, sample, cache, found):
     first = ask(sample("decode_eager"), report)
@@ -86,6 +87,7 @@ def test_the_next_question_finds_the_facts_of_the_last_one(report, sample, cache
     assert not found
 
 
+@pytest.mark.slow
 def test_another_question_adds_to_the_facts(facts_alone, sample, cache, found):
     ask(sample("decode_eager"), "idle")
     idle = set(found)
@@ -98,6 +100,7 @@ def test_another_question_adds_to_the_facts(facts_alone, sample, cache, found):
     assert not found
 
 
+@pytest.mark.slow
 def test_what_the_user_says_about_steps_holds_for_one_question(facts_alone, sample, cache, found):
     usual = ask(sample("decode_eager"), "per-token")
     other = ask(sample("decode_eager"), "per-token", tokens=64)
@@ -107,6 +110,7 @@ def test_what_the_user_says_about_steps_holds_for_one_question(facts_alone, samp
     assert not found
 
 
+@pytest.mark.slow
 def test_of_a_part_of_a_trace_nothing_stays_and_nothing_is_taken(facts_alone, sample, cache, found):
     whole = ask(sample("decode_eager"), "idle")
     found.clear()
@@ -122,6 +126,7 @@ def test_without_the_cache_no_fact_stays(sample, cache):
     assert not cache.exists() or not list(cache.iterdir())
 
 
+@pytest.mark.slow
 def test_facts_are_not_those_of_another_trace_in_the_same_place(sample, cache, tmp_path):
     path = tmp_path / "trace.sqlite"
     shutil.copy(sample("decode_eager"), path)
@@ -130,6 +135,7 @@ def test_facts_are_not_those_of_another_trace_in_the_same_place(sample, cache, t
     assert ask(path, "idle") == ask(sample("churn"), "idle") != first
 
 
+@pytest.mark.slow
 def test_facts_that_were_found_in_another_way_are_not_used(facts_alone, sample, cache, found, monkeypatch):
     ask(sample("decode_eager"), "idle")
     found.clear()
@@ -138,6 +144,7 @@ def test_facts_that_were_found_in_another_way_are_not_used(facts_alone, sample, 
     assert found
 
 
+@pytest.mark.slow
 def test_answers_from_the_file_are_those_from_memory(sample, cache, monkeypatch):
     reports = ("idle", "classify", "syncs", "streams", "steps", "host", "pace")
     filed = {report: ask(sample("churn"), report) for report in reports}
@@ -174,6 +181,7 @@ def test_who_stops_a_question_stops_the_copy_that_is_made_for_it(sample, monkeyp
         assert stops(trace, ask, lambda: begun.wait(10))
 
 
+@pytest.mark.slow
 def test_steps_and_phases_are_made_of_the_same_operations(facts_alone, sample, cache, monkeypatch):
     looks, windows = [], operations.call_windows
 
@@ -195,12 +203,14 @@ def test_steps_and_phases_are_made_of_the_same_operations(facts_alone, sample, c
     assert len(looks) == 2  # in memory, too
 
 
+@pytest.mark.slow
 def test_where_no_cache_folder_can_be_written_to_the_answer_is_the_same(sample, cache, monkeypatch):
     first = ask(sample("decode_eager"), "idle")
     monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", "/proc/nsys-insight")
     assert ask(sample("decode_eager"), "idle") == first
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root mounts a small disk")
 @pytest.mark.parametrize("size_kb", [12, 16, 64, 500])
 def test_on_a_full_disk_they_are_found_in_memory(sample, tmp_path, monkeypatch, size_kb):
@@ -222,6 +232,7 @@ def test_on_a_full_disk_they_are_found_in_memory(sample, tmp_path, monkeypatch, 
 # Answers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "report", ["top", "idle", "classify", "host", "steps", "fusion", "per-token", "nvtx", "copies"]
 )
@@ -233,6 +244,7 @@ def test_an_answer_is_read_with_its_columns_and_notes(report, sample, worked_out
     assert not worked_out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["diagnose", "report"])
 def test_a_diagnosis_and_a_page_are_made_of_answers_that_are_read(command, sample, worked_out, tmp_path, monkeypatch):
     path = tmp_path / "answer.html" if command == "report" else tmp_path / "answer.md"
@@ -252,6 +264,7 @@ def test_a_diagnosis_and_a_page_are_made_of_answers_that_are_read(command, sampl
     assert not worked_out
 
 
+@pytest.mark.slow
 def test_another_question_adds_to_them(sample, cache, worked_out):
     ask(sample("decode_eager"), "top")
     ask(sample("decode_eager"), "idle")
@@ -262,6 +275,7 @@ def test_another_question_adds_to_them(sample, cache, worked_out):
     assert len(files(cache)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("report", "params"),
     [("per-token", {"tokens": 64}), ("gaps", {"min_gap_ns": 50_000}), ("top", {"group_by": "nvtx"})],
@@ -274,6 +288,7 @@ def test_a_question_with_other_options_is_another_one(report, params, sample):
     assert ask(sample("decode_eager"), report) == usual
 
 
+@pytest.mark.slow
 def test_of_a_part_of_a_trace_nothing_is_kept_and_nothing_is_taken(sample, cache, worked_out):
     part = WHOLE_TRACE.narrowed(nvtx="decode_step")
     ask(sample("decode_eager"), "top", part)
@@ -284,6 +299,7 @@ def test_of_a_part_of_a_trace_nothing_is_kept_and_nothing_is_taken(sample, cache
     assert worked_out
 
 
+@pytest.mark.slow
 def test_where_the_user_has_definitions_nothing_is_taken(sample, worked_out):
     with nsys_insight.open(sample("decode_eager")) as trace:
         before = trace.answer("top").rows()
@@ -304,6 +320,7 @@ def test_a_query_of_the_user_is_run_each_time(sample, cache, worked_out):
     assert not kept(cache, "results")
 
 
+@pytest.mark.slow
 def test_an_answer_is_not_that_of_another_trace_in_the_same_place(sample, tmp_path):
     path = tmp_path / "trace.sqlite"
     shutil.copy(sample("decode_eager"), path)
@@ -312,6 +329,7 @@ def test_an_answer_is_not_that_of_another_trace_in_the_same_place(sample, tmp_pa
     assert ask(path, "top") == ask(sample("churn"), "top") != first
 
 
+@pytest.mark.slow
 def test_an_answer_by_other_definitions_is_not_used(sample, worked_out, monkeypatch):
     ask(sample("decode_eager"), "top")
     worked_out.clear()
@@ -342,6 +360,7 @@ def test_what_is_made_of_an_answer_is_known_by_that_answer(sample):
     answers.close()
 
 
+@pytest.mark.slow
 def test_a_long_answer_is_not_kept(sample, worked_out, monkeypatch):
     monkeypatch.setattr(store, "_MOST_ROWS", 3)
     ask(sample("decode_eager"), "top")
@@ -356,6 +375,7 @@ def test_quick_answers_are_not_kept(sample, cache, monkeypatch):
     assert not kept(cache, "results")
 
 
+@pytest.mark.slow
 def test_of_many_answers_the_old_ones_go(sample, worked_out, monkeypatch):
     monkeypatch.setattr(store, "_MOST_RESULTS", 1)
     ask(sample("decode_eager"), "top")
@@ -373,6 +393,7 @@ def test_without_the_cache_no_answer_stays(sample, cache):
     assert not cache.exists() or not list(cache.iterdir())
 
 
+@pytest.mark.slow
 def test_a_damaged_file_is_made_anew(sample, cache, monkeypatch):
     first = ask(sample("decode_eager"), "top")
     (path,) = files(cache)
@@ -385,6 +406,7 @@ def test_a_damaged_file_is_made_anew(sample, cache, monkeypatch):
     assert ask(sample("decode_eager"), "top") == first
 
 
+@pytest.mark.slow
 def test_who_interrupts_the_reading_of_one_damages_none(sample, cache, worked_out, monkeypatch):
     ask(sample("decode_eager"), "top")
 

@@ -128,6 +128,7 @@ def test_what_does_not_fit_together_is_said_with_the_warps_that_are_left(found):
     assert conflicts == {"stop-spilling": "with both no block fits, with one 32"}
 
 
+@pytest.mark.slow
 def test_without_the_counters_that_a_gain_is_made_of_there_is_no_strategy(tmp_path):
     launches = store.read_all(FILES[:1])
     few = [
@@ -164,6 +165,7 @@ def built(tune):
     return {one.row["short_name"]: one for one in report.build(tune, "tune").kernels}
 
 
+@pytest.mark.slow
 def test_the_report_has_every_section_and_says_what_to_measure_where_one_is_empty(built):
     said = built["gemm_2_tiled"].diagnostics
     assert list(said) == [
@@ -183,6 +185,7 @@ def test_the_next_measurement_is_of_the_first_strategy(built):
     assert "ncu diff BEFORE AFTER --kernel transpose_1_shared --metric bank_conflicts_count" in last
 
 
+@pytest.mark.slow
 def test_a_kernel_of_which_little_was_collected_says_what_to_collect(tmp_path):
     (one,) = (launch for launch in store.read_all(FILES[:1]) if "gemm_2" in launch.kernel)
     few = replace(one, metrics={"gpu__time_duration.sum": one.metrics["gpu__time_duration.sum"]})
@@ -204,6 +207,7 @@ def run():
     return ask
 
 
+@pytest.mark.slow
 def test_machine_code_and_a_baseline_fill_their_sections(run):
     code, out, _ = run(
         "ncu", "report", *FILES, "-k", "gemm_2", "--sass", DATA / "sass" / "tune.source.csv",
@@ -221,6 +225,7 @@ def test_machine_code_and_a_baseline_fill_their_sections(run):
     assert len(kernel["next"]) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fmt", ["table", "markdown"])
 def test_strategies_are_written_with_gain_evidence_and_needs(run, fmt):
     _, out, _ = run("ncu", "report", *FILES, "-k", "gemm_2", "-f", fmt)

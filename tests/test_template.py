@@ -22,6 +22,7 @@ def names(connection, kind):
     return set(connection.execute(found).fetchall())
 
 
+@pytest.mark.slow
 def test_a_copy_has_what_the_files_create():
     with duckdb.connect() as copied, duckdb.connect() as created:
         template.copy_into(copied)
@@ -33,6 +34,7 @@ def test_a_copy_has_what_the_files_create():
         assert not names(copied, "table")
 
 
+@pytest.mark.slow
 def test_views_have_their_comments():
     with duckdb.connect() as connection:
         template.copy_into(connection)
@@ -40,6 +42,7 @@ def test_views_have_their_comments():
         assert not {name for (name,) in connection.execute(without).fetchall()} & views.documented().keys()
 
 
+@pytest.mark.slow
 def test_it_is_made_once(sample, monkeypatch):
     with nsys_insight.open(sample("churn")) as trace:
         trace.answer("top")
@@ -51,6 +54,7 @@ def test_it_is_made_once(sample, monkeypatch):
     assert list(cache_folder.folder().glob("model-*.duckdb")) == [made]
 
 
+@pytest.mark.slow
 def test_one_that_is_damaged_is_made_anew(sample):
     with nsys_insight.open(sample("churn")) as trace:
         expected = trace.answer("top").rows()
@@ -81,6 +85,7 @@ def test_without_the_cache_it_is_not_left_there(sample, cache):
     assert not cache.exists()
 
 
+@pytest.mark.slow
 def test_it_is_another_one_with_a_catalog_of_the_user_s_own(sample, tmp_path, monkeypatch):
     def family():
         with nsys_insight.open(sample("churn")) as trace:

@@ -46,6 +46,7 @@ def ids(trace, view="kernels"):
 
 
 class TestWindow:
+    @pytest.mark.slow
     @quickly
     @given(trace=traces(), cuts=st.lists(st.integers(-5_000, 40_000), max_size=3, unique=True).map(sorted))
     def test_windows_of_a_partition_add_up_to_the_whole(self, trace, cuts, tmp_path):
@@ -65,6 +66,7 @@ class TestWindow:
             assert rows(part, "SELECT name, duration_ns FROM kernels") == [("b", 10)]
             assert rows(part, "SELECT start_ns, end_ns, duration_ns FROM wall") == [(500, 800, 300)]
 
+    @pytest.mark.slow
     def test_a_range_is_in_a_window_as_far_as_it_reaches_into_it(self, sample):
         spent = "SELECT name, sum(duration_ns)::BIGINT FROM nvtx_ranges GROUP BY ALL"
         with nsys_insight.open(sample("decode_eager")) as whole:
@@ -74,6 +76,7 @@ class TestWindow:
                 parts = Counter(dict(rows(before, spent))) + Counter(dict(rows(after, spent)))
             assert parts == dict(rows(whole, spent))
 
+    @pytest.mark.slow
     def test_a_window_that_reaches_beyond_the_trace_is_as_long_as_the_trace(self, sample):
         with nsys_insight.open(sample("churn")) as whole, whole.scope(from_ns=-(10**12), to_ns=10**12) as part:
             assert wall_ns(part) == wall_ns(whole)
@@ -84,6 +87,7 @@ class TestWindow:
 
 
 class TestRanges:
+    @pytest.mark.slow
     @quickly
     @given(trace=traces(), name=st.sampled_from([*RANGES, "layer_*"]))
     def test_what_was_launched_inside_is_in_scope_and_nothing_else(self, trace, name, tmp_path):
@@ -111,6 +115,7 @@ class TestRanges:
         if len(closed) == len(ranges):
             assert walls == [span for span in oracle.union(closed) if span[0] < span[1]]
 
+    @pytest.mark.slow
     def test_of_the_sample_a_decode_step_has_the_work_that_nsys_projects_into_it(self, sample):
         with nsys_insight.open(sample("decode_eager")).scope(nvtx="decode_step") as part:
             assert rows(part, "SELECT count(*) FROM gpu_ops") == [(32 * 198,)]
@@ -118,6 +123,7 @@ class TestRanges:
                 ("decode_step", 32), *((f"layer_{layer}", 32) for layer in range(4)),
             ]  # fmt: skip
 
+    @pytest.mark.slow
     def test_a_path_means_the_ranges_at_one_place(self, sample):
         for name, kernels in (("layer_0", 33 * 45), ("decode_step/layer_0", 32 * 45), ("*/layer_?", 33 * 180)):
             with nsys_insight.open(sample("decode_eager")).scope(nvtx=name) as part:
@@ -147,6 +153,7 @@ class TestRanges:
 
 
 class TestPlaces:
+    @pytest.mark.slow
     @quickly
     @given(trace=traces())
     def test_each_gpu_operation_is_in_one_device_one_stream_and_one_process(self, trace, tmp_path):
@@ -158,6 +165,7 @@ class TestPlaces:
                         found = rows(part, "SELECT process_id, device_id, stream_id, start_ns FROM gpu_ops")
                     assert Counter(found) == Counter({row: n for row, n in expected.items() if row[position] == value})
 
+    @pytest.mark.slow
     def test_calls_belong_to_a_process_but_to_no_device(self, tmp_path):
         trace = Trace()
         trace.thread(pid=1).launch("k", device=0).launch("k", device=1)
@@ -166,6 +174,7 @@ class TestPlaces:
             assert (counts(whole.scope(process=2))["kernels"], counts(whole.scope(process=2))["api_calls"]) == (1, 1)
             assert (counts(whole.scope(device=1))["kernels"], counts(whole.scope(device=1))["api_calls"]) == (1, 3)
 
+    @pytest.mark.slow
     def test_parts_of_a_scope_are_narrowed_one_after_the_other(self, sample):
         with nsys_insight.open(sample("decode_eager")) as whole, whole.scope(nvtx="decode_step") as steps:
             starts = sorted(rows(steps, "SELECT start_ns FROM nvtx_ranges WHERE name = 'decode_step'"))
@@ -179,6 +188,7 @@ def content(folder):
 
 
 class TestNothingIsLeftBehind:
+    @pytest.mark.slow
     @pytest.mark.parametrize("use_cache", [False, True])
     @pytest.mark.parametrize("scope", [{}, {"nvtx": "decode_step"}])
     def test_the_file_stays_as_it_is_and_alone(self, sample, tmp_path, use_cache, scope):
@@ -212,6 +222,7 @@ class TestNothingIsLeftBehind:
 
 
 class TestCache:
+    @pytest.mark.slow
     @pytest.mark.parametrize("keep", [slice(100, None), slice(None, 6_000)])
     def test_a_damaged_file_is_not_used_and_built_again(self, sample, cache, keep):
         def ask():
@@ -232,6 +243,7 @@ class TestCache:
         assert ask() == []
         assert ask() == [cached]
 
+    @pytest.mark.slow
     def test_another_content_under_the_same_name_is_another_trace(self, sample, tmp_path):
         path = tmp_path / "trace.sqlite"
         for name, kernels in (("churn", 500), ("decode_eager", 6_469), ("churn", 500)):
@@ -239,6 +251,7 @@ class TestCache:
             with nsys_insight.open(path, use_cache=True) as trace:
                 assert trace.top()["calls"].sum() == kernels
 
+    @pytest.mark.slow
     def test_two_processes_at_once_on_an_empty_cache(self, sample, cache):
         program = (
             f"import nsys_insight; t = nsys_insight.open({str(sample('decode_eager'))!r}, use_cache=True);"
@@ -254,6 +267,7 @@ class TestCache:
         assert len([file for file in cache.glob("*.duckdb*") if not file.name.startswith("model-")]) == 2
 
 
+@pytest.mark.slow
 def test_notes_reach_a_python_user_who_asks_for_them(sample):
     said = []
     with nsys_insight.open(sample("decode_graph_whole"), note=said.append) as trace:

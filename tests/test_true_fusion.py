@@ -68,6 +68,7 @@ LAYER_NORMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chain", LAYER_NORMS.values(), ids=LAYER_NORMS)
 def test_what_centres_by_the_mean_is_a_layer_norm(chain, tmp_path):
     chain = chain.split()
@@ -79,6 +80,7 @@ def test_what_centres_by_the_mean_is_a_layer_norm(chain, tmp_path):
     assert "residual + RMSNorm" not in {row["pattern"] for row in rows}
 
 
+@pytest.mark.slow
 def test_a_layer_norm_after_a_residual(tmp_path):
     chain = ["add", *LAYER_NORMS["centred, squared, rsqrt"].split()]
     assert whole(found(program(chain), tmp_path), 10)["pattern"] == "residual + LayerNorm"
@@ -89,6 +91,7 @@ def test_what_does_not_centre_is_no_layer_norm(chain, tmp_path):
     assert "LayerNorm" not in {row["pattern"] for row in found(program(chain.split()), tmp_path)}
 
 
+@pytest.mark.slow
 def test_an_rms_norm_is_still_one_with_and_without_a_residual(tmp_path):
     chain = ["pow", "mean", "add", "rsqrt", "mul", "mul"]
     assert whole(found(program(chain), tmp_path), 6)["pattern"] == "RMSNorm"
@@ -101,12 +104,14 @@ GELUS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chain", GELUS.values(), ids=GELUS)
 def test_the_tanh_gelu_is_known_whole(chain, tmp_path):
     row = whole(found(program(chain), tmp_path), len(chain))
     assert (row["pattern"], row["verdict"]) == ("GELU in pieces", "YES")
 
 
+@pytest.mark.slow
 def test_a_gelu_without_its_half_is_another_function(tmp_path):
     chain = GELUS["HF's new"][1:]
     assert "GELU in pieces" not in {row["pattern"] for row in found(program(chain), tmp_path)}
@@ -123,10 +128,12 @@ def joined(rows):
 CHAIN = ["mul", "add", "tanh", "mul"]
 
 
+@pytest.mark.slow
 def test_a_chain_within_one_thread_and_range_is_found(tmp_path):
     assert joined(found(program(CHAIN), tmp_path))
 
 
+@pytest.mark.slow
 def test_never_across_host_threads(tmp_path):
     trace = Trace()
     host, other = trace.thread(), trace.thread(tid=101)
@@ -162,6 +169,7 @@ def in_ranges(names, *, blocks=1):
     return trace
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [("forward", "backward"), ("backward", "optimizer")])
 def test_never_across_the_parts_of_a_step(names, tmp_path):
     rows = found(in_ranges(names, blocks=2), tmp_path)
@@ -169,11 +177,13 @@ def test_never_across_the_parts_of_a_step(names, tmp_path):
     assert f"they are in different NVTX ranges ({names[0]}, {names[1]})" in {row["reason"] for row in rows}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [("layer_#", "layer_1#"), ("aten::mul, seq = 1", "aten::tanh, seq = 2")])
 def test_layers_and_operators_are_no_parts_of_a_step(names, tmp_path):
     assert joined(found(in_ranges(names, blocks=2), tmp_path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["inductor", "split-k", "layout"])
 def test_never_through_the_kernels_of_a_compiler_or_a_library(kernel, tmp_path):
     rows = found(program(["mul", "add", kernel, "tanh", "mul"]), tmp_path)
@@ -181,12 +191,14 @@ def test_never_through_the_kernels_of_a_compiler_or_a_library(kernel, tmp_path):
     assert not any(KERNELS[kernel] in row["chain"] or "inductor" in row["chain"] for row in rows)
 
 
+@pytest.mark.slow
 def test_never_across_cpu_work(tmp_path):
     rows = found(program(CHAIN, between=lambda host, at: host.idle(300_000) if at == 2 else None), tmp_path)
     assert joined(rows) == []
     assert "0.3 ms of CPU time are between them" in {row["reason"] for row in rows}
 
 
+@pytest.mark.slow
 def test_cpu_time_between_two_launches_is_no_saving_of_the_low_bound(tmp_path):
     # All that a fused kernel surely saves of the host's time are three launch calls of 4 µs, in each of three blocks.
     row = whole(found(program(CHAIN, think=50_000), tmp_path), 4)

@@ -32,21 +32,25 @@ def calling(*calls):
     return trace
 
 
+@pytest.mark.slow
 def test_launches_that_fail_come_before_all_else(tmp_path):
     text = said(calling((222, "cudaLaunchKernel_v7000")), tmp_path)
     assert "1. CRITICAL CUDA calls fail" in text
     assert "cudaLaunchKernel: 4 of 4 calls, error 222 (the driver is older than the PTX compiler)" in text
 
 
+@pytest.mark.slow
 def test_an_error_without_a_name_here_is_given_by_its_number(tmp_path):
     assert "cudaLaunchKernel: 4 of 4 calls, error 333" in said(calling((333, "cudaLaunchKernel_v7000")), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cudaDeviceSynchronize_v3020", "cudaMalloc_v3020", "cudaMemcpyAsync_v3020"])
 def test_whatever_waits_allocates_or_copies_tells_of_a_kernel_that_failed(name, tmp_path):
     assert "error 700 (illegal address)" in said(calling((700, name)), tmp_path)
 
 
+@pytest.mark.slow
 def test_an_answer_is_no_failure(tmp_path):
     answers = (
         (0, "cudaLaunchKernel_v7000"),
@@ -76,11 +80,13 @@ def first_launch(*overheads):
     return trace
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("overhead", ["CUPTI: Buffer flush", "CUPTI Instrumentation", "CUDA profiling data flush"])
 def test_what_the_profiler_does_is_the_profilers_time(overhead, tmp_path):
     assert "The profiler itself takes time" in said(first_launch(overhead), tmp_path)
 
 
+@pytest.mark.slow
 def test_what_the_driver_and_the_program_do_is_not(tmp_path):
     overheads = ("Unknown", "dlopen(libnvrtc.so.12)", "dlclose", "Lazy Function Loading", "Command Buffer Full")
     text = said(first_launch(*overheads), tmp_path)
@@ -103,6 +109,7 @@ def stalling(launches, wait):
     return trace
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("wait", "slow"), [(400_000, True), (20_000, False)])
 def test_few_slow_launches_are_not_too_many_of_them(wait, slow, tmp_path):
     text = said(stalling(12, wait), tmp_path)
@@ -110,6 +117,7 @@ def test_few_slow_launches_are_not_too_many_of_them(wait, slow, tmp_path):
     assert ("Launch fewer, larger kernels" in text) is not slow
 
 
+@pytest.mark.slow
 def test_one_dear_launch_a_step_is_still_launching(tmp_path):
     trace = Trace()
     host = trace.thread()
@@ -121,6 +129,7 @@ def test_one_dear_launch_a_step_is_still_launching(tmp_path):
     assert "Launch fewer, larger kernels" in text or "The GPU waits while the CPU works" in text
 
 
+@pytest.mark.slow
 def test_other_calls_before_a_launch_are_named(tmp_path):
     trace = Trace()
     host = trace.thread()
@@ -144,6 +153,7 @@ def benchmark(pause):
     return trace
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pause", "waits"), [(3 * MS, True), (60_000, False)])
 def test_what_the_host_does_between_runs_is_no_launching_however_many_launches_there_are(pause, waits, tmp_path):
     text = said(benchmark(pause), tmp_path)
@@ -164,6 +174,7 @@ def edges(before, outside, after):
     return trace
 
 
+@pytest.mark.slow
 def test_time_before_the_first_operation_that_no_call_takes_is_said(tmp_path):
     assert "cudaMalloc, 2 ms; cudaLaunchKernel, 5 µs; 90 ms outside of CUDA calls" in said(
         edges(2 * MS, 90 * MS, 1_000), tmp_path
@@ -171,6 +182,7 @@ def test_time_before_the_first_operation_that_no_call_takes_is_said(tmp_path):
     assert "outside of CUDA calls" not in said(edges(90 * MS, 2 * MS, 1_000), tmp_path)
 
 
+@pytest.mark.slow
 def test_a_long_end_is_told_with_the_calls_that_ran_then(tmp_path):
     text = said(edges(1_000, 1_000, 90 * MS), tmp_path)
     assert "start-up and end" in text
@@ -179,10 +191,12 @@ def test_a_long_end_is_told_with_the_calls_that_ran_then(tmp_path):
     assert "No single cause" not in text
 
 
+@pytest.mark.slow
 def test_a_short_end_is_not_told(tmp_path):
     assert "at the end" not in said(edges(90 * MS, 1_000, 1_000), tmp_path)
 
 
+@pytest.mark.slow
 def test_a_little_work_is_not_none(tmp_path):
     assert "GPU busy less than 0.1 %, idle more than 99.9 %" in said(edges(5_000 * MS, 1_000, 1_000), tmp_path)
     assert "GPU busy 1.1 %" in said(edges(90 * MS, 1_000, 1_000), tmp_path)
@@ -191,6 +205,7 @@ def test_a_little_work_is_not_none(tmp_path):
 # Memory ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_without_steps_memory_is_not_allocated_in_a_loop(tmp_path):
     trace = Trace()
     host = trace.thread()
@@ -205,6 +220,7 @@ def test_without_steps_memory_is_not_allocated_in_a_loop(tmp_path):
     assert text.index("also: the GPU stalls") < text.index("do: Allocate ahead")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("api", "said_of_it"),
     [
@@ -225,6 +241,7 @@ def test_who_uses_a_pool_is_not_told_to_use_one(api, said_of_it, tmp_path):
     assert said_of_it in text
 
 
+@pytest.mark.slow
 def test_what_the_host_does_with_managed_memory_is_not_logging(tmp_path):
     trace = Trace().gpu()
     host = trace.thread()
@@ -236,6 +253,7 @@ def test_what_the_host_does_with_managed_memory_is_not_logging(tmp_path):
     assert "logging" not in text
 
 
+@pytest.mark.slow
 def test_what_the_host_does_besides_managed_memory_is_not_called_that(tmp_path):
     trace = Trace().gpu()
     host = trace.thread()
@@ -250,6 +268,7 @@ def test_what_the_host_does_besides_managed_memory_is_not_called_that(tmp_path):
     assert "the longest gap, 10 ms, is between add and add" in text
 
 
+@pytest.mark.slow
 def test_pages_that_move_at_first_are_not_those_of_the_steps(tmp_path):
     """At first one kernel has all of its pages moved; then steps of another one that few are moved for."""
     trace = Trace().gpu()
@@ -282,6 +301,7 @@ def stalls(*lengths):
     return trace
 
 
+@pytest.mark.slow
 def test_one_long_stall_among_short_ones_is_not_told_by_the_median(tmp_path):
     trace = stalls(*[300_000] * 5, 2_000 * MS)
     text = said(trace, tmp_path)
@@ -292,6 +312,7 @@ def test_one_long_stall_among_short_ones_is_not_told_by_the_median(tmp_path):
 # Kernels --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "told"), [("ampere_sgemm_128x64_nn", True), ("matmul_kernel(float *, float *)", False)]
 )
@@ -305,6 +326,7 @@ def test_only_of_a_librarys_matrix_product_is_it_known_that_it_computes(name, to
     assert ("A library's matrix product (cuBLAS, CUTLASS)" in text) is not told
 
 
+@pytest.mark.slow
 def test_one_kernel_that_holds_the_time_is_not_called_a_few_and_brings_no_others_along(tmp_path):
     trace = Trace().gpu()
     host = trace.thread()
@@ -320,6 +342,7 @@ def test_one_kernel_that_holds_the_time_is_not_called_a_few_and_brings_no_others
 # Copies ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_copies_of_the_start_are_not_those_of_the_steps(tmp_path):
     """Weights from pageable memory at first; then steps that copy little from pinned memory."""
     trace = Trace()
@@ -337,6 +360,7 @@ def test_copies_of_the_start_are_not_those_of_the_steps(tmp_path):
     assert "500" not in text.split("Copies to or from the GPU take time")[1]
 
 
+@pytest.mark.slow
 def test_the_wait_that_is_named_is_one_of_the_steps(tmp_path):
     trace = Trace()
     host = trace.thread()
@@ -354,6 +378,7 @@ def test_the_wait_that_is_named_is_one_of_the_steps(tmp_path):
     assert "in load" not in read_back
 
 
+@pytest.mark.slow
 def test_how_much_is_read_back_is_told_of_the_steps(tmp_path):
     trace = Trace()
     host = trace.thread()
@@ -396,6 +421,7 @@ def test_a_step_that_outlasts_the_last_cuda_event_is_as_long_in_every_report(tmp
         assert steps == budget
 
 
+@pytest.mark.slow
 def test_steps_are_no_more_than_the_trace(tmp_path):
     """Their ranges begin before the first CUDA call and end after the last."""
     trace = Trace()

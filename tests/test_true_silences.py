@@ -30,12 +30,14 @@ def test_tokens_that_do_not_fit_the_steps_are_said(decoding, tokens, fits):
     assert ("--tokens does not match the 32 steps" in notes) is not fits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tokens", "fits"), [(48, False), (64, True)])
 def test_the_diagnosis_says_it_too(decoding, tokens, fits):
     notes = " ".join(decoding.diagnose(tokens=tokens).notes)
     assert ("--tokens does not match the 32 steps" in notes) is not fits
 
 
+@pytest.mark.slow
 def test_an_empty_window_is_told_where_the_trace_is(tmp_path):
     trace = Trace()
     trace.thread().idle(2_000_000_000).launch("gemm(float *)", api=1_000, queue=0, runs=999_999_000)
@@ -52,6 +54,7 @@ def profiled_share(trace, folder):
         return "without the profiler expect" in opened.diagnose().text(None)
 
 
+@pytest.mark.slow
 def test_the_profilers_share_is_said_where_host_time_is_promised_and_nowhere_else(tmp_path):
     assert profiled_share(planted.launch_bound(8), tmp_path)
     assert not profiled_share(planted.deep_queue(8), tmp_path)
@@ -136,6 +139,7 @@ def said_by(opened, report):
     return " ".join([*answer.notes, *cells, *([] if rows else [answer.empty])])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", MISSING)
 def test_whoever_lacks_something_says_so_once_and_nothing_that_is_false_for_it(missing, tmp_path):
     tables, sentences, never = MISSING[missing]
@@ -150,12 +154,14 @@ def test_whoever_lacks_something_says_so_once_and_nothing_that_is_false_for_it(m
     assert not never or [report for report, text in texts.items() if re.search(never, text)] == []
 
 
+@pytest.mark.slow
 def test_of_a_whole_trace_nothing_is_said_to_be_missing(tmp_path):
     with open_trace(full().write(tmp_path / "trace.sqlite")) as opened:
         said = " ".join(said_by(opened, report) for report in ("classify", "idle", "top", "copies", "diagnose"))
     assert not re.search(f"in the trace, (and|but) no|{NO_CALLS}|The capture is incomplete", said)
 
 
+@pytest.mark.slow
 def test_kernels_that_are_missing_among_others_are_counted(tmp_path):
     trace = full()
     del trace.rows[CUPTI + "KERNEL"][6:]
@@ -163,6 +169,7 @@ def test_kernels_that_are_missing_among_others_are_counted(tmp_path):
         assert "2 of 8 launch calls ran no kernel that is in the trace" in opened.diagnose().text(None)
 
 
+@pytest.mark.slow
 def test_launches_that_are_captured_into_a_graph_lack_no_kernel(tmp_path):
     trace = Trace()
     host = trace.thread().call("cudaStreamBeginCapture_v10000")
@@ -175,6 +182,7 @@ def test_launches_that_are_captured_into_a_graph_lack_no_kernel(tmp_path):
         assert "The capture is incomplete" not in opened.diagnose().text(None)
 
 
+@pytest.mark.slow
 def test_launches_that_all_failed_are_no_lost_work(tmp_path):
     trace = Trace()
     trace.thread().call("cudaLaunchKernel_v7000", returns=222).call("cudaLaunchKernel_v7000", returns=222)

@@ -48,6 +48,7 @@ def solver_with_small_copies():
     return trace
 
 
+@pytest.mark.slow
 def test_what_holds_a_small_share_of_the_gpu_time_is_no_step(tmp_path):
     said, steps, method = diagnosed(solver_with_small_copies(), tmp_path)
     assert (method["method"], steps) == (None, [])
@@ -57,6 +58,7 @@ def test_what_holds_a_small_share_of_the_gpu_time_is_no_step(tmp_path):
     assert "µs a step" not in said
 
 
+@pytest.mark.slow
 def test_what_the_user_asks_for_is_taken_with_low_confidence(tmp_path):
     steps, method = found(solver_with_small_copies(), tmp_path, step_method="sequence")
     assert method["confidence"] == "low"
@@ -75,6 +77,7 @@ def in_operators(name):
     return trace
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["aten::copy_, op_id = #", "aten::addmm, seq = #", "autograd::engine::evaluate_function"]
 )
@@ -89,6 +92,7 @@ def test_ranges_that_the_user_names_may_be_operators(tmp_path):
     assert len(steps) == 32
 
 
+@pytest.mark.slow
 def test_steps_that_last_no_time_are_none(tmp_path):
     trace = Trace()
     host = trace.thread()
@@ -134,6 +138,7 @@ def training(first=(), *, called=None, steps=12):
     return trace
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["warmup", "Warm-up", "warming up", "model_warm_up"])
 def test_steps_in_a_range_that_is_called_warm_up_are_warm_up(name, tmp_path):
     steps, _ = found(training([0, 0, 0], called=name), tmp_path)
@@ -145,6 +150,7 @@ def test_a_range_of_another_name_is_no_warm_up(tmp_path):
     assert of_phase(found(training([0, 0, 0], called="swarmupdate"), tmp_path)[0], "warm-up") == []
 
 
+@pytest.mark.slow
 def test_a_step_that_is_like_no_other_is_warm_up_also_after_one_that_is(tmp_path):
     # The first step runs as written, the second one compiles.
     steps, _ = found(training([0, 30_000_000]), tmp_path)
@@ -152,6 +158,7 @@ def test_a_step_that_is_like_no_other_is_warm_up_also_after_one_that_is(tmp_path
     assert "times the median" in steps[1]["reason"]
 
 
+@pytest.mark.slow
 def test_a_slow_step_later_on_is_none(tmp_path):
     steps, _ = found(training([0, 0, 0, 0, 0, 0, 900_000]), tmp_path)
     assert of_phase(steps, "warm-up") == []
@@ -175,6 +182,7 @@ def model(layers=32, tokens=6, *, head=(), last=20_000):
     return trace
 
 
+@pytest.mark.slow
 def test_layers_with_a_small_head_are_a_step(tmp_path):
     # The head is 0.6 % of the step.
     steps, method = found(model(head=["head", "argmax"]), tmp_path)
@@ -182,12 +190,14 @@ def test_layers_with_a_small_head_are_a_step(tmp_path):
     assert {row["kernels"] for row in steps[1:-1]} == {162}
 
 
+@pytest.mark.slow
 def test_layers_of_which_the_last_is_longer_are_a_step(tmp_path):
     steps, method = found(model(last=90_000), tmp_path)
     assert {row["kernels"] for row in steps if row["phase"] == "steady"} == {160}
     assert "32 repetitions a step" in method["pattern"]
 
 
+@pytest.mark.slow
 def test_layers_that_are_all_alike_are_steps_by_themselves(tmp_path):
     steps, _ = found(model(), tmp_path)
     assert {row["kernels"] for row in steps if row["phase"] == "steady"} == {5}
@@ -196,6 +206,7 @@ def test_layers_that_are_all_alike_are_steps_by_themselves(tmp_path):
 # Ranks ----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_rank_that_spins_in_collectives_does_not_tell_the_steps(tmp_path):
     # The first rank waits for the second one in a collective for longer than anything computes.
     trace = Trace()

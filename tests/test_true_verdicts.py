@@ -46,6 +46,7 @@ def few_launches(each):
     return trace
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("each", [10_000_000, 400_000])
 def test_few_launches_with_cpu_work_before_each_are_host_bound_and_no_graph_saves_that(each, tmp_path):
     text = said(few_launches(each), tmp_path)
@@ -55,6 +56,7 @@ def test_few_launches_with_cpu_work_before_each_are_host_bound_and_no_graph_save
     assert "launch-bound" not in text
 
 
+@pytest.mark.slow
 def test_many_dear_launches_are_launch_bound(tmp_path):
     trace = Trace()
     host = trace.thread()
@@ -67,6 +69,7 @@ def test_many_dear_launches_are_launch_bound(tmp_path):
     assert "host-bound" not in text
 
 
+@pytest.mark.slow
 def test_without_steps_no_graph_is_advised(tmp_path):
     trace = Trace()
     host = trace.thread()
@@ -88,6 +91,7 @@ def reading_back(launches):
     return trace
 
 
+@pytest.mark.slow
 def test_one_launch_a_step_is_no_cuda_graph(tmp_path):
     text = said(reading_back(1), tmp_path)
     assert "1 launch call of 4 µs a step" in text
@@ -99,6 +103,7 @@ def test_one_launch_a_step_is_no_cuda_graph(tmp_path):
         assert wrong not in text.replace("21 ", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [lambda: few_launches(400_000), lambda: reading_back(1), lambda: reading_back(12)])
 def test_classify_and_diagnose_give_one_verdict(make, tmp_path):
     with open_trace(make().write(tmp_path / "trace.sqlite")) as opened:
@@ -121,6 +126,7 @@ def start_up():
     return trace
 
 
+@pytest.mark.slow
 def test_a_run_that_is_mostly_start_up_is_called_that(tmp_path):
     text = said(start_up(), tmp_path)
     assert "start-up and end; 620 ms in total" in text
@@ -129,12 +135,14 @@ def test_a_run_that_is_mostly_start_up_is_called_that(tmp_path):
     assert "Healthy" not in text
 
 
+@pytest.mark.slow
 def test_the_calls_of_start_up_are_those_that_ran_then(tmp_path):
     trace = start_up()
     trace.rows["CUPTI_ACTIVITY_KIND_RUNTIME"][-1]["end"] += 900_000_000
     assert "until then: cudaMallocManaged, 400 ms; cudaLaunchKernel" in said(trace, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_gpu_that_works_a_tenth_of_the_wall_is_not_healthy(tmp_path):
     trace = Trace()
     host = trace.thread()
@@ -146,6 +154,7 @@ def test_a_gpu_that_works_a_tenth_of_the_wall_is_not_healthy(tmp_path):
 # The capture ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_launches_without_gpu_activity_are_not_nothing(tmp_path):
     trace = Trace()
     host = trace.thread()
@@ -156,12 +165,14 @@ def test_launches_without_gpu_activity_are_not_nothing(tmp_path):
     assert "No kernel, copy or memset" not in text
 
 
+@pytest.mark.slow
 def test_a_program_without_launches_ran_nothing(tmp_path):
     trace = Trace()
     trace.thread().call("cudaGetDeviceCount_v3020")
     assert "No kernel, copy or memset is in this scope" in said(trace, tmp_path)
 
 
+@pytest.mark.slow
 def test_what_no_number_here_reads_is_no_loss(tmp_path):
     trace = start_up()
     for message in (
@@ -177,6 +188,7 @@ def test_what_no_number_here_reads_is_no_loss(tmp_path):
     assert "The capture is incomplete" not in said(trace, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "message",
     [
@@ -191,6 +203,7 @@ def test_lost_events_are_a_loss(message, tmp_path):
 # Kernels --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_small_grid_outside_of_the_steps_is_not_theirs(tmp_path):
     trace = Trace().gpu()
     host = trace.thread()
@@ -204,6 +217,7 @@ def test_a_small_grid_outside_of_the_steps_is_not_theirs(tmp_path):
     assert "setup_random" not in text
 
 
+@pytest.mark.slow
 def test_a_collective_is_never_too_small(tmp_path):
     trace = Trace().gpu()
     host = trace.thread()
@@ -213,6 +227,7 @@ def test_a_collective_is_never_too_small(tmp_path):
     assert "too small" not in said(trace, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_share_without_steps_is_of_the_trace(tmp_path):
     trace = Trace().gpu()
     trace.thread().launch("divergence(double *)", runs=900_000_000, grid=(4096, 1, 1), block=(256, 1, 1), registers=255)
@@ -247,6 +262,7 @@ def unified(*, prefetched=False, faults=False):
     return trace
 
 
+@pytest.mark.slow
 def test_migrations_are_told_with_the_range_and_the_kernel_that_waits_for_them(tmp_path):
     text = said(unified(), tmp_path)
     assert "--cudabacktrace" not in text, "it tells who makes a call, and the diagnosis does not"
@@ -260,12 +276,14 @@ def test_migrations_are_told_with_the_range_and_the_kernel_that_waits_for_them(t
         assert wrong not in text
 
 
+@pytest.mark.slow
 def test_page_faults_are_counted_and_last_longer_than_the_copies(tmp_path):
     found = {one.name: one for one in diagnosed(unified(faults=True), tmp_path).findings}["unified-memory"]
     assert found.recoverable_ns == pytest.approx(4 * 150_000)
     assert "2,048 GPU page faults, 4 CPU page faults a step" in found.evidence
 
 
+@pytest.mark.slow
 def test_what_is_prefetched_is_not_to_be_prefetched(tmp_path):
     found = {one.name: one for one in diagnosed(unified(prefetched=True), tmp_path).findings}["unified-memory"]
     assert found.recoverable_ns == pytest.approx(4 * 10_000)
@@ -301,6 +319,7 @@ def power_iteration():
     return trace
 
 
+@pytest.mark.slow
 def test_a_kernel_that_holds_most_of_the_wall_is_named_also_where_the_host_bounds_the_run(tmp_path):
     text = said(power_iteration(), tmp_path)
     assert "host-bound" in text.partition(";")[0]
@@ -311,6 +330,7 @@ def test_a_kernel_that_holds_most_of_the_wall_is_named_also_where_the_host_bound
     assert "Unified memory" not in text
 
 
+@pytest.mark.slow
 def test_what_ncu_measured_says_how_far_a_kernel_is_from_its_roof(tmp_path):
     found = {one.name: one for one in diagnosed(
         power_iteration(), tmp_path, {"gemv2T_kernel_val(double)": {SM: 10, MEMORY: 42.5, DRAM: 42.5}}
@@ -323,6 +343,7 @@ def test_what_ncu_measured_says_how_far_a_kernel_is_from_its_roof(tmp_path):
     assert "not measured" not in kernels.evidence
 
 
+@pytest.mark.slow
 def test_a_kernel_at_its_roof_is_not_to_be_tuned(tmp_path):
     text = said(power_iteration(), tmp_path, {"gemv2T_kernel_val(double)": {SM: 10, MEMORY: 84, DRAM: 84}})
     assert "gemv2T_kernel_val is near its roof: only less work helps" in text
@@ -340,6 +361,7 @@ def solver(names):
     return trace
 
 
+@pytest.mark.slow
 def test_a_run_that_the_gpu_bounds_is_told_its_kernels_first(tmp_path):
     found = diagnosed(solver([f"solve_{name}" for name in "abcdefghijklmnop"]), tmp_path)
     assert found.verdict == "GPU-bound"
@@ -347,6 +369,7 @@ def test_a_run_that_the_gpu_bounds_is_told_its_kernels_first(tmp_path):
     assert "And" not in found.findings[0].evidence  # the first three, at 6 % each
 
 
+@pytest.mark.slow
 def test_short_kernels_are_to_be_fused_and_not_tuned(tmp_path):
     trace = Trace().gpu()
     host = trace.thread()
@@ -358,10 +381,12 @@ def test_short_kernels_are_to_be_fused_and_not_tuned(tmp_path):
     assert "FP8" not in text
 
 
+@pytest.mark.slow
 def test_kernels_that_hold_little_are_not_named(tmp_path):
     assert " hot" not in said(reading_back(12), tmp_path)
 
 
+@pytest.mark.slow
 def test_a_collective_holds_no_time_of_its_own(tmp_path):
     text = said(solver(["gemm", "ncclDevKernel_AllReduce_Sum_f16_RING_LL"]), tmp_path)
     assert "gemm: 50.0 % of the wall time" in text
@@ -386,6 +411,7 @@ def training(*, threads):
     return trace
 
 
+@pytest.mark.slow
 def test_what_other_threads_launch_meanwhile_is_said_to_be_left_out(tmp_path):
     with open_trace(training(threads=2).write(tmp_path / "trace.sqlite"), nvtx="step") as opened:
         for report in ("top", "idle", "classify"):
@@ -435,6 +461,7 @@ def loading(*, steps=24, loads=20, takes=25_000_000):
     return trace
 
 
+@pytest.mark.slow
 def test_a_place_is_told_by_steps_operation_call_and_range(tmp_path):
     with open_trace(loading().write(tmp_path / "trace.sqlite")) as opened:
         text = " ".join(opened.diagnose().text(None).split())
@@ -449,6 +476,7 @@ def test_a_place_is_told_by_steps_operation_call_and_range(tmp_path):
     assert {row["nvtx_path"].partition("/")[2].partition(" ")[0] for row in longest} == {"layer"}
 
 
+@pytest.mark.slow
 def test_gaps_that_are_short_are_no_place(tmp_path):
     assert "stall" not in said(loading(takes=50_000), tmp_path)
 

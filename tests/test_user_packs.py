@@ -44,6 +44,7 @@ def test_a_new_pack_is_a_command_with_flags_help_and_nothing_wrong(folder):
         assert trace.hot(least=30).height == trace.run(str(folder / "hot.sql"), least=30).height == 3
 
 
+@pytest.mark.slow
 def test_a_file_runs_without_being_installed(tmp_path):
     path = tmp_path / "mine.sql"
     path.write_text(packs.TEMPLATE.replace("{title}", "Mine"))

@@ -39,22 +39,26 @@ def expected():
     return answers(SAMPLES / "decode_eager.sqlite", use_cache=False)
 
 
+@pytest.mark.slow
 def test_from_a_duckdb_file_in_the_cache(expected):
     same(expected, answers(SAMPLES / "decode_eager.sqlite", use_cache=True))
     same(expected, answers(SAMPLES / "decode_eager.sqlite"))
 
 
+@pytest.mark.slow
 def test_cell_by_cell_where_the_extension_cannot_be_loaded(expected, monkeypatch):
     monkeypatch.setattr(extension, "scanner", lambda: None)
     same(expected, answers(SAMPLES / "decode_eager.sqlite"))
 
 
+@pytest.mark.slow
 def test_cell_by_cell_without_a_cache_folder(expected, monkeypatch):
     monkeypatch.setattr(extension, "scanner", lambda: None)
     monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", "/dev/null/nowhere")
     same(expected, answers(SAMPLES / "decode_eager.sqlite"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_whole", [True, False], ids=["all rows are true", "one cannot be"])
 def test_from_a_copy_without_strings(is_whole, monkeypatch, tmp_path):
     export = tmp_path / "trace.sqlite"
@@ -94,6 +98,7 @@ def test_from_a_copy_without_strings(is_whole, monkeypatch, tmp_path):
     assert bool(in_place[1]) != is_whole
 
 
+@pytest.mark.slow
 def test_a_cached_file_that_is_damaged_is_dropped(expected, tmp_path, monkeypatch):
     monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(tmp_path))
     answers(SAMPLES / "decode_eager.sqlite", use_cache=True)
@@ -103,6 +108,7 @@ def test_a_cached_file_that_is_damaged_is_dropped(expected, tmp_path, monkeypatc
     assert not cached.exists()
 
 
+@pytest.mark.slow
 def test_a_cached_file_that_is_damaged_inside_is_dropped(expected, tmp_path, monkeypatch):
     monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(tmp_path))
     answers(SAMPLES / "decode_eager.sqlite", use_cache=True)
@@ -123,6 +129,7 @@ def test_a_cell_of_another_type_than_its_column(tmp_path):
         assert trace.sql("SELECT count(*) AS n FROM kernels")["n"].item() == 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use_cache", [False, True])
 def test_views_stand_in_for_tables(expected, use_cache, tmp_path):
     path = shutil.copy(SAMPLES / "decode_eager.sqlite", tmp_path / "views.sqlite")
@@ -134,6 +141,7 @@ def test_views_stand_in_for_tables(expected, use_cache, tmp_path):
     same(expected, answers(path, use_cache=use_cache))
 
 
+@pytest.mark.slow
 def test_from_a_report_and_from_a_folder_of_parquet_files_by_the_real_nsys(expected, tmp_path):
     try:
         tool = nsys.newest_nsys()
@@ -151,6 +159,7 @@ def test_from_a_report_and_from_a_folder_of_parquet_files_by_the_real_nsys(expec
     same(expected, answers(folder))
 
 
+@pytest.mark.slow
 def test_sessions_of_one_trace_do_not_share_state():
     with nsys_insight.open(SAMPLES / "decode_eager.sqlite") as whole, whole.scope(nvtx="prefill") as part:
         assert part.top()["calls"].sum() == 196

@@ -19,7 +19,7 @@ from nsys_insight.ingest.facts_folder import failed_of
 from nsys_insight.packs import added
 from nsys_insight.packs.step_options import params_of
 from nsys_insight.render import HUMAN_FORMATS, write
-from nsys_insight.session.session import is_of_run
+from nsys_insight.session.report_question import is_of_run
 from nsys_insight.sql.names import mentioned, tables_read
 from nsys_insight.sql.quoting import literal
 

@@ -23,7 +23,7 @@ from nsys_insight.errors import QueryError
 from nsys_insight.packs import command_line, library
 from nsys_insight.packs.rules import SEVERITIES
 from nsys_insight.paths import query
-from nsys_insight.session.session import SCOPE_NOTE
+from nsys_insight.session.report_question import SCOPE_NOTE
 from nsys_insight.sql.parameters import bind
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nsys_insight.errors import InsightError, MetLateError, QueryError
 from nsys_insight.facts.context import NOTHING_SAID
-from nsys_insight.ingest.several import catalogs, inside
 from nsys_insight.ingest.waiting import left_running
 from nsys_insight.model import views
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.session import sandbox
-from nsys_insight.session.answer import all_readable, store, without_zone
+from nsys_insight.session.answer import all_readable, without_zone
 from nsys_insight.session.database import Database
 from nsys_insight.session.prefetch import Prefetch, Question
+from nsys_insight.session.stored_answers import read_rows, store_answer, store_answer_of_each
 from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.sql.statements import as_select, failed
 
@@ -33,13 +33,12 @@ if TYPE_CHECKING:
     from nsys_insight.ingest.scope import Scope
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.answer import Batch, Columns
-    from nsys_insight.session.store import Store, Stored
+    from nsys_insight.session.store import Store
+    from nsys_insight.session.stored_answers import Noted, Rows, Table
     from nsys_insight.sql.statements import Statement
 
 T = TypeVar("T")
-Table = tuple[str, "Columns"]  # a result's name, and its columns
-Found = tuple[Table, list[list[str]]]  # an answer, and the sentences of each of its notes
-Rows = tuple[list[str], "list[tuple[Any, ...]]"]  # a result's columns, and its rows
+Found = tuple["Table", list[list[str]]]  # an answer, and the sentences of each of its notes
 
 
 class Connection:
@@ -113,11 +112,11 @@ class Connection:
         if self._store_of(ours=True):
             table, columns = self.table(query, options, ours=True)
             query = f"SELECT {', '.join(identifier(name) for name, _ in columns)} FROM {table} ORDER BY row_"
-            return _read(self.duckdb, query)
+            return read_rows(self.duckdb, query)
 
         def run() -> Rows:
             self._make_ready(asked, ours=True)
-            return _read(self.duckdb, query)
+            return read_rows(self.duckdb, query)
 
         return self._run(run, -1, asked, ours=True)
 
@@ -158,49 +157,27 @@ class Connection:
         """Answer a question of ours over a connection beside others."""
         self._files.prepare_over(connection, asked)
         if asked.for_rows:
-            return _read(connection, asked.query)
+            return read_rows(connection, asked.query)
         name = f"internal.answer_{next(self._numbers)}"
-        columns, said = _answered(connection, name, asked)
+        columns, said = store_answer(connection, name, asked)
         return (name, columns), said
 
     def report_of_each(self, asked: Question, *, ours: bool, ranks: Mapping[str, int]) -> Found:
         """Run a report as `report` does, of each of several traces by itself.
 
-        Rows come by their place: the first ones of all traces, then the second ones. What all say alike is noted once.
-        Columns `trace` and, where any of `ranks` is known by the trace's label, `rank` are in front.
+        See `stored_answers.store_answer_of_each` for the order of rows and the columns.
 
         Raises:
             As `table`.
         """
-        query, notes = asked.query, asked.notes
         name = f"memory.internal.answer_{next(self._numbers)}"
-        labels = self.labels
-        beside = {"trace": "VARCHAR"} | ({"rank": "BIGINT"} if ranks else {})
 
-        def run() -> Found:
+        def run() -> Noted:
             self._make_ready(asked, each=True, ours=ours)
-            columns: Columns = []
-            said: list[dict[str, list[str]]] = [{} for _ in notes]
-            for number, (part, label) in enumerate(zip(catalogs(len(labels)), labels, strict=True)):
-                with inside(self.duckdb, part):
-                    columns = store(self.duckdb, f"{name}_{number}", query)
-                    for texts, note in zip(said, notes, strict=True):
-                        for (text,) in _noted(self.duckdb, note, f"{name}_{number}"):
-                            texts.setdefault(text, []).append(label)
-            pieces = " UNION ALL BY NAME ".join(
-                f"SELECT {number} AS piece_, {literal(label)} AS trace"
-                f"{f', {literal(ranks.get(label))}::BIGINT AS rank' if ranks else ''}, * FROM {name}_{number}"
-                for number, label in enumerate(labels)
-            )
-            self.duckdb.execute(
-                f"CREATE TABLE {name} AS SELECT * EXCLUDE (piece_)"
-                f" REPLACE (row_number() OVER (ORDER BY row_, piece_) AS row_) FROM ({pieces})"
-            )
-            for number in range(len(labels)):
-                self.duckdb.execute(f"DROP TABLE {name}_{number}")
-            return (name, [*beside.items(), *columns]), [_of_which(texts, labels) for texts in said]
+            return store_answer_of_each(self.duckdb, name, asked, self.labels, ranks)
 
-        return self._run(run, -1, asked, ours=ours)
+        columns, said = self._run(run, -1, asked, ours=ours)
+        return (name, columns), said
 
     def _stored(self, asked: Question, line: int, *, ours: bool) -> Found:
         """Run a query and its notes, or take their answer if it was worked out or is kept, as those of ours may be."""
@@ -209,13 +186,13 @@ class Connection:
             return found
         name = f"internal.answer_{next(self._numbers)}"
 
-        def run() -> Stored:
+        def run() -> Noted:
             store = self._store_of(ours=ours)
             if store and (kept := store.take(name, asked)):
                 return kept
             began = perf_counter()
             self._make_ready(asked, ours=ours)
-            columns, said = _answered(self.duckdb, name, asked)
+            columns, said = store_answer(self.duckdb, name, asked)
             if store := self._store_of(ours=ours):  # another, if the files were opened anew
                 store.add(name, asked, said, perf_counter() - began)
             return columns, said
@@ -355,34 +332,3 @@ class Connection:
         if not left_running:
             self._prefetch.close()
         self._files.close()
-
-
-def _answered(connection: duckdb.DuckDBPyConnection, name: str, asked: Question) -> Stored:
-    """Put the answer to a question, for which all is ready, into a table."""
-    columns = store(connection, name, asked.query)
-    return columns, [[text for (text,) in _noted(connection, note, name) if text] for note in asked.notes]
-
-
-def _read(connection: duckdb.DuckDBPyConnection, query: str) -> Rows:
-    # Within a SELECT it can be nothing but a query.
-    answer = connection.execute(f"SELECT * FROM (\n{query}\n)")
-    columns = [(name, str(kind)) for name, kind, *_ in answer.description]
-    if (readable := all_readable(columns)) != "*":
-        answer = connection.execute(f"SELECT {readable} FROM (\n{query}\n)")
-    return [name for name, _ in columns], answer.fetchall()
-
-
-def _noted(connection: duckdb.DuckDBPyConnection, note: str, answer: str) -> list[tuple[str]]:
-    import duckdb
-
-    try:
-        rows: list[tuple[str]] = connection.execute(f"WITH answer AS (FROM {answer}) SELECT * FROM ({note})").fetchall()
-    except (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException) as error:
-        what = str(error).partition("\n")[0]
-        raise QueryError(f"a note of the report failed: {what}", "nsys-insight packs check FILE") from None
-    return rows
-
-
-def _of_which(said: dict[str, list[str]], labels: Sequence[str]) -> list[str]:
-    """Say of which traces something holds, where it is not all."""
-    return [text if whose == labels else f"{', '.join(whose)}: {text}" for text, whose in said.items() if text]

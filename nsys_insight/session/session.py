@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from nsys_insight import progress
 from nsys_insight.errors import InsightError, UsageError
@@ -17,17 +17,15 @@ from nsys_insight.ingest.limits import suited
 from nsys_insight.ingest.ncu.store import for_trace
 from nsys_insight.ingest.raw import WHOLE
 from nsys_insight.ingest.scope import WHOLE_TRACE, Scope
-from nsys_insight.model import views
-from nsys_insight.packs import added, library, step_options
+from nsys_insight.packs import added, library
 from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.session.answer import Answer, Column
 from nsys_insight.session.connection import Connection
 from nsys_insight.session.prefetch import Question
+from nsys_insight.session.ranks import RANKS_QUERY, RankNumbers, rank_numbers, rank_parts, sum_over_ranks
+from nsys_insight.session.report_question import ReportQuestion, is_of_run, report_question
 from nsys_insight.session.running_answer import RunningAnswer
-from nsys_insight.sql.headers import chosen
 from nsys_insight.sql.names import mentioned
-from nsys_insight.sql.parameters import bind
-from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.sql.rows import named
 from nsys_insight.sql.statements import Statement, one_query
 
@@ -35,26 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from nsys_insight.packs.pack import Pack
-    from nsys_insight.session.answer import Columns
 
-# The note of every report in a scope by --nvtx, and what it is answered by.
-SCOPE_NOTE = "scope"
 _BESIDE = {"trace": "The trace of the row", "rank": "The rank of the trace, where known"}
 _ADDED = "{} ranks are summed; --ranks each has the rows of each rank"
-# The note of every report that a trace limits which has nothing of what calls in it show to have happened.
-UNRECORDED_NOTE = "unrecorded"
-_OF_SCOPE = "SELECT sentence FROM _left_out WHERE EXISTS (FROM answer)"
-_UNRECORDED = "SELECT sentence FROM _unrecorded"
-# Kernels are what they are, whatever called them and whatever was copied besides.
-_OF_KERNELS = f"{_UNRECORDED} WHERE what = 'kernels' AND NOT EXISTS (FROM answer)"
-
-
-class _Asked(NamedTuple):
-    """A report as a question, with the names of its notes and the values of its parameters."""
-
-    question: Question
-    notes: list[str]
-    values: dict[str, Any]
 
 
 class Session:
@@ -199,11 +180,12 @@ class Session:
             if len(self.labels) == 1 or is_of_run(pack):
                 (table, columns), said = self._connection.report(asked.question, ours=ours)
             else:
-                numbers, is_run = self._numbers()
+                numbers, is_run = self._rank_numbers()
                 (table, columns), said = self._connection.report_of_each(asked.question, ours=ours, ranks=numbers)
                 means |= _BESIDE
                 if pack.ranks and (ranks == "sum" or (ranks is None and is_run)):
-                    table, columns, means = self._added_up(pack, table, columns, numbers)
+                    query, means = sum_over_ranks(pack, table, columns, numbers, self.labels)
+                    table, columns = self._connection.table(query, ours=True)
                     asked.notes.append("ranks")
                     said = [*said, [_ADDED.format(len(self.labels))]]
         notes = [(name, text) for name, texts in zip(asked.notes, said, strict=True) for text in texts]
@@ -243,33 +225,10 @@ class Session:
     ) -> Iterator[Question]:
         for pack, params in reports:
             with suppress(InsightError):
-                yield self._asked(pack, dict(params), steps).question
+                yield self._asked(pack, params, steps).question
 
-    def _asked(self, pack: Pack, params: dict[str, Any], steps: StepOptions | None) -> _Asked:
-        """Put a report into a question; options about steps that are given by name are checked here."""
-        takes = step_options.params_of(pack.names)
-        if steps is None:
-            given = {name: params.pop(name) for name in takes if name in params}
-            steps = step_options.checked(given)
-        else:
-            given = vars(steps) if takes else {}
-            params = {name: value for name, value in steps.given.items() if name in pack.params} | params
-        statement, values = pack.statement(params)
-        options = FactOptions(self._settled(steps) if takes else AUTO, values.get("min_gap_ns"))
-        notes = pack.notes | ({SCOPE_NOTE: _OF_SCOPE} if self._scope.ranges is not None else {})
-        if pack.topic and not is_of_run(pack):
-            notes |= {UNRECORDED_NOTE: _OF_KERNELS if pack.topic == "kernels" else _UNRECORDED}
-        queries = tuple(bind(chosen(note, values), values) for note in notes.values())
-        return _Asked(Question(statement, queries, options, is_built_in=pack.is_ours), list(notes), values | given)
-
-    def _settled(self, options: StepOptions) -> StepOptions:
-        """Refuse to find the steps again that the scope was chosen from."""
-        if self._scope.is_of_steps_alone and options not in (AUTO, self._options["steps"]):
-            raise UsageError(
-                f"the steps of this scope ({self._scope.words}) are found already",
-                "say how to find them where they are chosen: trace.scope(step=…, steps=StepOptions(…))",
-            )
-        return options
+    def _asked(self, pack: Pack, params: Mapping[str, Any], steps: StepOptions | None) -> ReportQuestion:
+        return report_question(pack, params, steps, self._scope, self._options["steps"])
 
     def by_rank(self) -> Self:
         """Return this trace as the ranks in it: its processes that run kernels of NCCL, each GPU of one by itself.
@@ -278,39 +237,18 @@ class Session:
             UsageError: There are not two.
         """
         if self._by_rank is None:
-            found = self.rows("FROM _rank_numbers ORDER BY rank")
+            found = self.rows(RANKS_QUERY)
             if len(found) < 2:
                 raise UsageError(
                     f"{self.path.name} has no ranks: no two processes or GPUs in it run NCCL kernels",
                     "name several traces, or omit --ranks",
                 )
-            parts = []
-            for one in found:
-                is_alone = sum(other.process_id == one.process_id for other in found) == 1
-                scope = {"process": one.process_id} | ({} if is_alone else {"device": one.device_id})
-                parts.append((f"rank {one.rank}", self._scope.narrowed(**scope)))
+            parts = rank_parts(found, self._scope)
             self._by_rank = type(self)(self.paths, scope=self._scope, parts=parts, **self._options)
         return self._by_rank
 
-    def _numbers(self) -> tuple[dict[str, int], bool]:
-        """The numbers of traces that are one rank each, by label; and whether all are, by more than their order."""
-        found = self.rows("FROM _rank_numbers")
-        of = {label: [one.rank for one in found if one.trace == label] for label in self.labels}
-        numbers = {label: ranks[0] for label, ranks in of.items() if len(ranks) == 1}
-        is_told = all(one.told_by != "order" for one in found) or bool(self._parts)
-        return numbers, is_told and len(numbers) == len(of)
-
-    def _added_up(
-        self, pack: Pack, table: str, columns: Columns, numbers: Mapping[str, int]
-    ) -> tuple[str, Columns, dict[str, str]]:
-        """Add the answers of ranks up; of those whose number is not known, by their order."""
-        how = added.of_header(pack.ranks)
-        places = {label: numbers.get(label, place) for place, label in enumerate(self.labels)}
-        numbered = " ".join(f"WHEN {literal(label)} THEN {rank}" for label, rank in places.items())
-        kept = ", ".join(identifier(name) for name, _ in columns if name != "rank")
-        answer = f"(SELECT {kept}, CASE trace {numbered} END::BIGINT AS rank FROM {table})"
-        query = how.query(answer, dict(columns), len(self.labels))
-        return *self._connection.table(query, ours=True), how.columns(pack.columns)
+    def _rank_numbers(self) -> RankNumbers:
+        return rank_numbers(self.rows(RANKS_QUERY), self.labels, is_known=bool(self._parts))
 
     def query(self, query: str) -> Answer:
         """Answer an SQL query over the model's views."""
@@ -418,11 +356,6 @@ class Session:
         scope = ", ".join(f"{name}={value!r}" for name, value in self._scope.given.items())
         files = ", ".join(repr(str(path)) for path in self.paths)
         return f"<{type(self).__name__} {files}{' ' + scope if scope else ''}>"
-
-
-def is_of_run(pack: Pack) -> bool:
-    """Whether a report is about all ranks of a run together."""
-    return any(view.is_of_run for view in views.views_read(pack.names))
 
 
 def _file(

@@ -20,11 +20,8 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.session.answer import Columns
     from nsys_insight.session.prefetch import Question
-
-    # The columns of an answer, and the sentences of each note.
-    Stored = tuple[Columns, list[list[str]]]
+    from nsys_insight.session.stored_answers import Noted
 
 _ANSWER = re.compile(r"\binternal\.answer_\d+\b")
 # Answers that took less together are not worth a file.
@@ -87,7 +84,7 @@ class Store:
         """Whether answers are kept."""
         return self._lasting
 
-    def take(self, table: str, asked: Question) -> Stored | None:
+    def take(self, table: str, asked: Question) -> Noted | None:
         """Create `table` with the answer to a question that is kept; return what is known of it, or None."""
         key = self._key(table, asked)
         if key not in self._results:

@@ -74,6 +74,7 @@ class TestTheJudge:
         assert not self.outcome().fault(tmp_path)
         assert not self.outcome(code=3, err="error: x is empty").fault(tmp_path)
 
+    @pytest.mark.slow
     def test_compares_sums(self, commands, base):
         asked = commands.run("top", str(base["everything"]), "--format", "json", "--limit", "0")
         assert not asked.fault(base["everything"])
