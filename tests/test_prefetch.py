@@ -15,7 +15,7 @@ import nsys_insight
 from nsys_insight.errors import QueryError
 from nsys_insight.model.producers import facts_read, producer_of, producers
 from nsys_insight.packs.library import built_in
-from nsys_insight.session import connection, open_strategies, prefetch
+from nsys_insight.session import connection, open_strategies, prefetch, stored_answers
 from nsys_insight.session.prefetch import Question
 from nsys_insight.sql.statements import split
 
@@ -102,7 +102,7 @@ def test_rows_are_those_of_an_answer_as_a_table(is_ahead, sample):
 
 @pytest.mark.slow
 def test_what_fails_is_worked_out_again_when_it_is_asked_for(sample, monkeypatch):
-    store_answer = connection.store
+    store_answer = stored_answers.store
 
     def failing(session, table, query):
         if "_launch_totals" in query:
@@ -110,12 +110,12 @@ def test_what_fails_is_worked_out_again_when_it_is_asked_for(sample, monkeypatch
         return store_answer(session, table, query)
 
     with nsys_insight.open(sample("churn")) as trace:
-        monkeypatch.setattr(connection, "store", failing)
+        monkeypatch.setattr(stored_answers, "store", failing)
         trace.ahead((pack, {}) for pack in REPORTS)
         with pytest.raises(QueryError, match="it fails"):
             trace.answer("classify")
         assert trace.answer("top").rows()
-        monkeypatch.setattr(connection, "store", store_answer)
+        monkeypatch.setattr(stored_answers, "store", store_answer)
         assert trace.answer("classify").rows()
 
 

@@ -18,7 +18,7 @@ from nsys_insight.errors import QueryError
 from nsys_insight.facts import operations
 from nsys_insight.ingest import cache_entries, store
 from nsys_insight.ingest.scope import WHOLE_TRACE
-from nsys_insight.session import connection, open_strategies
+from nsys_insight.session import open_strategies, stored_answers
 from nsys_insight.session import store as session_store
 from nsys_insight.session.prefetch import Question
 from nsys_insight.sql.statements import split
@@ -42,13 +42,13 @@ def facts_alone(monkeypatch):
 @pytest.fixture
 def worked_out(monkeypatch):
     """Give the queries that are run, and not read."""
-    queries, put = [], connection.store
+    queries, put = [], stored_answers.store
 
     def noting(session, table, query):
         queries.append(query)
         return put(session, table, query)
 
-    monkeypatch.setattr(connection, "store", noting)
+    monkeypatch.setattr(stored_answers, "store", noting)
     return queries
 
 
