@@ -172,7 +172,6 @@ def ask(folder, questions, cache):
     return asyncio.run(asked())
 
 
-@pytest.mark.slow
 def test_a_client_of_the_protocol_gets_the_answers_of_the_command_line_and_no_file_is_written(tmp_path, opened):
     folder, cache = tmp_path / "traces", tmp_path / "temporary" / "cache"
     folder.mkdir()

@@ -112,7 +112,6 @@ def test_a_name_is_one_of_a_file(name, run, traces):
     assert "a baseline cannot be called" in refused.stderr
 
 
-@pytest.mark.slow
 def test_files_for_a_pipeline(run, repository, traces):
     budget = Path("budget.toml")
     budget.write_text('[max]\nmallocs_per_step = 0\nlaunches_per_token = 1\n[min]\ngpu_busy_pct = "1"\n')

@@ -335,7 +335,6 @@ def test_a_tiled_trace_has_as_many_calls_of_each_caller(tmp_path, monkeypatch):
             assert {name: counts for name, *counts in tiled.query(query).rows()} == known
 
 
-@pytest.mark.slow
 def test_of_a_real_trace_calls_are_named_by_the_operator_of_pytorch():
     """The program reads each of its 8 tokens back with `.item()` (tests/data/chains/README.md)."""
     with opened(REPOSITORY / "tests" / "data" / "chains" / "decode_cpu.sqlite") as trace:

@@ -90,7 +90,6 @@ class TestCheck:
         assert (rows["launch_calls"]["asked"], rows["launch_calls"]["found"]) == (15, 196)
         assert rows["launch_calls"]["where"] == "nsys-insight launches"
 
-    @pytest.mark.slow
     def test_a_budget_may_be_a_file(self, run, tmp_path):
         budget = tmp_path / "budget.toml"
         budget.write_text('[max]\nlaunches_per_token = 200\nwall = "3ms"\n[min]\ntokens_per_s = 300\n')

@@ -146,7 +146,6 @@ def test_what_was_interrupted_is_as_if_it_had_not_begun(run, tmp_path, monkeypat
     assert "are missing" in run("log").stderr
 
 
-@pytest.mark.slow
 def test_traces_say_why_and_what_moved(run, tmp_path):
     run(*START, "--trace", SAMPLES / "decode_eager.sqlite")
     result = run("try", "Graph", "--bench", "lean 1.2", "--trace", SAMPLES / "decode_graph_node.sqlite")

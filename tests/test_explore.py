@@ -37,7 +37,6 @@ def harlequin(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(package.parent), str(SAMPLES.parent)]))
 
 
-@pytest.mark.slow
 def test_it_opens_the_model_which_is_made_once_and_again_when_the_trace_is_another(tmp_path, harlequin):
     trace = Path(shutil.copy(SAMPLES / "churn.sqlite", tmp_path / "mine.sqlite"))
     before = trace.read_bytes()

@@ -238,7 +238,6 @@ with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not pool.has_dask(), reason="Dask is not installed")
 def test_a_cluster_that_somebody_else_started_and_its_end(traces, tmp_path):
     folder, command = tmp_path / "facts", [sys.executable, "-c", CLUSTER]

@@ -223,7 +223,6 @@ class TestReport:
             "shared memory",
         }  # fmt: skip
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("fmt", ["table", "markdown", "json"])
     def test_every_format(self, run, fmt):
         done = run("ncu", "report", *ZOO_FILES, "--format", fmt, "-n", 0)
