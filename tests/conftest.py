@@ -47,9 +47,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out the sweeps and the slow tests, unless `--all` is given or a test is named."""
     if config.getoption("--all") or any("::" in argument for argument in config.args):
         return
-    left_out = [item for item in items if any(map(item.get_closest_marker, ("sweep", "slow")))]
+    kept: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    for item in items:
+        (left_out if any(map(item.get_closest_marker, ("sweep", "slow"))) else kept).append(item)
     config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in set(left_out)]
+    items[:] = kept
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -83,6 +86,7 @@ def signals_as_they_were() -> Iterator[None]:
     yield
     signal.set_wakeup_fd(-1)
     ending._codes.clear()
+    ending._received.clear()
     for each, handler in handlers.items():
         signal.signal(each, handler)
 

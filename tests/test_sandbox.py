@@ -126,8 +126,8 @@ ENDLESS = [
     "SELECT sum(hash(a.range) + b.range) FROM range(100000000) AS a, range(100000000) AS b ORDER BY ALL",
     "SELECT pg_sleep(600)",
 ]
-# All of them are asked of one trace and of several; where the file is opened in another way, these few, one for each
-# kind of wall: statements, functions, files by name, settings, what is attached.
+# All of them are asked of one trace and, by --all, of several; where the file is opened in another way, these few, one
+# for each kind of wall: statements, functions, files by name, settings, what is attached.
 WAYS = ["in place", "several", "cached", "copied", "folder"]
 FEW = [
     "SELECT * FROM read_csv('SECRET')",
@@ -187,8 +187,9 @@ def ask(trace, text):
 @pytest.mark.parametrize(
     ("opened", "query"),
     [
-        *[(WAYS[0], query) for query in HOSTILE],
-        *sweep((way, query) for way in WAYS[1:] for query in (HOSTILE if way == WAYS[1] else FEW)),
+        *((WAYS[0], query) for query in HOSTILE),
+        *((way, query) for way in WAYS[1:] for query in FEW),
+        *sweep((WAYS[1], query) for query in HOSTILE if query not in FEW),
     ],
     indirect=["opened"],
 )

@@ -34,11 +34,10 @@ if TYPE_CHECKING:
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.answer import Batch, Columns
     from nsys_insight.session.store import Store
-    from nsys_insight.session.stored_answers import Noted, Rows, Table
+    from nsys_insight.session.stored_answers import Found, Rows, Table
     from nsys_insight.sql.statements import Statement
 
 T = TypeVar("T")
-Found = tuple["Table", list[list[str]]]  # an answer, and the sentences of each of its notes
 
 
 class Connection:
@@ -159,8 +158,7 @@ class Connection:
         if asked.for_rows:
             return read_rows(connection, asked.query)
         name = f"internal.answer_{next(self._numbers)}"
-        columns, said = store_answer(connection, name, asked)
-        return (name, columns), said
+        return store_answer(connection, name, asked)
 
     def report_of_each(self, asked: Question, *, ours: bool, ranks: Mapping[str, int]) -> Found:
         """Run a report as `report` does, of each of several traces by itself.
@@ -172,12 +170,11 @@ class Connection:
         """
         name = f"memory.internal.answer_{next(self._numbers)}"
 
-        def run() -> Noted:
+        def run() -> Found:
             self._make_ready(asked, each=True, ours=ours)
             return store_answer_of_each(self.duckdb, name, asked, self.labels, ranks)
 
-        columns, said = self._run(run, -1, asked, ours=ours)
-        return (name, columns), said
+        return self._run(run, -1, asked, ours=ours)
 
     def _stored(self, asked: Question, line: int, *, ours: bool) -> Found:
         """Run a query and its notes, or take their answer if it was worked out or is kept, as those of ours may be."""
@@ -186,19 +183,18 @@ class Connection:
             return found
         name = f"internal.answer_{next(self._numbers)}"
 
-        def run() -> Noted:
+        def run() -> Found:
             store = self._store_of(ours=ours)
             if store and (kept := store.take(name, asked)):
                 return kept
             began = perf_counter()
             self._make_ready(asked, ours=ours)
-            columns, said = store_answer(self.duckdb, name, asked)
+            answer, said = store_answer(self.duckdb, name, asked)
             if store := self._store_of(ours=ours):  # another, if the files were opened anew
                 store.add(name, asked, said, perf_counter() - began)
-            return columns, said
+            return answer, said
 
-        columns, said = self._run(run, line, asked, ours=ours)
-        return (name, columns), said
+        return self._run(run, line, asked, ours=ours)
 
     def _worked_out(self, asked: Question) -> Any:
         """What was worked out ahead for a question of ours, if it was."""

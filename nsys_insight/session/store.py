@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from nsys_insight.session.prefetch import Question
-    from nsys_insight.session.stored_answers import Noted
+    from nsys_insight.session.stored_answers import Found
 
 _ANSWER = re.compile(r"\binternal\.answer_\d+\b")
 # Answers that took less together are not worth a file.
@@ -84,15 +84,15 @@ class Store:
         """Whether answers are kept."""
         return self._lasting
 
-    def take(self, table: str, asked: Question) -> Noted | None:
-        """Create `table` with the answer to a question that is kept; return what is known of it, or None."""
+    def take(self, table: str, asked: Question) -> Found | None:
+        """Create `table` with the answer to a question that is kept; return it with its notes, or None."""
         key = self._key(table, asked)
         if key not in self._results:
             return None
         self._connection.execute(f"CREATE OR REPLACE TABLE {table} AS FROM {KEPT}.results.answer_{key}")
         described = self._connection.execute(f"DESCRIBE {table}").fetchall()
         ((notes,),) = self._connection.execute(f"SELECT texts FROM {KEPT}.results.notes WHERE key = '{key}'").fetchall()
-        return [(name, kind) for name, kind, *_ in described[1:]], notes
+        return (table, [(name, kind) for name, kind, *_ in described[1:]]), notes
 
     def add(self, table: str, asked: Question, notes: list[list[str]], seconds: float) -> None:
         """Note that `table` has the answer to a question, the sentences of its notes, and how long it took."""

@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from nsys_insight.session.prefetch import Question
 
 Table = tuple[str, "Columns"]  # a result's name, and its columns
-Noted = tuple["Columns", list[list[str]]]  # a result's columns, and the sentences of each note
+Found = tuple[Table, list[list[str]]]  # an answer, and the sentences of each of its notes
 Rows = tuple[list[str], "list[tuple[Any, ...]]"]  # a result's columns, and its rows
 
 
-def store_answer(connection: DuckDBPyConnection, name: str, asked: Question) -> Noted:
-    """Store the answer to a question in a new table `name`, and return its columns and notes.
+def store_answer(connection: DuckDBPyConnection, name: str, asked: Question) -> Found:
+    """Store the answer to a question in a new table `name`, and return it with its notes.
 
     Raises:
         QueryError: A note cannot be bound.
     """
     columns = store(connection, name, asked.query)
-    return columns, [[text for text in _sentences(connection, note, name) if text] for note in asked.notes]
+    return (name, columns), [[text for text in _sentences(connection, note, name) if text] for note in asked.notes]
 
 
 def store_answer_of_each(
     connection: DuckDBPyConnection, name: str, asked: Question, labels: Sequence[str], ranks: Mapping[str, int]
-) -> Noted:
+) -> Found:
     """Answer a question for each trace by itself, and store the rows of all in a new table `name`.
 
     Rows are ordered by their position: the first ones of all traces, then the second ones. A sentence that holds for
@@ -70,7 +70,7 @@ def store_answer_of_each(
     for number in range(len(labels)):
         connection.execute(f"DROP TABLE {name}_{number}")
     first = {"trace": "VARCHAR"} | ({"rank": "BIGINT"} if ranks else {})
-    return [*first.items(), *columns], [_name_traces(sentences, labels) for sentences in said]
+    return (name, [*first.items(), *columns]), [_name_traces(sentences, labels) for sentences in said]
 
 
 def read_rows(connection: DuckDBPyConnection, query: str) -> Rows:
